@@ -1,0 +1,58 @@
+# One command each. Every target makes the .venv it needs; a second call starts at once.
+#   make demo    train a network on real digits; results in ./rushlight-demo
+#   make test    all tests           (ORACLE=1 compares with torch 2.13, else with golden files)
+#   make lint    ruff and mypy
+#   make bench   speed side by side with torch (installs torch)
+#   make docs    the documentation, into ./site
+#   make golden  write the golden files anew, from torch
+#   make clean   remove all that make made
+
+PYTHON ?= python3
+JOBS   ?= 2
+VENV   := .venv
+BIN    := $(VENV)/bin
+comma  := ,
+TESTS  := test$(if $(ORACLE),$(comma)oracle)
+# test processes side by side: one BLAS thread each, so that they do not fight for the cores
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1
+# benchmarks run on the BLAS kernels a user's machine would pick
+AS_A_USER  := env -u OPENBLAS_CORETYPE
+
+.PHONY: help demo test lint bench docs golden clean
+
+help:
+	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
+
+demo: $(VENV)/has-demo
+	$(BIN)/rushlight demo $(ARGS)
+
+test: $(VENV)/has-$(TESTS)
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+lint: $(VENV)/has-lint
+	$(BIN)/ruff check rushlight tests examples benchmarks
+	$(BIN)/mypy
+
+bench: $(VENV)/has-full,oracle
+	$(AS_A_USER) $(BIN)/python -m benchmarks $(ARGS)
+
+docs: $(VENV)/has-docs
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
+golden: $(VENV)/has-test,oracle
+	$(ONE_THREAD) $(BIN)/python -m pytest -q --golden=write $(ARGS)
+
+clean:
+	rm -rf $(VENV) site dist rushlight-demo .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	find rushlight tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One stamp a set of extras: has-test,oracle is `pip install -e .[test,oracle]`.
+$(VENV)/has-%: pyproject.toml | $(VENV)/made
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+$(VENV)/made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "rushlight needs Python 3.10 or newer; $(PYTHON) is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@

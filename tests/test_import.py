@@ -1,0 +1,82 @@
+"""`import rushlight` in a fresh process: NumPy and nothing heavier; and no need of what a browser lacks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = [
+    "scipy", "numba", "llvmlite", "matplotlib", "ml_dtypes", "rich", "safetensors", "torch", "mpi4py",
+    "argparse", "multiprocessing", "asyncio", "http", "xml", "sqlite3", "unittest", "pdb", "typing_extensions",
+]  # fmt: skip
+LATER = ["rushlight.nn", "rushlight.optim", "rushlight.compile", "rushlight.viz", "rushlight.utils.data", "rushlight.cli"]
+NOT_IN_A_BROWSER = ["scipy", "numba", "ml_dtypes", "multiprocessing", "subprocess", "mmap", "ctypes"]
+
+LOADED = "import sys, json; {}; print(json.dumps(sorted(sys.modules)))"
+
+# NumPy itself imports some of these, so an import is refused by who asks for it.
+REFUSE = """
+import builtins
+real, refused = builtins.__import__, {names!r}
+def refusing(name, globals=None, locals=None, fromlist=(), level=0):
+    asker = (globals or {{}}).get("__name__", "")
+    if level == 0 and name.partition(".")[0] in refused and asker.partition(".")[0] == "rushlight":
+        raise ImportError(f"{{asker}} imports {{name}}")
+    return real(name, globals, locals, fromlist, level)
+builtins.__import__ = refusing
+"""
+
+
+def run(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def modules_after(statement):
+    return set(json.loads(run(LOADED.format(statement))))
+
+
+@pytest.fixture(scope="module")
+def added():
+    """What `import rushlight` loads that NumPy does not."""
+    return modules_after("import rushlight") - modules_after("import numpy")
+
+
+def test_loads_nothing_heavy(added):
+    assert sorted(name for name in added if name.partition(".")[0] in HEAVY) == []
+
+
+def test_loads_packages_on_first_use(added):
+    assert sorted(set(LATER) & added) == []
+
+
+def test_packages_load_on_first_use():
+    assert run("import rushlight; print(rushlight.nn.Linear(2, 3)(rushlight.ones(1, 2)).shape)").strip() == "torch.Size([1, 3])"
+
+
+def test_works_without_what_a_browser_lacks():
+    code = REFUSE.format(names=NOT_IN_A_BROWSER) + """
+import sys
+sys.platform = "emscripten"
+import rushlight as torch
+x = torch.tensor([[1.0, 2.0]], requires_grad=True)
+((x @ torch.ones(2, 3)).tanh() * x.sum()).sum().backward()
+model = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
+optimizer = torch.optim.Adam(model.parameters())
+model(x.detach()).sum().backward()
+optimizer.step()
+print(x.grad.shape)
+"""
+    assert run(code).strip() == "torch.Size([1, 2])"
+
+
+def test_a_refused_import_would_be_seen():
+    code = REFUSE.format(names=["ctypes"]) + """
+exec("import ctypes", {"__name__": "rushlight.ops"})
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert "rushlight.ops imports ctypes" in done.stderr
