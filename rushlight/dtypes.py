@@ -146,7 +146,7 @@ def as_dtype(value: Any) -> dtype:
 
 
 def of_scalar(value: Any) -> dtype:
-    """The dtype with which a Python or NumPy number promotes: bool, int64, the default dtype or its complex."""
+    """The dtype with which a Python or NumPy number promotes: bool, int64, the default or its complex."""
     if isinstance(value, (bool, np.bool_)):
         return bool_
     if isinstance(value, (int, np.integer)):
@@ -163,7 +163,7 @@ def of_scalar(value: Any) -> dtype:
 
 @cache
 def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """The dtype to which both convert, by torch's table: int64 and float16 give float16, uint8 and int8 int16.
+    """The dtype to which both convert, by torch's table: int64, float16 -> float16; uint8, int8 -> int16.
 
     RuntimeError for uint16, uint32 and uint64 with another bool, integer or complex dtype, as in torch.
 
@@ -177,7 +177,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     low, high = sorted((type1, type2), key=lambda d: (d.category, d.itemsize))
     if not _BAREBONES.isdisjoint((low, high)) and not high.is_floating_point:
         raise RuntimeError("Promotion for uint16, uint32, uint64 types is not supported, attempted to "
-                           f"promote {type1.scalar_type} and {type2.scalar_type}: convert one with .to(dtype)")
+                           f"promote {type1.scalar_type} and {type2.scalar_type}: use .to(dtype)")
     if high is complex64 and low is float64:
         return complex128
     if (low.category, low.itemsize) == (high.category, high.itemsize):  # uint8, int8 or float16, bfloat16

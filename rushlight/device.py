@@ -1,0 +1,84 @@
+"""`device`: where a tensor lives. Here there is one kind of device, the CPU."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_DEVICE_STRING = re.compile(r"([a-z_]+)(?::(0|[1-9][0-9]*))?")
+
+
+class device:
+    """A place for tensors: `device("cpu")`, `device("cpu:0")`, `device("cpu", 0)`, or a copy of a device.
+
+    As in torch, `device("cpu")` and `device("cpu:0")` differ in their index and are not equal, though they
+    mean the same memory. A device is a context manager inside which tensors are made on it: here, where they
+    are made anyway. RuntimeError for a device that does not exist here or a malformed string.
+
+    >>> device("cpu", 0), device("cpu").index
+    (device(type='cpu', index=0), None)
+    """
+
+    __slots__ = ("type", "index")
+    type: str
+    index: int | None
+
+    def __init__(self, type: str | device, index: int | None = None) -> None:
+        if isinstance(type, device) and index is None:
+            kind, position = type.type, type.index
+        elif isinstance(type, str):
+            kind, position = _parsed(type, index)
+        else:
+            raise TypeError(f"device(): a string such as 'cpu' or a device is needed, not {type!r}"
+                            + ("" if index is None else f" with index {index!r}"))
+        object.__setattr__(self, "type", kind)
+        object.__setattr__(self, "index", position)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a device is read-only: make a new one instead of setting its {name}")
+
+    def __repr__(self) -> str:
+        position = "" if self.index is None else f", index={self.index}"
+        return f"device(type='{self.type}'{position})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, device):
+            return NotImplemented
+        return self.type == other.type and self.index == other.index
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return device, (self.type, self.index)
+
+    def __enter__(self) -> device:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        return None
+
+
+def _parsed(text: str, index: int | None) -> tuple[str, int | None]:
+    """The type and index that `device(text, index)` names."""
+    if not text:
+        raise RuntimeError("device(): Device string must not be empty: write 'cpu'")
+    match = _DEVICE_STRING.fullmatch(text)
+    if match is None:
+        raise RuntimeError(f"device(): Invalid device string: '{text}': write 'cpu' or 'cpu:0'")
+    kind, number = match.groups()
+    if kind != "cpu":
+        raise RuntimeError(f"device(): '{text}' does not exist here: the only device of rushlight is 'cpu'")
+    if index is None:
+        return kind, None if number is None else int(number)
+    if number is not None:
+        raise RuntimeError("device(): type (string) must not include an index because index was passed "
+                           f"explicitly: '{text}' and {index}: drop one of them")
+    if isinstance(index, bool) or not isinstance(index, int):
+        raise TypeError(f"device(): argument 'index' (position 2) must be int, not {type(index).__name__}")
+    if index < 0:
+        raise RuntimeError(f"device(): Device index must not be negative, but is {index}")
+    return kind, index
