@@ -14,7 +14,9 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--golden", choices=["read", "write"], default="read",
+        "--golden",
+        choices=["read", "write"],
+        default="read",
         help="write: ask torch and write tests/golden anew (`make golden`)",
     )
 
@@ -24,7 +26,9 @@ def pytest_configure(config):
         if getattr(config.option, "numprocesses", None):
             raise pytest.UsageError("--golden=write runs in one process: leave -n out")
         if torch_or_none() is None:
-            raise pytest.UsageError("--golden=write asks torch, and torch is not installed: pip install torch==2.13.0")
+            raise pytest.UsageError(
+                "--golden=write asks torch, and torch is not installed: pip install torch==2.13.0"
+            )
 
 
 def torch_or_none():
@@ -58,7 +62,9 @@ def encode(value):
         return {"complex": [value.real, value.imag]}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise TypeError(f"oracle: cannot write {type(value).__name__} to a golden file; return tensors, numbers or text")
+    raise TypeError(
+        f"oracle: cannot write {type(value).__name__} to a golden file; return tensors, numbers or text"
+    )
 
 
 def encode_tensor(tensor):

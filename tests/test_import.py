@@ -10,9 +10,16 @@ import pytest
 
 HEAVY = [
     "scipy", "numba", "llvmlite", "matplotlib", "ml_dtypes", "rich", "safetensors", "torch", "mpi4py",
-    "argparse", "multiprocessing", "asyncio", "http", "xml", "sqlite3", "unittest", "pdb", "typing_extensions",
+    "argparse", "multiprocessing", "asyncio", "http", "xml", "sqlite3", "unittest", "pdb",
 ]  # fmt: skip
-LATER = ["rushlight.nn", "rushlight.optim", "rushlight.compile", "rushlight.viz", "rushlight.utils.data", "rushlight.cli"]
+LATER = [
+    "rushlight.nn",
+    "rushlight.optim",
+    "rushlight.compile",
+    "rushlight.viz",
+    "rushlight.utils.data",
+    "rushlight.cli",
+]
 NOT_IN_A_BROWSER = ["scipy", "numba", "ml_dtypes", "multiprocessing", "subprocess", "mmap", "ctypes"]
 
 LOADED = "import sys, json; {}; print(json.dumps(sorted(sys.modules)))"
@@ -55,11 +62,16 @@ def test_loads_packages_on_first_use(added):
 
 
 def test_packages_load_on_first_use():
-    assert run("import rushlight; print(rushlight.nn.Linear(2, 3)(rushlight.ones(1, 2)).shape)").strip() == "torch.Size([1, 3])"
+    assert (
+        run("import rushlight; print(rushlight.nn.Linear(2, 3)(rushlight.ones(1, 2)).shape)").strip()
+        == "torch.Size([1, 3])"
+    )
 
 
 def test_works_without_what_a_browser_lacks():
-    code = REFUSE.format(names=NOT_IN_A_BROWSER) + """
+    code = (
+        REFUSE.format(names=NOT_IN_A_BROWSER)
+        + """
 import sys
 sys.platform = "emscripten"
 import rushlight as torch
@@ -71,12 +83,16 @@ model(x.detach()).sum().backward()
 optimizer.step()
 print(x.grad.shape)
 """
+    )
     assert run(code).strip() == "torch.Size([1, 2])"
 
 
 def test_a_refused_import_would_be_seen():
-    code = REFUSE.format(names=["ctypes"]) + """
+    code = (
+        REFUSE.format(names=["ctypes"])
+        + """
 exec("import ctypes", {"__name__": "rushlight.ops"})
 """
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert "rushlight.ops imports ctypes" in done.stderr

@@ -1,4 +1,4 @@
-"""Imports point down (DESIGN section 2), at the top of a file and inside its functions, and never in a circle."""
+"""Imports point down (DESIGN section 2), at the top of a file and in its functions, and never in a circle."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "rushlight"
 
-# Lowest first. A module may import from its own layer and from those below. A name covers what is under it, and the
-# longest name wins; "" is the package's own __init__, torch's namespace.
+# Lowest first. A module may import from its own layer and from those below. A name covers what is under it,
+# and the longest name wins; "" is the package's own __init__, torch's namespace.
 LAYERS = [
     ["version", "errors", "dtypes", "device", "ops.kernels"],
     ["ops.table", "ops.worlds", "autograd"],
@@ -52,8 +52,11 @@ def targets(node, home, package):
         if base is not None:
             yield from ([*filter(None, base), alias.name] for alias in node.names)
     elif isinstance(node, ast.Import):
-        yield from filter(None.__ne__, (strip(alias.name, package) for alias in node.names))
-    elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "import_module":
+        yield from (path for alias in node.names if (path := strip(alias.name, package)) is not None)
+    elif (
+        isinstance(node, ast.Call)
+        and getattr(node.func, "attr", getattr(node.func, "id", "")) == "import_module"
+    ):
         text = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
         if isinstance(text, str) and strip(text, package) is not None:
             yield strip(text, package)
@@ -65,7 +68,7 @@ def strip(dotted, package):
 
 
 def longest_module(target, modules):
-    """The module that a dotted path means: the path itself, or without the last name where that is no module."""
+    """The module that a dotted path means: the path itself, or without its last name if that is no module."""
     for end in (len(target), len(target) - 1):
         if end >= 0 and ".".join(target[:end]) in modules:
             return ".".join(target[:end])
@@ -124,7 +127,7 @@ def test_no_circles():
 # The test can fail: a small package with each fault.
 
 TREE = {
-    "pkg/__init__.py": "def __getattr__(name):\n    import importlib\n    return importlib.import_module(f'pkg.{name}')\n",
+    "pkg/__init__.py": "import importlib\ndef __getattr__(n): return importlib.import_module(f'pkg.{n}')\n",
     "pkg/low/__init__.py": "",
     "pkg/low/a.py": "def f():\n    from ..high import g\n",
     "pkg/low/b.py": "from . import c\n",
@@ -162,4 +165,6 @@ def test_faults_are_found(tree):
 
 def test_a_clean_tree_passes(tree):
     clean = {"low.b": {("low.c", 1)}, "low.c": set(), "high": {("low.b", 1)}}
-    assert undeclared(clean, [["low"], ["high"]]) == upward(clean, [["low"], ["high"]]) == circles(clean) == []
+    assert (
+        undeclared(clean, [["low"], ["high"]]) == upward(clean, [["low"], ["high"]]) == circles(clean) == []
+    )

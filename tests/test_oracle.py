@@ -7,14 +7,17 @@ import pytest
 from conftest import Oracle, decode, encode
 
 
-@pytest.mark.parametrize("value", [
-    np.array([1.5, np.inf, -0.0, np.nan, 1e-45], np.float32),
-    np.array([[0.1, 2 / 3]]),
-    np.array(3, np.int64),
-    np.zeros((0, 3), np.float16),
-    np.array([True, False]),
-    np.array([1 + 2j, complex(np.nan, -1)], np.complex64),
-])
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.array([1.5, np.inf, -0.0, np.nan, 1e-45], np.float32),
+        np.array([[0.1, 2 / 3]]),
+        np.array(3, np.int64),
+        np.zeros((0, 3), np.float16),
+        np.array([True, False]),
+        np.array([1 + 2j, complex(np.nan, -1)], np.complex64),
+    ],
+)
 def test_arrays_survive(value):
     back = decode(json.loads(json.dumps(encode(value))))
     assert back.dtype == value.dtype
@@ -28,7 +31,11 @@ def test_nests_survive():
 
 
 def test_torch_tensors_survive(torch):
-    values = [torch.tensor([1.0, 0.1]).bfloat16(), torch.tensor([1j]).conj(), torch.arange(3, dtype=torch.int8)]
+    values = [
+        torch.tensor([1.0, 0.1]).bfloat16(),
+        torch.tensor([1j]).conj(),
+        torch.arange(3, dtype=torch.int8),
+    ]
     back = decode(json.loads(json.dumps(encode(values))))
     assert [a.tolist() for a in back] == [v.tolist() for v in values]
 

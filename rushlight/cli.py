@@ -1,0 +1,119 @@
+"""The command `rushlight`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from rushlight.demo import BadInput
+from rushlight.demo.digits import SHIPPED
+from rushlight.version import __version__
+
+VERSION = f"rushlight {__version__}"
+
+DEMO = """\
+Train a small convolutional network on 1,797 real handwritten digits of 8x8
+pixels, which ship with rushlight. A fifth of them, always the same ones, is held
+out to measure the accuracy.
+
+The results are four files in a folder:
+  loss.png     the loss of each step, and the accuracy on the held-out digits
+  digits.png   held-out digits with the network's answers, wrong ones in red
+  graph.svg    the graph that backward walks
+  weights.pt   the trained weights, for model.load_state_dict(rushlight.load(...))
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; its exit status: 0, 1 for results that cannot be written, 2 for bad input."""
+    arguments, unknown = parser().parse_known_args(argv)
+    command = f"rushlight {arguments.command}".rstrip()
+    if unknown:
+        return say(f"{command}: does not know {' '.join(unknown)}; see {command} --help", 2)
+    try:
+        return arguments.run(arguments)
+    except BadInput as error:
+        return say(f"{command}: {error}", 2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads: no complaint at exit
+        return 1
+    except OSError as error:
+        return say(f"{command}: {error.filename or 'output'}: {error.strerror or error}", 1)
+    except KeyboardInterrupt:
+        return say(f"{command}: interrupted; nothing was written", 130)
+
+
+def say(message: str, status: int) -> int:
+    print(message, file=sys.stderr)
+    return status
+
+
+def parser() -> Parser:
+    top = Parser(prog="rushlight", description="PyTorch's API in pure Python on NumPy.", allow_abbrev=False)
+    top.add_argument("--version", action="version", version=VERSION, help="print the version")
+    top.set_defaults(run=lambda arguments: top.print_help() or 0, command="")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
+    add_demo(commands)
+    version = commands.add_parser("version", help="print the version", description="Print the version.")
+    version.set_defaults(run=lambda arguments: print(VERSION) or 0, command="version")
+    return top
+
+
+def add_demo(commands: argparse._SubParsersAction) -> None:
+    demo = commands.add_parser(
+        "demo", help="learn real handwritten digits and show the results", description=DEMO,
+        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+    )  # fmt: skip
+    settings = (
+        ("--out", "DIR", Path, Path("rushlight-demo"), "folder of the results (%(default)s)"),
+        ("--epochs", "N", whole(1), 15, "times over the training digits (%(default)s)"),
+        ("--lr", "RATE", rate, 2e-3, "learning rate of Adam (%(default)s)"),
+        ("--seed", "N", whole(0), 0, "of the first weights and the shuffling (%(default)s)"),
+        ("--data", "FILE", Path, SHIPPED, "other digits: CSV, rows of 64 pixels from 0 to 16 and a label"),
+    )
+    for flag, metavar, kind, default, text in settings:
+        demo.add_argument(flag, metavar=metavar, type=kind, default=default, help=text)
+    demo.add_argument("--overwrite", action="store_true", help="replace the results that are there")
+    demo.add_argument("--quiet", action="store_true", help="no progress bar and no table")
+    demo.set_defaults(run=run_demo, command="demo")
+
+
+def whole(least: int):
+    """A parser of whole numbers from `least` to what a seed may be."""
+
+    def parse(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text) < 2**63:
+            raise argparse.ArgumentTypeError(f"a whole number from {least} on is needed, not {text!r}")
+        return int(text)
+
+    return parse
+
+
+def rate(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"a number above 0 is needed, not {text!r}")
+    return value
+
+
+def run_demo(arguments: argparse.Namespace) -> int:
+    from rushlight.demo.run import run
+
+    a = arguments
+    run(a.out, a.data, a.epochs, a.lr, a.seed, a.overwrite, a.quiet)
+    return 0

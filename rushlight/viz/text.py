@@ -1,0 +1,97 @@
+"""The backward graph as text: a tree for the terminal, and Graphviz's language."""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+from rushlight.viz.graph import Box, Graph, Params, graph
+
+COLOURS = {"output": "#fde8b0", "op": "#eef0f4", "leaf": "#cfe8d5"}  # of a box, by its kind
+
+
+def print_graph(output: Any, params: Params = None, file: IO[str] | None = None) -> None:
+    """Print the backward graph of a tensor: the op that made it first, below each op its inputs' ops.
+
+    A single input stands straight below; several branch off. A node that others share is printed once, with a
+    number, and then only referred to. Constants, which get no gradient, are left out.
+    `params` names the leaves: a dict or `model.named_parameters()`; `file` is standard output by default.
+    Raises `ValueError` where nothing was recorded for `output`.
+
+    >>> import rushlight as torch
+    >>> x = torch.tensor([[1., 2., 3.]], requires_grad=True)
+    >>> torch.viz.print_graph((x @ torch.ones(3, 2)).sum(), params={"x": x})
+    SumBackward0 ()  = 9
+    MmBackward0 (1, 2)
+    AccumulateGrad x (1, 3)  = [[1, 2, 3]]
+    """
+    for line in lines(graph(output, params)):
+        print(line, file=file)
+
+
+def lines(found: Graph) -> list[str]:
+    numbers = shared(found)
+    printed: set[int] = set()
+    out, stack = [], [(0, "", "")]
+    while stack:
+        i, lead, below = stack.pop()
+        mark = f"  #{numbers[i]}" if i in numbers else ""
+        if i in printed:
+            out.append(f"{lead}{title(found.boxes[i])}{mark}, see above")
+            continue
+        printed.add(i)
+        out.append(lead + "  ".join([title(found.boxes[i]), *found.boxes[i].notes]) + mark)
+        inputs = found.inputs[i]
+        if len(inputs) == 1:
+            stack.append((inputs[0], below, below))
+            continue
+        branches = [(j, below + "├─ ", below + "│  ") for j in inputs[:-1]]
+        branches += [(j, below + "└─ ", below + "   ") for j in inputs[-1:]]
+        stack += reversed(branches)
+    return out
+
+
+def title(box: Box) -> str:
+    return f"AccumulateGrad {box.label}" if box.kind == "leaf" and box.name != "AccumulateGrad" else box.label
+
+
+def shared(found: Graph) -> dict[int, int]:
+    """{box that several edges lead to: its number, from 1}."""
+    counts = [0] * len(found.boxes)
+    for inputs in found.inputs:
+        for i in inputs:
+            counts[i] += 1
+    return {i: n for n, i in enumerate((i for i, count in enumerate(counts) if count > 1), 1)}
+
+
+def dot(output: Any, params: Params = None) -> str:
+    """The backward graph of a tensor in Graphviz's language: `dot -Tpng` draws it.
+
+    Arrows show where gradients go, from the output to the leaves. A leaf shows its shape and, where it holds
+    at most four numbers, these and their gradient.
+    `params` names the leaves: a dict or `model.named_parameters()`.
+    Raises `ValueError` where nothing was recorded for `output`.
+
+    >>> import rushlight as torch
+    >>> x = torch.tensor(3., requires_grad=True)
+    >>> torch.viz.dot(x * x, params={"x": x}).splitlines()[0]
+    'digraph backward {'
+    """
+    return dot_text(graph(output, params))
+
+
+def dot_text(found: Graph) -> str:
+    out = [
+        "digraph backward {",
+        '  node [shape=box style="rounded,filled" color="#8a93a3" fontname="monospace" fontsize=11]',
+        '  edge [color="#8a93a3" arrowsize=0.7]',
+    ]
+    for i, box in enumerate(found.boxes):
+        label = quoted("\n".join([box.label, *box.notes]))
+        tip = f" tooltip={quoted(box.made_at)}" if box.made_at else ""
+        out.append(f"  n{i} [label={label} fillcolor={quoted(COLOURS[box.kind])}{tip}]")
+    out += [f"  n{i} -> n{j}" for i, inputs in enumerate(found.inputs) for j in inputs]
+    return "\n".join([*out, "}", ""])
+
+
+def quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
