@@ -1,0 +1,72 @@
+"""rushlight: PyTorch's API in pure Python on NumPy. Small, quick to import, and able to show every step it takes."""
+from __future__ import annotations
+
+import importlib
+import warnings
+from typing import Any
+
+# NumPy warns of overflow and division by zero; torch gives inf and nan silently. Only what our own modules cause is
+# silenced, so that the user's own NumPy code still warns.
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
+
+from rushlight import autograd, creation, dtypes  # noqa: E402
+from rushlight.autograd.grad_mode import (  # noqa: E402
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from rushlight.device import device  # noqa: E402
+from rushlight.dtypes import (  # noqa: E402
+    can_cast,
+    dtype,
+    finfo,
+    get_default_dtype,
+    iinfo,
+    promote_types,
+    set_default_dtype,
+)
+from rushlight.ops import (  # noqa: E402
+    arithmetic,
+    elementwise,
+    index,
+    indexing,
+    matmul,
+    reduce,
+    reductions,
+    shape,
+    shapes,
+)
+from rushlight.ops.build import FUNCTIONS  # noqa: E402
+from rushlight.ops.table import TABLE  # noqa: E402
+from rushlight.printing import set_printoptions  # noqa: E402
+from rushlight.size import Size  # noqa: E402
+from rushlight.tensor import Layout as layout  # noqa: E402
+from rushlight.tensor import Tensor, strided  # noqa: E402
+from rushlight.version import __version__  # noqa: E402
+
+inf, nan, pi, e = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045
+newaxis = None
+
+_names: dict[str, Any] = {}
+for _name, _op in TABLE.items():
+    if _op.options.get("function", True) and _op.options.get("method", True) or _name == "where":
+        _names[_name] = _op.call
+        for _alias in _op.options.get("alias", "").split():
+            _names[_alias] = _op.call
+_names |= creation.FUNCTIONS | FUNCTIONS | dtypes.NAMES
+globals().update(_names)
+
+_LAZY = ("nn", "optim", "utils", "compile", "viz", "linalg", "fft", "special", "func", "random", "compiler", "testing")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return importlib.import_module(f"rushlight.{name}")
+    raise AttributeError(f"module 'rushlight' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

@@ -1,0 +1,166 @@
+"""`backward` and `grad`: what users call to run the engine."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rushlight.autograd.engine import steps
+from rushlight.autograd.grad_mode import current, mode
+from rushlight.autograd.node import Node
+from rushlight.errors import explain
+from rushlight.tensor import Tensor, from_array, method
+
+Tensors = Tensor | Sequence[Tensor]
+
+
+def backward(tensors: Tensors, grad_tensors: Any = None, retain_graph: bool | None = None,
+             create_graph: bool = False, inputs: Any = None) -> None:
+    """Add d(sum of tensors * grad_tensors)/d(leaf) to the `.grad` of every leaf.
+
+    `grad_tensors`: the gradients to start from, of the tensors' shapes; may be left out for tensors of one element.
+    `retain_graph`: keep the graph for another backward (default: as `create_graph`). `create_graph`: record backward
+    itself, for higher derivatives. `inputs`: only these leaves accumulate.
+
+    Raises RuntimeError for a tensor outside any graph, for shapes that differ, for a graph that was freed, and where
+    something that backward needs has been overwritten.
+
+    >>> x = rushlight.tensor(3., requires_grad=True)
+    >>> rushlight.autograd.backward(x * x)
+    >>> x.grad
+    tensor(6.)
+    """
+    outputs = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    chosen = None if inputs is None else (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    if chosen == ():
+        raise RuntimeError(explain("'inputs' argument to backward() cannot be empty.", "leave it out for all leaves"))
+    seeds, world = seed(outputs, grad_tensors, create_graph)
+    targets = None if chosen is None else targets_of(chosen)
+    found = run(seeds, world, targets, create_graph if retain_graph is None else retain_graph, create_graph)
+    for t in chosen or ():
+        g = found.get(t.node)
+        if g is not None:
+            accumulate(t, g, world)
+
+
+def accumulate(t: Tensor, g: Any, world: str) -> None:
+    g = g if world == "tensors" else from_array(np.asarray(g).copy())
+    t._grad = g if t._grad is None else t._grad + g  # type: ignore[operator]
+
+
+def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Any = None, retain_graph: bool | None = None,
+         create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
+         is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Tensor, ...]:
+    """d(sum of outputs * grad_outputs)/d(input), for each input; `.grad` is left alone.
+
+    `allow_unused`: give None for an input that the outputs do not depend on, instead of an error;
+    `materialize_grads`: give zeros there. `is_grads_batched`: a leading dimension of `grad_outputs` counts several
+    gradients, and the results have it too. Other arguments as in `backward`.
+
+    >>> x = rushlight.tensor(3., requires_grad=True)
+    >>> g, = rushlight.autograd.grad(x ** 3, x, create_graph=True)
+    >>> rushlight.autograd.grad(g, x)
+    (tensor(18.),)
+    """
+    if is_grads_batched:
+        return batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    outs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    ins = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    seeds, world = seed(outs, grad_outputs, create_graph)
+    found = run(seeds, world, targets_of(ins), create_graph if retain_graph is None else retain_graph, create_graph)
+    results = [found.get(t.node) for t in ins]
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    if not allow_unused and any(g is None for g in results):
+        raise RuntimeError(explain("One of the differentiated Tensors appears to not have been used in the graph. "
+                                   "Set allow_unused=True if this is the desired behavior.",
+                                   inputs=[i for i, g in enumerate(results) if g is None]))
+    return tuple(finished(g, t, world, materialize_grads) for g, t in zip(results, ins))
+
+
+def finished(g: Any, t: Tensor, world: str, materialize: bool) -> Any:
+    if g is None:
+        return from_array(np.zeros_like(t.array)) if materialize else None
+    return g if world == "tensors" else from_array(np.array(g))
+
+
+def batched(outputs: Tensors, inputs: Tensors, grad_outputs: Any, retain_graph: bool | None, create_graph: bool,
+            allow_unused: bool | None, materialize: bool) -> tuple[Tensor, ...]:
+    """One backward for each row of the gradients, stacked."""
+    rows = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
+    count = rows[0].array.shape[0]
+    each = [grad(outputs, inputs, [None if r is None else r[i] for r in rows],  # type: ignore[index]
+                 retain_graph if i == count - 1 else True, create_graph, True, allow_unused, False, materialize)
+            for i in range(count)]
+    return tuple(None if gs[0] is None else gs[0]._stacked(gs) for gs in zip(*each))
+
+
+def seed(outputs: Sequence[Tensor], grads: Any, create_graph: bool) -> tuple[dict[Node, Any], str]:
+    """Where backward starts and with what: {node: gradient}, and the world to run it in."""
+    watch = mode().watch
+    world = "tensors" if create_graph or (watch is not None and watch.records) else "arrays"
+    if grads is None or isinstance(grads, Tensor):
+        grads = (grads,) * (1 if isinstance(grads, Tensor) else len(outputs))
+    if len(grads) != len(outputs):
+        raise RuntimeError(explain(f"got {len(outputs)} tensors and {len(grads)} gradients"))
+    seeds: dict[Node, Any] = {}
+    for i, (t, g) in enumerate(zip(outputs, grads)):
+        if t.node is None:
+            raise RuntimeError(explain(f"element {i} of tensors does not require grad and does not have a grad_fn",
+                                       "compute it from a tensor with requires_grad=True, outside of no_grad()"))
+        g = first_gradient(t, g, i)
+        g = g if world == "tensors" else g.array.copy() if t.node.leaf else g.array
+        seeds[t.node] = g if t.node not in seeds else seeds[t.node] + g
+    return seeds, world
+
+
+def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
+    """The gradient that backward starts from: ones for one element, else as given and of the same shape."""
+    if g is None:
+        if t.array.size != 1:
+            raise RuntimeError(explain("grad can be implicitly created only for scalar outputs",
+                                       "reduce it first (loss.sum(), loss.mean()), or give backward(gradient) a tensor "
+                                       f"of shape {tuple(t.shape)}", shape=tuple(t.shape)))
+        if t.is_complex():
+            raise RuntimeError(explain("grad can be implicitly created only for real scalar outputs but got "
+                                       f"{t.dtype}", "take .abs() or .real first, or give backward(gradient)"))
+        return from_array(np.ones_like(t.array))
+    if g.array.shape != t.array.shape:
+        raise RuntimeError(explain(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has "
+                                   f"a shape of {t.shape}.", "give a gradient of the output's shape"))
+    return g if g.array.dtype == t.array.dtype else g.to(t.dtype)  # type: ignore[attr-defined]
+
+
+def targets_of(inputs: Sequence[Tensor]) -> set[Node]:
+    for i, t in enumerate(inputs):
+        if t.node is None:
+            raise RuntimeError(explain("One of the differentiated Tensors does not require grad", "call "
+                                       "requires_grad_() on it before it is used", input=i, shape=tuple(t.shape)))
+    return {t.node for t in inputs if t.node is not None}
+
+
+def run(seeds: dict[Node, Any], world: str, targets: set[Node] | None, retain: bool,
+        create_graph: bool) -> dict[Node, Any]:
+    """The engine to its end; returns what arrived at the targets."""
+    found = {}
+    token = current.set(mode().but(grad=create_graph))
+    try:
+        for node, g, _ in steps(seeds, world, targets, retain):
+            if targets is not None and node in targets:
+                found[node] = g
+    finally:
+        current.reset(token)
+    return found
+
+
+def tensor_backward(self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None,
+                    create_graph: bool = False, inputs: Any = None) -> None:
+    """Add the gradient of this tensor (times `gradient`) to the `.grad` of every leaf it depends on.
+
+    See `rushlight.autograd.backward`.
+    """
+    backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
+
+
+method(tensor_backward, "backward")

@@ -1,0 +1,34 @@
+"""One clock numbers nodes and in-place writes, so that one comparison says which came first."""
+from __future__ import annotations
+
+from itertools import count
+from types import CodeType
+
+tick = count(1).__next__
+
+
+class Writes:
+    """What was written into one piece of memory; made at the first write and shared by detached aliases."""
+
+    __slots__ = ("stamp", "count", "where")
+
+    def __init__(self) -> None:
+        self.stamp, self.count = 0, 0
+        self.where: tuple[CodeType, int] | None = None
+
+
+class Clock:
+    """`last_write`: when any memory was last written; backward looks at saved tensors only past it."""
+
+    __slots__ = ("last_write",)
+
+
+clock = Clock()
+clock.last_write = 0
+
+
+def stamp(writes: Writes, where: tuple[CodeType, int] | None) -> None:
+    """Note a write that has just happened."""
+    writes.count += 1
+    writes.where = where
+    writes.stamp = clock.last_write = tick()

@@ -1,0 +1,191 @@
+"""The walk of backward: a generator of steps, which `backward()` runs to its end and others watch.
+
+Nodes are numbered as they are made, so newest first is a topological order: no recursion, no counting of
+dependencies. What all ops share stands here, once: broadcasting undone, gradients added up, freeing, staleness, hooks.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from rushlight.autograd.clock import clock
+from rushlight.autograd.node import Hooks, Node
+from rushlight.errors import explain, place
+from rushlight.tensor import Tensor, from_array
+
+age = attrgetter("seq")
+Step = tuple[Node, Any, Any]                      # node, gradient of its output, gradients of its inputs
+
+
+def reachable(roots: Iterable[Node]) -> list[Node]:
+    """All nodes below the roots, newest first."""
+    seen = set(roots)
+    todo = list(seen)
+    for node in todo:                             # `todo` grows while it is read
+        for edge in node.edges:
+            if edge is not None and edge not in seen:
+                seen.add(edge)
+                todo.append(edge)
+    todo.sort(key=age, reverse=True)
+    return todo
+
+
+def leading_to(targets: set[Node], order: list[Node]) -> set[Node]:
+    """Those nodes of `order` from which some target can be reached, the targets included."""
+    wanted = set(targets)
+    for node in reversed(order):
+        if node not in wanted and any(edge in wanted for edge in node.edges):
+            wanted.add(node)
+    return wanted
+
+
+def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | None = None,
+          retain: bool = False) -> Iterator[Step]:
+    """Run backward from the seeds' nodes, yielding (node, incoming, outgoing) after each node's rules.
+
+    `world`: what gradients are, "arrays" (fast) or "tensors" (recorded); `targets`: only what leads to these is run;
+    `retain`: keep what the nodes have saved, for another backward.
+    """
+    order = reachable(seeds)
+    wanted = None if targets is None else leading_to(targets, order)
+    total = sum_to_array if world == "arrays" else sum_to_tensor
+    grads = dict(seeds)
+    for node in order:
+        g = grads.pop(node, None)
+        if g is None or (wanted is not None and node not in wanted):
+            continue
+        hooks = node.hooks
+        if hooks is not None:
+            g = before(hooks, node, g, world)
+        if targets is not None and node in targets and (node.leaf or not wanted_below(node, wanted)):
+            yield node, g, ()
+            continue
+        if node.saved is None:
+            raise second_time(node)
+        if clock.last_write > node.seq:
+            check_unwritten(node)
+        outgoing = getattr(node, world)(g)
+        if not retain and node.saved:
+            node.saved = None
+        if hooks is not None:
+            outgoing = after(hooks, node, g, outgoing, world)
+        yield node, g, outgoing
+        for edge, ge in zip(node.edges, outgoing):
+            if ge is None or edge is None:
+                continue
+            if ge.shape != edge.shape:            # the forward broadcast this input: undone here, for all ops
+                ge = total(ge, edge.shape)
+            elif ge is g and edge.leaf:           # a leaf keeps what it gets, and g may go elsewhere too
+                ge = g.copy() if world == "arrays" else g.clone()
+            known = grads.get(edge)
+            grads[edge] = ge if known is None else known + ge
+
+
+def wanted_below(node: Node, wanted: set[Node] | None) -> bool:
+    """Whether the way to another target leads through this one."""
+    return any(edge in wanted for edge in node.edges)  # type: ignore[operator]
+
+
+def broadcast_axes(shape: tuple, to: tuple) -> tuple[int, ...]:
+    """The dimensions along which `to` was repeated to make `shape`."""
+    extra = len(shape) - len(to)
+    return (*range(extra), *(i + extra for i, n in enumerate(to) if n == 1 != shape[i + extra]))
+
+
+def sum_to_array(g: np.ndarray, shape: tuple) -> np.ndarray:
+    axes = broadcast_axes(g.shape, shape)
+    return np.add.reduce(g, axes).reshape(shape) if axes else g.reshape(shape)
+
+
+def sum_to_tensor(g: Any, shape: tuple) -> Any:
+    axes = broadcast_axes(g.shape, shape)
+    return g.sum(axes).reshape(shape) if axes else g.reshape(shape)
+
+
+# -- hooks -------------------------------------------------------------------------------------------------------
+
+def before(hooks: Hooks, node: Node, g: Any, world: str) -> Any:
+    """The gradient of the node's output after the hooks on it."""
+    if hooks.unpack is not None:
+        hooks.unpack(node)
+    several = isinstance(g, dict)                 # Parts of several outputs: their own nodes have the tensor hooks
+    if several or not (hooks.tensor or hooks.before or hooks.retained):
+        return g
+    t = as_tensor(g, world)
+    for hook in tuple(hooks.tensor.values()):
+        t = replaced(t, hook(t), node)
+    for hook in tuple(hooks.before.values()):
+        answer = hook((t,))
+        t = t if answer is None else replaced(t, answer[0] if isinstance(answer, tuple) else answer, node)
+    if hooks.retained is not None and (keeper := hooks.retained()) is not None:
+        keeper._grad = from_array(t.array.copy()) if world == "arrays" else t
+    return (t.array.copy() if node.leaf else t.array) if world == "arrays" else t
+
+
+def after(hooks: Hooks, node: Node, g: Any, outgoing: Any, world: str) -> Any:
+    """The gradients of the node's inputs after the hooks on them; on a leaf, the hooks told that `.grad` is there."""
+    if node.leaf:
+        if (leaf := node.tensor()) is not None:   # type: ignore[attr-defined]
+            for hook in tuple(hooks.done.values()):
+                hook(leaf)
+    for hook in tuple(hooks.after.values()):
+        inside = tuple(None if x is None else as_tensor(x, world) for x in outgoing)
+        answer = hook(inside, (as_tensor(g, world),) if not isinstance(g, dict) else tuple(g.values()))
+        if answer is not None:
+            answer = answer if isinstance(answer, tuple) else (answer,)
+            outgoing = tuple(None if t is None else t.array if world == "arrays" else t for t in answer)
+    return outgoing
+
+
+def replaced(old: Tensor, new: Any, node: Node) -> Tensor:
+    """What a hook returned in place of a gradient, checked."""
+    if new is None:
+        return old
+    if not isinstance(new, Tensor) or new.shape != old.shape:
+        raise RuntimeError(explain(f"hook of {node.name()} has changed the size of value",
+                                   f"return a tensor of shape {tuple(old.shape)}, or None"))
+    return new
+
+
+def as_tensor(g: Any, world: str) -> Tensor:
+    return from_array(np.asarray(g)) if world == "arrays" else g
+
+
+# -- what goes wrong ---------------------------------------------------------------------------------------------
+
+def second_time(node: Node) -> RuntimeError:
+    return RuntimeError(explain(
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+        "already been freed).", "build the graph again by running the forward pass again (a tensor made outside the "
+        "loop?), or say backward(retain_graph=True) the first time", op=node.name(), made_at=node.made_at))
+
+
+def check_unwritten(node: Node) -> None:
+    """RuntimeError if something that the node has saved was written to after the node was made."""
+    writes = getattr(node, "writes", None)
+    if writes is not None and writes.stamp > node.seq and node.op is not None and node.op.saves_out:
+        raise overwritten(node, writes, "its output", node.shape)
+    for saved in tensors_in(node.saved or ()):
+        writes = saved.root.writes
+        if writes is not None and writes.stamp > node.seq:
+            raise overwritten(node, writes, "an input", saved.array.shape)
+
+
+def tensors_in(saved: tuple) -> Iterator[Tensor]:
+    for item in saved:
+        if isinstance(item, Tensor):
+            yield item
+        elif isinstance(item, (list, tuple)):
+            yield from (x for x in item if isinstance(x, Tensor))
+
+
+def overwritten(node: Node, writes: Any, what: str, shape: tuple | None) -> RuntimeError:
+    written_at = place(*writes.where) if writes.where else "<unknown>"
+    return RuntimeError(explain(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"{what} of {node.name()}, shape {shape}, now at version {writes.count}",
+        "write `x = x + 1` instead of `x += 1` (or clone() before writing)",
+        saved_by=node.made_at, written_at=written_at))

@@ -1,0 +1,172 @@
+"""What is recorded at the moment: one immutable `Mode` for each thread and task.
+
+A `ContextVar` holds it: half the price of a `threading.local` (45 against 150 ns), and right in coroutines too.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar, Token
+from functools import wraps
+from typing import Any
+
+
+class Watcher:
+    """Sees what tensors do while it is the mode's `watch`: the compiler's tracer, saved-tensor hooks, a profiler."""
+
+    records = False                               # whether backward must run as ops, so that they can be seen
+
+    def ran(self, op: Any, args: tuple, out: Any) -> None:
+        """An op of the table has run on `args` (canonical order) and returned `out`."""
+
+    def wrote(self, tensor: Any, value: Any) -> None:
+        """`value`'s elements have been written into `tensor`'s memory."""
+
+    def read(self, tensor: Any) -> None:
+        """Python is about to look at the tensor's numbers (`item`, `if`, `numpy`)."""
+
+
+class Mode:
+    """What is recorded: `grad`, nodes are made; `watch`, a `Watcher` or None; `checks`, anomaly detection."""
+
+    __slots__ = ("grad", "inference", "watch", "checks")
+
+    def __init__(self, grad: bool = True, inference: bool = False, watch: Watcher | None = None,
+                 checks: bool = False):
+        self.grad, self.inference, self.watch, self.checks = grad, inference, watch, checks
+
+    def but(self, **changes: Any) -> Mode:
+        """A copy with some fields changed."""
+        return Mode(**{name: getattr(self, name) for name in self.__slots__} | changes)
+
+
+current: ContextVar[Mode] = ContextVar("mode", default=Mode())  # noqa: B039  (a Mode is never changed)
+mode = current.get
+
+
+class Setting:
+    """A context manager and decorator that changes fields of the mode inside it."""
+
+    changes: dict[str, Any] = {}
+
+    def __enter__(self) -> Any:
+        self.tokens: list[Token]
+        self.__dict__.setdefault("tokens", []).append(current.set(mode().but(**self.changes)))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        current.reset(self.tokens.pop())
+
+    def again(self) -> Setting:
+        """A fresh one like this: a decorated function may run in several threads at once."""
+        fresh = object.__new__(type(self))
+        fresh.changes = self.changes
+        return fresh
+
+    def __call__(self, function: Callable) -> Callable:
+        if isinstance(function, type):
+            raise TypeError(f"{type(self).__name__} decorates functions, not the class {function.__name__}")
+
+        @wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with self.again():
+                return function(*args, **kwargs)
+        if _is_generator(function):
+            return _each_step(function, self.again)
+        return inside
+
+
+def _is_generator(function: Callable) -> bool:
+    GENERATOR = 0x20            # inspect.CO_GENERATOR, without importing inspect
+    return bool(getattr(getattr(function, "__code__", None), "co_flags", 0) & GENERATOR)
+
+
+def _each_step(function: Callable, setting: Callable[[], Setting]) -> Callable:
+    """A generator function whose body, and nobody else's, runs inside the setting."""
+    @wraps(function)
+    def inside(*args: Any, **kwargs: Any) -> Any:
+        with setting():
+            generator = function(*args, **kwargs)
+        resume, value = generator.send, None
+        while True:
+            try:
+                with setting():
+                    item = resume(value)
+            except StopIteration as end:
+                return end.value
+            try:
+                value = yield item
+                resume = generator.send
+            except GeneratorExit:
+                generator.close()
+                raise
+            except BaseException as error:
+                resume, value = generator.throw, error
+    return inside
+
+
+class no_grad(Setting):
+    """Inside it nothing is recorded: results do not require grad. Context manager and decorator.
+
+    >>> x = rushlight.ones(2, requires_grad=True)
+    >>> with rushlight.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    changes = {"grad": False}
+
+    def __new__(cls, function: Callable | None = None) -> Any:
+        self = object.__new__(cls)
+        return self if function is None else self(function)       # `@no_grad` without brackets
+
+
+class enable_grad(no_grad):
+    """Inside it ops are recorded again, also within `no_grad`. Context manager and decorator."""
+
+    changes = {"grad": True}
+
+
+class set_grad_enabled(Setting):
+    """Turn recording on or off: at once when called, and until the end of the block when used as a context.
+
+    >>> with rushlight.set_grad_enabled(False):
+    ...     rushlight.is_grad_enabled()
+    False
+    """
+
+    def __init__(self, mode: bool):
+        self.changes = {"grad": bool(mode)}
+        self.before = current.set(globals()["mode"]().but(**self.changes))
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        current.reset(self.before)
+
+    def again(self) -> Setting:
+        return type(self)(self.changes["grad"])
+
+    def __call__(self, function: Callable) -> Callable:
+        current.reset(self.before)                # used as a decorator: the setting is the function's alone
+        return super().__call__(function)
+
+
+class inference_mode(Setting):
+    """Like `no_grad`, for code that will never be differentiated. Context manager and decorator."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        self = object.__new__(cls)
+        self.changes = {"grad": False, "inference": True} if mode else {"inference": False, "grad": True}
+        return self(mode) if callable(mode) else self
+
+
+def is_grad_enabled() -> bool:
+    """Whether ops are recorded at the moment."""
+    return mode().grad
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether `inference_mode` is on."""
+    return mode().inference

@@ -1,0 +1,151 @@
+"""Nodes of the graph that backward walks: one for each recorded op, and one where each path ends.
+
+Each op of the table has its own subclass (`MulBackward0`), made with the table, which carries the rules:
+`arrays(g)` and `tensors(g)` return the gradients of the inputs in the two worlds.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import CodeType
+from typing import Any, ClassVar
+
+from rushlight.errors import place
+
+
+class Node:
+    """`edges`: the inputs' nodes (None: no gradient); `saved`: what the rules need; `seq`: when it was made;
+    `shape`: of the output; `where`: code object and instruction of the statement that made it."""
+
+    __slots__ = ("edges", "saved", "seq", "shape", "where", "writes", "extra")
+
+    op: ClassVar[Any] = None                      # the entry of the table
+    leaf: ClassVar[bool] = False
+    hooks: ClassVar[Any] = None                   # `with_hooks` gives a node a class in which this is a `Hooks`
+    edges: tuple
+    saved: tuple | None
+    seq: int
+    shape: tuple | None
+    where: tuple[CodeType, int] | None
+    arrays: Callable                              # (node, ndarray) -> gradients of the inputs, ndarrays
+    tensors: Callable                             # (node, Tensor) -> gradients of the inputs, Tensors
+
+    def name(self) -> str:
+        """The name of its class, as in torch: `MulBackward0`."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple:
+        """((node, output number), ...) for each input; (None, 0) where no gradient goes."""
+        return tuple(edge.source() if edge is not None else (None, 0) for edge in self.edges)
+
+    def source(self) -> tuple[Node, int]:
+        """The node that made this output, and the output's number."""
+        return self, 0
+
+    @property
+    def made_at(self) -> str:
+        """The user's file, line and statement that made this node."""
+        return place(*self.where) if self.where else "<unknown>"
+
+    @property
+    def metadata(self) -> dict:
+        """A place for users' notes about the node."""
+        return hooks_of(self).metadata
+
+    def register_hook(self, hook: Callable) -> Handle:
+        """Run `hook(grad_inputs, grad_outputs)` after the node's rules; what it returns replaces `grad_inputs`."""
+        return hooks_of(self).add("after", hook)
+
+    def register_prehook(self, hook: Callable) -> Handle:
+        """Run `hook(grad_outputs)` before the node's rules; what it returns replaces `grad_outputs`."""
+        return hooks_of(self).add("before", hook)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} made at {self.made_at}>" if self.where else f"<{self.name()}>"
+
+
+class Output(Node):
+    """One output of a node that has several: hands what arrives to its place in the node's list."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, node: Node, number: int, seq: int, shape: tuple):
+        self.edges, self.number, self.seq, self.shape = (node,), number, seq, shape
+        self.saved, self.where = (), node.where
+
+    def source(self) -> tuple[Node, int]:
+        return self.edges[0], self.number
+
+    def arrays(self, g: Any) -> tuple[Parts]:
+        return (Parts({self.number: g}),)
+
+    tensors = arrays
+
+
+class Parts(dict):
+    """Gradients of some outputs of one node, by number; adding two brings them together."""
+
+    shape = None                                  # as the node's: nothing to sum back
+
+    def __add__(self, other: Parts) -> Parts:
+        return Parts({**self, **other})           # each output delivers once: numbers never meet
+
+
+class Handle:
+    """What registering a hook returns: `remove()` takes the hook away; usable as a context."""
+
+    __slots__ = ("hooks", "key")
+
+    def __init__(self, hooks: dict, key: int):
+        self.hooks, self.key = hooks, key
+
+    def remove(self) -> None:
+        """Take the hook away; again does nothing."""
+        self.hooks.pop(self.key, None)
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+class Hooks:
+    """The hooks of one node, in order: on its output (`tensor`), before its rules, after them."""
+
+    __slots__ = ("tensor", "before", "after", "done", "retained", "metadata", "count", "unpack")
+
+    def __init__(self) -> None:
+        self.tensor: dict[int, Callable] = {}
+        self.before: dict[int, Callable] = {}
+        self.after: dict[int, Callable] = {}
+        self.done: dict[int, Callable] = {}       # after a leaf's gradient has been accumulated
+        self.retained: Any = None                 # weak reference to the tensor that keeps its gradient
+        self.metadata: dict = {}
+        self.count = 0
+        self.unpack: Callable | None = None       # of `saved_tensors_hooks`
+
+    def add(self, kind: str, hook: Callable) -> Handle:
+        hooks = getattr(self, kind)
+        self.count += 1
+        hooks[self.count] = hook
+        return Handle(hooks, self.count)
+
+
+def hooks_of(node: Node) -> Hooks:
+    """The node's hooks, made at first use: the node changes its class, so that nodes without hooks pay nothing."""
+    if node.hooks is None:
+        node.extra = Hooks()
+        node.__class__ = with_hooks(type(node))
+    return node.hooks
+
+
+HOOKED: dict[type, type] = {}                     # one for each class of node
+
+
+def with_hooks(cls: type) -> type:
+    """The same class, with hooks."""
+    if cls not in HOOKED:
+        HOOKED[cls] = type(cls.__name__, (cls,), {"__slots__": (), "hooks": property(lambda node: node.extra),
+                                                  "__module__": cls.__module__})
+    return HOOKED[cls]

@@ -1,0 +1,165 @@
+"""Views and in-place writes: who shares memory with whom, and what a write does to the graph.
+
+A write into a tensor is `x = f(x)` for its node. A write through a view rewrites the base: its new node passes gradient
+outside the region to what the base was, and the region's to what was written; all views of the base are made again.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from sys import _getframe as frame
+from threading import Lock
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from rushlight.autograd.clock import stamp, tick
+from rushlight.autograd.grad_mode import current, mode
+from rushlight.autograd.node import Node
+from rushlight.errors import explain, user_frame
+from rushlight.tensor import Tensor, from_array, writes_of
+
+lock = Lock()
+
+
+def register(view: Tensor, parent: Tensor, replay: Callable, settings: tuple) -> None:
+    """Note that `view = replay(parent, *settings)` shares the parent's memory."""
+    if view is parent:
+        return
+    root = parent.root
+    view.view = (root, parent, replay, settings, mode().grad)
+    with lock:
+        try:
+            views = root.views
+        except AttributeError:
+            views = root.views = []
+        if len(views) > 16 and len(views) & (len(views) - 1) == 0:       # at powers of two: constant cost on average
+            views[:] = [v for v in views if v() is not None]
+        views.append(ref(view))
+
+
+def detached(x: Tensor) -> Tensor:
+    """The same memory outside the graph; writes to either are noticed by both."""
+    t = from_array(x.array)
+    t.writes = writes_of(x)
+    return t
+
+
+class Region:
+    """A part of a tensor, as the views that lead from the base to it."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, view: Tensor):
+        path = []
+        while view.view is not None:
+            _, parent, replay, settings, _ = view.view
+            path.append((replay, settings))
+            view = parent
+        self.path = tuple(reversed(path))
+
+    def of(self, base: Tensor) -> Tensor:
+        """The region of `base`."""
+        for replay, settings in self.path:
+            base = replay(base, *settings)
+        return base
+
+
+class CopySlices(Node):
+    """The base after a write through a view: edges lead to the base before, and to what was written."""
+
+    __slots__ = ("region",)
+
+    def arrays(self, g: np.ndarray) -> tuple:
+        outside, inside = self.tensors(from_array(g))
+        return outside.array, inside.array
+
+    def tensors(self, g: Tensor) -> tuple:
+        inside = self.region.of(g).clone()  # type: ignore[attr-defined]
+        outside = g.clone()  # type: ignore[attr-defined]
+        self.region.of(outside).zero_()  # type: ignore[attr-defined]
+        return outside, inside
+
+
+def assign(x: Tensor, r: Tensor, op: Any = None) -> Tensor:
+    """Write the elements of `r` into `x`, in memory and in the graph. Returns `x`."""
+    check_fits(x, r, op)
+    m = mode()
+    recorded = m.grad and (x.node is not None or r.node is not None)
+    if recorded:
+        check_writable(x, op)
+        if r.array.dtype != x.array.dtype:
+            r = r.to(x.dtype)  # type: ignore[attr-defined]
+        keep_old(x, r)
+    try:
+        np.copyto(x.array, r.array, casting="unsafe")
+    except ValueError as error:
+        raise RuntimeError(explain("unsupported operation: more than one element of the written-to tensor refers to a "
+                                   "single memory location, or its memory is read-only",
+                                   "clone() the tensor before writing", op=op)) from error
+    wrote(x)
+    if recorded:
+        rebase(x, r)
+    if m.watch is not None:
+        m.watch.wrote(x, r)
+    return x
+
+
+def wrote(x: Tensor) -> None:
+    """Note that x's memory has just been written to, and by which statement."""
+    f = user_frame(2) or frame(1)
+    stamp(writes_of(x), (f.f_code, f.f_lasti))
+
+
+def check_fits(x: Tensor, r: Tensor, op: Any) -> None:
+    if r.array.shape != x.array.shape and np.broadcast_shapes(r.array.shape, x.array.shape) != x.array.shape:
+        raise RuntimeError(explain(f"output with shape {list(x.shape)} doesn't match the broadcast shape "
+                                   f"{list(r.shape)}", "an in-place op cannot change the shape: use the one "
+                                   "without underscore", op=op))
+    if r.dtype.category > x.dtype.category:
+        raise RuntimeError(explain(f"result type {r.dtype.scalar_type} can't be cast to the desired output type "
+                                   f"{x.dtype.scalar_type}", f"convert the tensor first: x = x.to({r.dtype})", op=op))
+
+
+def check_writable(x: Tensor, op: Any) -> None:
+    """RuntimeError for a write that the graph has no place for."""
+    root = x.root
+    if root.node is not None and root.node.leaf:
+        what = "a leaf Variable" if root is x else "a view of a leaf Variable"
+        raise RuntimeError(explain(f"{what} that requires grad is being used in an in-place operation.",
+                                   "write inside `with torch.no_grad():`, or to a clone()", op=op))
+    if x.view is not None and not x.view[4]:
+        raise RuntimeError(explain("A view was created in no_grad mode and is being modified inplace with grad mode "
+                                   "enabled.", "make the view outside no_grad(), or clone() it", op=op))
+
+
+def keep_old(x: Tensor, r: Tensor) -> None:
+    """Where r's node has saved x itself, give it a copy: the rules need what x was, and no cycle may arise."""
+    node = r.node
+    if node is not None and node.saved and any(s is x for s in node.saved):
+        old = from_array(x.array.copy())
+        old.node = x.node
+        node.saved = tuple(old if s is x else s for s in node.saved)
+
+
+def rebase(x: Tensor, r: Tensor) -> None:
+    """Give x (and, through it, its base and the base's views) the history of what was written."""
+    root = x.root
+    if root is x:
+        x.node = r.node
+    else:
+        node = CopySlices()
+        node.edges, node.saved, node.seq, node.shape = (root.node, r.node), (), tick(), root.array.shape
+        node.where, node.region = (root.writes.where if root.writes else None), Region(x)
+        root.node = node
+    if root.node is not None and root.writes is not None:
+        root.node.writes = root.writes
+    token = current.set(mode().but(grad=True, watch=None))
+    try:
+        for weak in list(getattr(root, "views", ())):
+            view = weak()
+            if view is not None and view.view is not None:
+                _, parent, replay, settings, _ = view.view
+                view.node = replay(parent, *settings).node
+    finally:
+        current.reset(token)

@@ -1,0 +1,215 @@
+"""What families do with arguments before an op runs: dimensions, scalars, promotion, names; and what goes wrong."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from numbers import Number
+from operator import index
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight import dtypes
+from rushlight.errors import describe, explain
+from rushlight.ops.table import FLOATING, PUBLIC, Op
+from rushlight.ops.worlds import TENSORS
+from rushlight.tensor import Tensor, from_array
+
+# -- dimensions --------------------------------------------------------------------------------------------------
+
+
+def wrap(dim: Any, ndim: int) -> int:
+    """A dimension counted from the front. IndexError if there is none such; a 0-d tensor has 0 and -1."""
+    n = ndim or 1
+    dim = index(dim)
+    if not -n <= dim < n:
+        raise IndexError(explain(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})"))
+    return dim % n
+
+
+def wrap_new(dim: Any, ndim: int) -> int:
+    """The place of a dimension still to be made."""
+    return wrap(dim, ndim + 1)
+
+
+def wrap_all(dims: Any, ndim: int) -> tuple[int, ...]:
+    """Several dimensions counted from the front, or one. RuntimeError if one stands twice."""
+    found = tuple(wrap(d, ndim) for d in (dims if isinstance(dims, Iterable) else (dims,)))
+    if len(set(found)) < len(found):
+        twice = next(d for d in found if found.count(d) > 1)
+        raise RuntimeError(explain(f"dim {twice} appears multiple times in the list of dims", dims=tuple(dims)))
+    return found
+
+
+def reduced_dims(dim: Any, ndim: int) -> tuple[int, ...] | None:
+    """The dimensions to reduce; None for all of them, which is also what an empty list means."""
+    if dim is None or (isinstance(dim, Iterable) and not tuple(dim)):
+        return None
+    dims = wrap_all(dim, ndim)
+    return dims if ndim else ()
+
+
+def sizes(shape: Any) -> tuple[int, ...]:
+    """A shape as Python ints."""
+    return tuple(index(n) for n in (shape if isinstance(shape, Iterable) else (shape,)))
+
+
+# What settings of these names are, so that families can normalise them (and vmap can shift them).
+ROLES: dict[str, Callable[[Any, int], Any]] = {
+    "dim": wrap, "dim0": wrap, "dim1": wrap, "start_dim": wrap, "end_dim": wrap, "new_dim": wrap_new, "dims": wrap_all,
+    "shape": lambda shape, ndim: sizes(shape),
+}
+
+
+def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
+    """A function from what the user passed to the arguments in the order of the entry."""
+    names = op.inputs + op.settings
+    order = op.options.get("order", " ".join(names)).split()          # as the user gives them
+    place = [names.index(name) for name in order]
+    straight = place == list(range(len(names)))
+    public = {**PUBLIC, **op.options.get("names", {})}
+    position = {public.get(name, name): i for i, name in enumerate(names)} | {n: i for i, n in enumerate(names)}
+    missing = object()
+    template = [op.defaults.get(name, missing) for name in names]
+    variadic = op.options.get("variadic")
+    gather_at = order.index(variadic) if variadic else len(names)
+    optional = [i for i, name in enumerate(names) if name in op.defaults]
+    normal = [(i, ROLES[name]) for i, name in enumerate(names) if name in ROLES and i >= len(op.inputs)]
+
+    def bind(args: Sequence, kwargs: dict) -> tuple:
+        values = template.copy()
+        if variadic and len(args) > gather_at and not isinstance(args[gather_at], (tuple, list)):
+            args = (*args[:gather_at], tuple(args[gather_at:]))
+        if len(args) > len(values):
+            raise TypeError(f"{op.name}() takes at most {len(values)} arguments, but {len(args)} were given")
+        if straight:
+            values[:len(args)] = args
+        else:
+            for i, value in zip(place, args):
+                values[i] = value
+        for name, value in kwargs.items():
+            if name not in position:
+                raise TypeError(f"{op.name}() got an unexpected keyword argument '{name}'; it takes "
+                                + ", ".join(public.get(n, n) for n in names))
+            values[position[name]] = value
+        if missing in values:
+            lacking = [public.get(n, n) for n, v in zip(names, values) if v is missing]
+            raise TypeError(f"{op.name}() missing required argument: {', '.join(lacking)}")
+        ndim = values[0].array.ndim if normal and isinstance(values[0], Tensor) else 0
+        for i, role in normal:
+            if values[i] is not None or i not in optional:
+                values[i] = role(values[i], ndim)
+        return tuple(values)
+    return bind
+
+
+# -- scalars and promotion ---------------------------------------------------------------------------------------
+
+CONSTANTS: dict[tuple, Tensor | None] = {}        # Python numbers as 0-d tensors: 0.24 against 0.48 us in a ufunc
+
+
+def constant(value: Any, dtype: np.dtype) -> Tensor | None:
+    """A Python number as a 0-d tensor of this dtype; None if the dtype must give way to it (1.5 with integers)."""
+    if value == 0 or value != value:              # 0.0 == -0.0, and nan is never found again: made anew
+        return fresh_constant(value, dtype)
+    key = (dtype, value)
+    try:
+        return CONSTANTS[key]
+    except KeyError:
+        if len(CONSTANTS) > 4096:
+            CONSTANTS.clear()
+        found = CONSTANTS[key] = fresh_constant(value, dtype)
+        return found
+
+
+def fresh_constant(value: Any, dtype: np.dtype) -> Tensor | None:
+    kind = dtype.kind
+    if kind == "b" or (kind in "iu" and value.__class__ is float):
+        return None
+    if kind in "iu":
+        array = np.asarray(value).astype(dtype)   # wraps around as torch's does
+    else:
+        array = np.asarray(value, dtype)
+    array.flags.writeable = False
+    return from_array(array)
+
+
+def as_operand(value: Any, op: Op) -> tuple[Tensor, int]:
+    """An operand as a tensor, with its kind for promotion: 0 tensor, 1 0-d tensor, 2 number."""
+    if isinstance(value, Tensor):
+        return value, 0 if value.array.ndim else 1
+    if isinstance(value, (Number, np.bool_)) and not isinstance(value, np.generic):
+        d = dtypes.of_scalar(value)
+        return from_array(np.asarray(value, None if d.category < dtypes.FLOATING else number_dtype(d))), 2
+    if isinstance(value, (ndarray, np.generic)):
+        value = np.asarray(value)
+        return from_array(value), 0 if value.ndim else 2
+    raise TypeError(explain(f"{op.name}(): argument must be Tensor, not {type(value).__name__}",
+                            "make it a tensor first: torch.tensor(...)"))
+
+
+def number_dtype(d: dtypes.dtype) -> np.dtype:
+    """Numbers are held in double precision until the dtype they are used in is known."""
+    return np.dtype(np.complex128 if d.is_complex else np.float64)
+
+
+def promoted(op: Op, operands: Sequence[Any]) -> list[Tensor]:
+    """The operands as tensors of one dtype, by torch's rules; a conversion is an op, so gradients go back through it."""
+    pairs = [as_operand(value, op) for value in operands]
+    if len(pairs) == 1:
+        result = pairs[0][0].dtype
+    else:
+        result = dtypes.result_dtype([(dtypes.of_scalar(v) if kind == 2 else t.dtype, kind)
+                                      for v, (t, kind) in zip(operands, pairs)])
+    if op.result == FLOATING and result.category < dtypes.FLOATING:
+        result = dtypes.get_default_dtype()
+    return [t if t.array.dtype == result.numpy else
+            from_array(t.array.astype(result.numpy)) if kind == 2 else TENSORS["to"](t, result)
+            for t, kind in pairs]
+
+
+def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
+    """RuntimeError unless all tensors that the op differentiates have one dtype."""
+    found = {t.array.dtype for t in tensors if t is not None}
+    if len(found) > 1:
+        names = " and ".join(sorted(dtypes.of(d).scalar_type for d in found))
+        raise RuntimeError(explain(f"{op.name}(): expected inputs to have the same dtype, but got {names}",
+                                   "convert one with .to(dtype)", inputs=", ".join(describe(t) for t in tensors)))
+
+
+# -- what goes wrong ---------------------------------------------------------------------------------------------
+
+def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
+    """A kernel's error, told in terms of the user's call."""
+    tensors = [a for a in args if isinstance(a, Tensor)]
+    if isinstance(error, ValueError) and "broadcast" in str(error):
+        return RuntimeError(explain(mismatch(tensors), "make them equal, or 1, counted from the last dimension: "
+                                    "reshape(), unsqueeze() or .T", op=op.name, inputs=described(args)))
+    if isinstance(error, TypeError) and ("ufunc" in str(error) or "not supported" in str(error)):
+        kinds = ", ".join(dict.fromkeys(f"'{t.dtype.scalar_type}'" for t in tensors))
+        return RuntimeError(explain(f'"{op.name}" not implemented for {kinds}', "convert with .to(dtype)",
+                                    inputs=described(args)))
+    if isinstance(error, (ValueError, TypeError, IndexError)) and not getattr(error, "explained", False):
+        kind = IndexError if isinstance(error, IndexError) else RuntimeError
+        if str(error).count("\n  at: "):
+            return error
+        return kind(explain(f"{op.name}(): {error}", inputs=described(args)))
+    return error
+
+
+def described(args: Sequence[Any]) -> str:
+    return ", ".join(describe(a) if not isinstance(a, (list, tuple)) or not any(isinstance(x, Tensor) for x in a)
+                     else "[" + described(a) + "]" for a in args)
+
+
+def mismatch(tensors: Sequence[Tensor]) -> str:
+    """torch's sentence for the first pair of shapes that do not broadcast."""
+    for i, a in enumerate(tensors):
+        for b in tensors[i + 1:]:
+            for k in range(1, 1 + min(a.array.ndim, b.array.ndim)):
+                m, n = a.array.shape[-k], b.array.shape[-k]
+                if m != n and 1 not in (m, n):
+                    at = max(a.array.ndim, b.array.ndim) - k
+                    return (f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton "
+                            f"dimension {at}")
+    return "shapes do not broadcast"

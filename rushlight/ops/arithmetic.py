@@ -1,0 +1,393 @@
+"""Arithmetic that is made of ops: torch's signatures (alpha, rounding modes, bounds), operators, copies and casts."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rushlight import dtypes
+from rushlight.autograd.views import assign, detached, wrote
+from rushlight.errors import explain
+from rushlight.ops import elementwise as e
+from rushlight.ops.arguments import promoted
+from rushlight.ops.build import composite, unrecorded
+from rushlight.ops.families import into
+from rushlight.ops.matmul import mm
+from rushlight.ops.shape import clone, overwrite, permute, to, transpose
+from rushlight.ops.table import TABLE
+from rushlight.tensor import Tensor, from_array, method
+
+Number = int | float | complex | bool
+
+
+def writing(function: Callable) -> Callable:
+    """The form with an underscore of a function made of ops."""
+    def inplace(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return assign(input, function(input, *args, **kwargs))
+    inplace.__name__ = inplace.__qualname__ = function.__name__ + "_"
+    inplace.__doc__ = f"`{function.__name__}`, written back into the tensor. Returns the tensor."
+    return inplace
+
+
+# -- sums with a factor, quotients with a rounding -----------------------------------------------------------------
+
+def add(input: Tensor, other: Any, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+    """input + alpha * other, broadcast; dtypes promote.
+
+    >>> rushlight.add(rushlight.tensor([1., 2.]), 10, alpha=2)
+    tensor([21., 22.])
+    """
+    return e.add(input, other if alpha == 1 else scaled(other, alpha), out=out)
+
+
+def sub(input: Tensor, other: Any, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+    """input - alpha * other, broadcast; dtypes promote. Bool tensors have no difference.
+
+    >>> rushlight.sub(rushlight.tensor([1., 2.]), 10, alpha=2)
+    tensor([-19., -18.])
+    """
+    return e.sub(input, other if alpha == 1 else scaled(other, alpha), out=out)
+
+
+def scaled(other: Any, alpha: Number) -> Any:
+    """alpha * other; RuntimeError for a factor that would change an integer operand's dtype."""
+    if isinstance(other, Tensor) and isinstance(alpha, float) and other.dtype.category < dtypes.FLOATING:
+        raise RuntimeError(explain("For integral input tensors, argument alpha must not be a floating point number.",
+                                   "convert the tensor: x.float()", dtype=other.dtype))
+    return other * alpha
+
+
+def rsub(input: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
+    """other - alpha * input."""
+    return e.sub(other, input if alpha == 1 else scaled(input, alpha))
+
+
+def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
+    """input / other, broadcast; integers give floats. `rounding_mode`: None, 'trunc' (toward 0) or 'floor'.
+
+    >>> rushlight.div(rushlight.tensor([-7, 7]), 2, rounding_mode="trunc")
+    tensor([-3,  3])
+    """
+    if rounding_mode is None:
+        return e.div(input, other, out=out)
+    if rounding_mode == "floor":
+        r = e.floor_divide(input, other)
+    elif rounding_mode == "trunc":
+        a, b = promoted(TABLE["mul"], (input, other))
+        r = e.div(a, b).trunc() if a.dtype.category > dtypes.INTEGER else truncated(a, b)  # type: ignore[attr-defined]
+    else:
+        raise RuntimeError(explain("div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+                                   f"'{rounding_mode}'"))
+    return r if out is None else into(out, r)
+
+
+def truncated(a: Tensor, b: Tensor) -> Tensor:
+    """Whole quotients toward 0."""
+    if (b.array == 0).any():
+        raise RuntimeError(explain("ZeroDivisionError"))
+    q = np.abs(a.array) // np.abs(b.array)
+    return from_array((q * np.sign(a.array) * np.sign(b.array)).astype(a.array.dtype))
+
+
+for function, names in ((add, ()), (sub, ("subtract",)), (div, ("divide", "true_divide"))):
+    for name in (function.__name__, *names):
+        composite(name)(function)
+        method(writing(function), name + "_")
+composite()(rsub)
+
+
+# -- bounds ----------------------------------------------------------------------------------------------------------
+
+@composite("clamp", "clip")
+def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
+    """min(max(input, lower), upper); bounds are numbers or tensors. Where they cross, the upper one wins.
+
+    >>> rushlight.clamp(rushlight.tensor([-1., 0.5, 3.]), 0, 1)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    if min is None and max is None:
+        raise RuntimeError(explain("torch.clamp: At least one of 'min' or 'max' must not be None"))
+    r = input if min is None else e.clamp_min(input, min)
+    r = r if max is None else e.clamp_max(r, max)
+    return r if out is None else into(out, r)
+
+
+method(writing(clamp), "clamp_", "clip_")
+
+
+# -- copies, casts, detaching ------------------------------------------------------------------------------------------
+
+@composite(function=False)
+def detach(input: Tensor) -> Tensor:
+    """The same memory outside the graph; a write to either is noticed by both."""
+    return detached(input)
+
+
+@composite(function=False)
+def detach_(input: Tensor) -> Tensor:
+    """Take this tensor out of the graph."""
+    if input.view is not None:
+        raise RuntimeError(explain("Can't detach views in-place. Use detach() instead"))
+    input.node = None
+    return input
+
+
+def clone_tensor(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy with its own memory, in the graph."""
+    return clone(input)
+
+
+composite("clone")(clone_tensor)
+
+
+@composite(function=False)
+def copy_(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
+    """Write the elements of `source`, broadcast and converted, into this tensor."""
+    if not isinstance(source, Tensor):
+        raise TypeError(explain(f"copy_(): argument 'other' must be Tensor, not {type(source).__name__}"))
+    if unrecorded(input, (source,)):
+        try:
+            np.copyto(input.array, source.array, casting="unsafe")
+        except ValueError as error:
+            raise RuntimeError(explain(f"copy_(): shapes {list(input.shape)} and {list(source.shape)} do not fit",
+                                       "the source must broadcast to the tensor")) from error
+        wrote(input)
+        return input
+    if source.array.dtype != input.array.dtype:
+        source = to(source, input.dtype)
+    return assign(input, overwrite(input, source))
+
+
+@composite(function=False)
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """Write one number everywhere."""
+    value = value if isinstance(value, Tensor) else from_array(np.asarray(value).astype(input.array.dtype))
+    return copy_(input, value)
+
+
+@composite(function=False)
+def zero_(input: Tensor) -> Tensor:
+    """Write 0 everywhere."""
+    return fill_(input, 0)
+
+
+def convert(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False,
+            copy: bool = False, memory_format: Any = None) -> Tensor:
+    """The tensor in another dtype: `x.to(torch.float64)`, `x.to('cpu')`, `x.to(other)`; itself if nothing changes.
+
+    >>> rushlight.tensor([1, 2]).to(rushlight.float64)
+    tensor([1., 2.], dtype=torch.float64)
+    """
+    for arg in args:
+        if isinstance(arg, Tensor):
+            dtype = arg.dtype
+        elif isinstance(arg, dtypes.dtype) or arg in (float, int, bool, complex):
+            dtype = dtypes.as_dtype(arg)
+        elif isinstance(arg, bool):
+            copy = copy or (arg and args.index(arg) > 1)
+        elif arg is not None:
+            device = arg
+    if device is not None:
+        type(self.device)(device)                 # says what is wrong with it
+    dtype = self.dtype if dtype is None else dtypes.as_dtype(dtype)
+    if dtype is not self.dtype:
+        return to(self, dtype)
+    return clone(self) if copy else self
+
+
+def caster(d: dtypes.dtype) -> Callable:
+    """x.float() and its like."""
+    def cast(self: Tensor, memory_format: Any = None) -> Tensor:
+        return self if self.array.dtype == d.numpy else to(self, d)
+    cast.__doc__ = f"The tensor as {d}; itself if it is that already."
+    return cast
+
+
+method(convert, "to")
+for name, d in dtypes.NAMES.items():
+    if name in ("float", "double", "half", "bfloat16", "long", "int", "short", "bool", "cfloat", "cdouble"):
+        method(caster(d), name)
+method(caster(dtypes.uint8), "byte")
+method(caster(dtypes.int8), "char")
+
+
+@composite(function=False)
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the dtype of another."""
+    return convert(input, other.dtype)
+
+
+def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """torch's name of the tensor's type; with a dtype, the tensor converted."""
+    return f"torch.{self.dtype.scalar_type}Tensor" if dtype is None else convert(self, dtype)
+
+
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor itself: it lives on the CPU."""
+    return self
+
+
+def cuda(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """RuntimeError: there is only the CPU."""
+    raise RuntimeError(explain("Torch not compiled with CUDA enabled", "leave .cuda() away, or use "
+                               ".to('cuda' if torch.cuda.is_available() else 'cpu')"))
+
+
+for f, name in ((type_of, "type"), (cpu, "cpu"), (cuda, "cuda")):
+    method(f, name)
+
+
+# -- products of matrices ----------------------------------------------------------------------------------------------
+
+@composite()
+def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """out[..., i, j] = sum over k of input[..., i, k] other[..., k, j]; 1-d operands are a row and a column.
+
+    Leading dimensions broadcast. Operands of one dtype. RuntimeError for shapes that do not fit.
+
+    >>> rushlight.matmul(rushlight.ones(2, 3), rushlight.ones(3, 4)).shape
+    torch.Size([2, 4])
+    """
+    m, n = input.array.ndim, other.array.ndim
+    if m >= 2 and n >= 2:
+        r = product(input, other)
+    elif m == 0 or n == 0:
+        raise RuntimeError(explain(f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D",
+                                   "use * for a product with a number"))
+    elif m == 1 and n == 1:
+        r = product(input.unsqueeze(0), other.unsqueeze(1)).reshape(())  # type: ignore[attr-defined]
+    elif m == 1:
+        r = product(input.unsqueeze(0), other).squeeze(-2)  # type: ignore[attr-defined]
+    else:
+        r = product(input, other.unsqueeze(1)).squeeze(-1)  # type: ignore[attr-defined]
+    return r if out is None else into(out, r)
+
+
+def product(a: Tensor, b: Tensor) -> Tensor:
+    """mm, with torch's words where the shapes do not fit."""
+    if a.array.shape[-1] != b.array.shape[-2]:
+        flat = [f"{t.array.size // max(t.array.shape[-1], 1)}x{t.array.shape[-1]}" for t in (a, b)]
+        raise RuntimeError(explain(f"mat1 and mat2 shapes cannot be multiplied ({flat[0]} and {flat[1]})",
+                                   "the first's last size must be the second's size before the last: transpose one?",
+                                   op="matmul", inputs=f"{tuple(a.shape)} @ {tuple(b.shape)}"))
+    return mm(a, b)
+
+
+@composite()
+def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """out_i = sum over k of input_ik vec_k."""
+    return matmul(input, vec, out=out)
+
+
+@composite()
+def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """out[b] = input[b] @ mat2[b], for two stacks of matrices of the same length.
+
+    >>> rushlight.bmm(rushlight.ones(5, 2, 3), rushlight.ones(5, 3, 4)).shape
+    torch.Size([5, 2, 4])
+    """
+    for i, t in enumerate((input, mat2)):
+        if t.array.ndim != 3:
+            raise RuntimeError(explain(f"batch{i + 1} must be a 3D tensor", "use matmul for other shapes",
+                                       shape=tuple(t.shape)))
+    if input.array.shape[0] != mat2.array.shape[0] or input.array.shape[2] != mat2.array.shape[1]:
+        raise RuntimeError(explain(f"Expected size for first two dimensions of batch2 tensor to be: "
+                                   f"[{input.array.shape[0]}, {input.array.shape[2]}] but got: "
+                                   f"[{mat2.array.shape[0]}, {mat2.array.shape[1]}]."))
+    r = mm(input, mat2)
+    return r if out is None else into(out, r)
+
+
+@composite()
+def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """out_ij = input_i vec2_j, for two vectors."""
+    if input.array.ndim != 1 or vec2.array.ndim != 1:
+        raise RuntimeError(explain(f"outer: Expected 1-D argument self and vec2, but got {input.array.ndim}-D and "
+                                   f"{vec2.array.ndim}-D"))
+    return e.mul(input.unsqueeze(1), vec2, out=out)  # type: ignore[attr-defined]
+
+
+composite("ger")(outer)
+
+
+@composite()
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1,
+          out: Tensor | None = None) -> Tensor:
+    """beta * input + alpha * (mat1 @ mat2)."""
+    r = matmul(mat1, mat2)
+    r = r if alpha == 1 else e.mul(r, alpha)
+    r = r if beta == 0 else e.add(r, input if beta == 1 else e.mul(input, beta))
+    return r if out is None else into(out, r)
+
+
+composite("addmv", "baddbmm")(addmm)
+for name in ("addmm", "addmv", "baddbmm"):
+    method(writing(addmm), name + "_")
+
+
+# -- transposes as properties --------------------------------------------------------------------------------------------
+
+def t(input: Tensor) -> Tensor:
+    """The transpose of a matrix; a vector or a number is itself."""
+    if input.array.ndim > 2:
+        raise RuntimeError(explain(f"t() expects a tensor with <= 2 dimensions, but self is {input.array.ndim}D",
+                                   "use .mT or permute()"))
+    return transpose(input, 0, 1) if input.array.ndim == 2 else input
+
+
+def reversed_dims(self: Tensor) -> Tensor:
+    """All dimensions in opposite order."""
+    return permute(self, tuple(range(self.array.ndim))[::-1])
+
+
+def matrix_transpose(self: Tensor) -> Tensor:
+    """The last two dimensions swapped."""
+    if self.array.ndim < 2:
+        raise RuntimeError(explain("tensor.mT is only supported on matrices or batches of matrices. Got "
+                                   f"{self.array.ndim}-D tensor."))
+    return transpose(self, -2, -1)
+
+
+composite("t")(t)
+Tensor.T = property(reversed_dims)  # type: ignore[attr-defined]
+Tensor.mT = property(matrix_transpose)  # type: ignore[attr-defined]
+Tensor.H = property(lambda self: matrix_transpose(self).conj(),  # type: ignore[attr-defined]
+                    doc="The conjugate transpose.")
+Tensor.mH = Tensor.H  # type: ignore[attr-defined]
+
+
+# -- operators -------------------------------------------------------------------------------------------------------
+
+def reflected(function: Callable) -> Callable:
+    """other + x from x + other."""
+    def operator(self: Tensor, other: Any) -> Any:
+        return function(other, self)
+    return operator
+
+
+def guarded(function: Callable) -> Callable:
+    """The operator for types that rushlight does not know: Python asks the other operand next."""
+    def operator(self: Tensor, other: Any) -> Any:
+        try:
+            return function(self, other)
+        except TypeError:
+            if isinstance(other, (Tensor, int, float, complex, np.ndarray, np.generic)):
+                raise
+            return NotImplemented
+    return operator
+
+
+OPERATORS = {"add": e.add, "sub": e.sub, "mul": e.mul, "truediv": e.div, "pow": e.pow, "floordiv": e.floor_divide,
+             "mod": e.remainder, "and": e.bitwise_and, "or": e.bitwise_or, "xor": e.bitwise_xor, "matmul": matmul,
+             "lshift": e.bitwise_left_shift, "rshift": e.bitwise_right_shift}
+for name, function in OPERATORS.items():
+    method(function, f"__{name}__")
+    method(reflected(function), f"__r{name}__")
+    method(writing(matmul) if function is matmul else getattr(Tensor, function.__name__ + "_"), f"__i{name}__")
+for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    method(guarded(getattr(e, name)), f"__{name}__")
+method(e.neg, "__neg__")
+method(e.abs, "__abs__")
+method(e.bitwise_not, "__invert__")
+method(lambda self: self, "__pos__")

@@ -1,0 +1,127 @@
+"""From the entries of a file to functions, methods and in-place forms."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rushlight.autograd.grad_mode import mode
+from rushlight.autograd.views import assign, wrote
+from rushlight.ops import families
+from rushlight.ops.arguments import constant
+from rushlight.ops.table import BOOL, FLOATING, REAL, SAME, TABLE, Op, entry
+from rushlight.ops.worlds import ARRAYS, TENSORS, rebind
+from rushlight.tensor import Tensor, method
+
+
+def elementwise(op: Op) -> Callable:
+    """The family of an op that works element by element: by the number of its inputs."""
+    op.elementwise = True
+    if op.settings or len(op.inputs) > 2:
+        op.options.setdefault("promote", " ".join(op.inputs) if len(op.inputs) > 1 else "")
+        return families.general(op)
+    return families.unary(op) if len(op.inputs) == 1 else families.binary(op)
+
+
+# The words that entries begin with.
+op = entry(elementwise, SAME)                     # element by element, the dtype stays
+floating = entry(elementwise, FLOATING)           # integers become floating
+predicate = entry(elementwise, BOOL, inplace=True)
+real = entry(elementwise, REAL)                   # complex numbers become real
+reduction = entry(families.reduction, SAME, inplace=False)
+averaging = entry(families.reduction, FLOATING, inplace=False)
+view = entry(families.view, SAME, inplace=False)
+product = entry(families.binary, SAME, inplace=False, strict=True)
+general = entry(families.general, SAME, inplace=False)
+floating_general = entry(families.general, FLOATING, inplace=False)
+
+
+def build(namespace: dict[str, Any]) -> None:
+    """Make a function of every entry in a module's namespace, and put it in the entry's place."""
+    found = {name: value for name, value in namespace.items() if isinstance(value, Op) and not value.name}
+    for name, one in found.items():
+        one.name = name
+        one.kernel = one.options.get("kernel") or ARRAYS.get(name) or rebind(one.forward, ARRAYS)
+        ARRAYS[name] = one.kernel
+        one.call = one.family(one)
+        one.call.__name__ = one.call.__qualname__ = name
+        one.call.__module__ = "rushlight"
+        one.call.op = one  # type: ignore[attr-defined]
+        TABLE[name] = one
+        namespace[name] = one.call
+        TENSORS[name] = in_own_order(one) if "order" in one.options else one.call
+        attach(one)
+
+
+def in_own_order(one: Op) -> Callable:
+    """The function with its parameters in the entry's order, as rules call it."""
+    names = one.inputs + one.settings
+    return lambda *args: one.call(**dict(zip(names, args)))
+
+
+def attach(one: Op) -> None:
+    """Give Tensor the op's method and in-place form, under all its names."""
+    names = (one.name, *one.options.get("alias", "").split())
+    if one.options.get("method", True) and one.inputs[:1] == ("x",):
+        method(one.call, *names)
+        if one.options.get("inplace", True):
+            method(inplace(one), *(f"{name}_" for name in names))
+
+
+def inplace(one: Op) -> Callable:
+    """The op written back into its first argument: x.mul_(y)."""
+    kernel = one.kernel if isinstance(one.kernel, np.ufunc) and one.result != BOOL else None
+    single = len(one.inputs) == 1
+
+    def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if kernel is not None and unrecorded(input, args):
+            try:
+                return at_once(input, *args)
+            except (TypeError, ValueError, AttributeError):
+                pass                              # promotion, broadcasting, an error: the long way says which
+        return assign(input, one.call(input, *args, **kwargs), one)
+
+    def at_once(input: Tensor, *args: Any) -> Tensor:
+        a = input.array
+        if single:
+            kernel(a, out=a)
+        else:
+            other, = args
+            if other.__class__ is float or other.__class__ is int:
+                other = constant(other, a.dtype)
+            b = other.array
+            if b.dtype is not a.dtype:
+                raise TypeError
+            kernel(a, b, out=a)
+        wrote(input)
+        return input
+
+    call.__name__ = call.__qualname__ = one.name + "_"
+    call.__module__ = "rushlight"
+    call.op = one  # type: ignore[attr-defined]
+    return call
+
+
+def unrecorded(input: Tensor, args: tuple) -> bool:
+    """Whether an in-place op may simply write: nothing asks for a gradient and nobody watches."""
+    m = mode()
+    return m.watch is None and not (m.grad and (input.node is not None or any(
+        isinstance(a, Tensor) and a.node is not None for a in args)))
+
+
+def composite(*names: str, tensor: bool = True, function: bool = True) -> Callable[[Callable], Callable]:
+    """Register a function made of ops: in the world of tensors, and as a method of Tensor under these names."""
+    def register(f: Callable) -> Callable:
+        own = names or (f.__name__,)
+        for name in own:
+            TENSORS[name] = f
+            if function:
+                FUNCTIONS[name] = f
+        if tensor:
+            method(f, *own)
+        return f
+    return register
+
+
+FUNCTIONS: dict[str, Callable] = {}               # composites that the package offers besides the table

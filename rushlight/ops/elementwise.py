@@ -1,0 +1,154 @@
+"""Element by element: arithmetic, functions, comparisons."""
+# ruff: noqa: F821, A001, E731  (names inside rules are ops; see worlds.py)
+from __future__ import annotations
+
+from rushlight.ops.build import build, floating, op, predicate, real
+from rushlight.ops.kernels import elementwise as kernels
+from rushlight.ops.worlds import ARRAYS
+
+ARRAYS.update((name, value) for name, value in vars(kernels).items() if not name.startswith("_") and callable(value))
+
+# -- arithmetic
+
+add        = op(lambda x, y, /: x + y,              x=lambda g: g,                  y=lambda g: g)
+sub        = op(lambda x, y, /: x - y,              x=lambda g: g,                  y=lambda g: -g, alias="subtract")
+mul        = op(lambda x, y, /: x * y,              x=lambda g, y: g * y,           y=lambda g, x: g * x,
+                alias="multiply")
+div        = floating(lambda x, y, /: x / y,        x=lambda g, y: g / y,           y=lambda g, y, out: -g * out / y,
+                      alias="true_divide")
+pow        = op(lambda x, y, /: x ** y,             x=lambda g, x, y: g * where(y == 0, 0, y * x ** (y - 1)),
+                y=lambda g, x, y, out: g * where((x == 0) & (real(y) >= 0), 0, out * log(x)))
+neg        = op(lambda x, /: -x,                    x=lambda g: -g,                 alias="negative")
+abs        = real(lambda x, /: abs(x),              x=lambda g, x: g * sgn(x),      alias="absolute")
+square     = op(lambda x, /: x * x,                 x=lambda g, x: 2 * g * x)
+reciprocal = floating(lambda x, /: 1 / x,           x=lambda g, out: -g * out * out)
+sqrt       = floating(lambda x, /: sqrt(x),         x=lambda g, out: g / (2 * out))
+rsqrt      = floating(lambda x, /: 1 / sqrt(x),     x=lambda g, out: -0.5 * g * out * out * out)
+remainder  = op(lambda x, y, /: x - y * floor(x / y), x=lambda g: g,                y=lambda g, x, y: -g * floor(x / y))
+fmod       = op(lambda x, y, /: x - y * trunc(x / y), x=lambda g: g,                y=lambda g, x, y: -g * trunc(x / y))
+floor_divide = op(lambda x, y, /: floor(x / y))
+hypot      = op(lambda x, y, /: sqrt(x * x + y * y), x=lambda g, x, out: g * x / out, y=lambda g, y, out: g * y / out)
+
+# -- exponentials and logarithms
+
+exp        = floating(lambda x, /: exp(x),          x=lambda g, out: g * out)
+exp2       = floating(lambda x, /: exp2(x),         x=lambda g, out: g * out * 0.6931471805599453)
+expm1      = floating(lambda x, /: exp(x) - 1,      x=lambda g, out: g * (out + 1))
+log        = floating(lambda x, /: log(x),          x=lambda g, x: g / x)
+log2       = floating(lambda x, /: log2(x),         x=lambda g, x: g / (x * 0.6931471805599453))
+log10      = floating(lambda x, /: log10(x),        x=lambda g, x: g / (x * 2.302585092994046))
+log1p      = floating(lambda x, /: log(1 + x),      x=lambda g, x: g / (x + 1))
+logaddexp  = op(lambda x, y, /: log(exp(x) + exp(y)),
+                x=lambda g, x, y: g * sigmoid(x - y),               y=lambda g, x, y: g * sigmoid(y - x))
+logaddexp2 = op(lambda x, y, /: log2(exp2(x) + exp2(y)),
+                x=lambda g, x, out: g * exp2(x - out),              y=lambda g, y, out: g * exp2(y - out))
+xlogy      = floating(lambda x, y, /: x * log(y),   x=lambda g, x, y: g * where((x == 0) & (y <= 0), 0, log(y)),
+                      y=lambda g, x, y: g * x / y)
+
+# -- trigonometry
+
+sin        = floating(lambda x, /: sin(x),          x=lambda g, x: g * cos(x))
+cos        = floating(lambda x, /: cos(x),          x=lambda g, x: -g * sin(x))
+tan        = floating(lambda x, /: tan(x),          x=lambda g, out: g * (1 + out * out))
+asin       = floating(lambda x, /: asin(x),         x=lambda g, x: g * rsqrt(1 - x * x),        alias="arcsin")
+acos       = floating(lambda x, /: acos(x),         x=lambda g, x: -g * rsqrt(1 - x * x),       alias="arccos")
+atan       = floating(lambda x, /: atan(x),         x=lambda g, x: g / (1 + x * x),             alias="arctan")
+atan2      = floating(lambda x, y, /: atan2(x, y),  x=lambda g, x, y: g * y / (x * x + y * y),
+                      y=lambda g, x, y: -g * x / (x * x + y * y),                               alias="arctan2")
+sinh       = floating(lambda x, /: sinh(x),         x=lambda g, x: g * cosh(x))
+cosh       = floating(lambda x, /: cosh(x),         x=lambda g, x: g * sinh(x))
+tanh       = floating(lambda x, /: tanh(x),         x=lambda g, out: g * (1 - out * out))
+asinh      = floating(lambda x, /: asinh(x),        x=lambda g, x: g * rsqrt(x * x + 1),        alias="arcsinh")
+acosh      = floating(lambda x, /: acosh(x),        x=lambda g, x: g * rsqrt(x - 1) * rsqrt(x + 1), alias="arccosh")
+atanh      = floating(lambda x, /: atanh(x),        x=lambda g, x: g / (1 - x * x),             alias="arctanh")
+sinc       = floating(lambda x, /: sinc(x),
+                      x=lambda g, x: g * where(x == 0, 0, (cos(x * 3.141592653589793) - sinc(x)) / x))
+deg2rad    = floating(lambda x, /: x * 0.017453292519943295,  x=lambda g: g * 0.017453292519943295)
+rad2deg    = floating(lambda x, /: x * 57.29577951308232,     x=lambda g: g * 57.29577951308232)
+
+# -- sigmoids and rectifiers
+
+sigmoid    = floating(lambda x, /: 1 / (1 + exp(-x)), x=lambda g, out: g * out * (1 - out))
+relu       = op(lambda x, /: maximum(x, 0),         x=lambda g, out: g * (out > 0))
+silu       = floating(lambda x, /: x * sigmoid(x),  x=lambda g, x: g * sigmoid(x) * (1 + x * (1 - sigmoid(x))),
+                      method=False)
+softplus   = floating(lambda x, /, beta=1.0, threshold=20.0: log1p(exp(x * beta)) / beta, method=False,
+                      x=lambda g, x, beta, threshold: g * where(x * beta > threshold, 1, sigmoid(x * beta)))
+leaky_relu = op(lambda x, /, negative_slope=0.01: where(x > 0, x, x * negative_slope), method=False,
+                x=lambda g, x, negative_slope: where(x > 0, g, g * negative_slope))
+elu        = floating(lambda x, /, alpha=1.0, scale=1.0, input_scale=1.0:
+                      where(x > 0, x * scale, expm1(minimum(x, 0) * input_scale) * (alpha * scale)), method=False,
+                      x=lambda g, x, alpha, scale, input_scale: where(
+                          x > 0, g * scale, g * exp(minimum(x, 0) * input_scale) * (alpha * scale * input_scale)))
+erf        = floating(lambda x, /: erf(x),          x=lambda g, x: g * exp(-x * x) * 1.1283791670955126)
+erfc       = floating(lambda x, /: erfc(x),         x=lambda g, x: -g * exp(-x * x) * 1.1283791670955126)
+erfinv     = floating(lambda x, /: erfinv(x),       x=lambda g, out: g * exp(out * out) * 0.886226925452758)
+lgamma     = floating(lambda x, /: lgamma(x),       x=lambda g, x: g * digamma(x))
+digamma    = floating(lambda x, /: digamma(x),      x=lambda g, x: g * polygamma(1, x))
+
+# -- steps: flat almost everywhere
+
+floor      = op(lambda x, /: floor(x),              x=lambda g: zeros_like(g))
+ceil       = op(lambda x, /: ceil(x),               x=lambda g: zeros_like(g))
+trunc      = op(lambda x, /: trunc(x),              x=lambda g: zeros_like(g),              alias="fix")
+round      = op(lambda x, /: round(x),              x=lambda g: zeros_like(g))
+frac       = op(lambda x, /: x - trunc(x),          x=lambda g: g)
+sign       = op(lambda x, /: sign(x),               x=lambda g: zeros_like(g))
+sgn        = op(lambda x, /: x / abs(x),            
+                x=lambda g, x, out: where(x == 0, 0, (g - real(g * out) * conj(out)) / abs(x)))
+heaviside  = op(lambda x, y, /: where(x == 0, y, x > 0))
+
+# -- choosing
+
+maximum    = op(lambda x, y, /: maximum(x, y),      x=lambda g, x, y: where(x == y, g / 2, where(x < y, 0, g)),
+                y=lambda g, x, y: where(x == y, g / 2, where(y < x, 0, g)))
+minimum    = op(lambda x, y, /: minimum(x, y),      x=lambda g, x, y: where(x == y, g / 2, where(x > y, 0, g)),
+                y=lambda g, x, y: where(x == y, g / 2, where(y > x, 0, g)))
+clamp_min  = op(lambda x, y, /: maximum(x, y),      x=lambda g, x, y: where(x >= y, g, 0), names={"y": "min"},
+                y=lambda g, x, y: where(x < y, g, 0))
+clamp_max  = op(lambda x, y, /: minimum(x, y),      x=lambda g, x, y: where(x <= y, g, 0), names={"y": "max"},
+                y=lambda g, x, y: where(x > y, g, 0))
+fmax       = op(lambda x, y, /: fmax(x, y),         x=lambda g, x, y: g * ((x >= y) | isnan(y)),
+                y=lambda g, x, y: g * ~((x >= y) | isnan(y)))
+fmin       = op(lambda x, y, /: fmin(x, y),         x=lambda g, x, y: g * ((x <= y) | isnan(y)),
+                y=lambda g, x, y: g * ~((x <= y) | isnan(y)))
+copysign   = floating(lambda x, y, /: copysign(x, y),
+                      x=lambda g, x, out: g * where(x == 0, 0, sign(x) * sign(out)), y=lambda g: zeros_like(g))
+where      = op(lambda condition, x, y, /: where(condition, x, y), promote="x y", inplace=False, method=False,
+                x=lambda g, condition: where(condition, g, 0), y=lambda g, condition: where(condition, 0, g))
+lerp       = op(lambda x, y, weight, /: x + weight * (y - x), names={"y": "end"},
+                x=lambda g, weight: g * (1 - weight), y=lambda g, weight: g * weight, weight=lambda g, x, y: g * (y - x))
+nan_to_num = op(lambda x, /, nan=0.0, posinf=None, neginf=None: nan_to_num(x, nan, posinf, neginf),
+                x=lambda g, x: g * isfinite(x))
+
+# -- complex numbers: rules give g times the derivative; worlds.conjugated sees to the rest
+
+conj       = op(lambda x, /: conj(x),               x=lambda g: conj(g),            alias="conj_physical resolve_conj")
+angle      = real(lambda x, /: angle(x),            x=lambda g, x: g * 1j / conj(x) if is_complex(x) else zeros_like(x))
+
+# -- comparisons and tests
+
+eq, ne     = predicate(lambda x, y, /: x == y), predicate(lambda x, y, /: x != y, alias="not_equal")
+lt, le     = predicate(lambda x, y, /: x < y, alias="less"), predicate(lambda x, y, /: x <= y, alias="less_equal")
+gt, ge     = predicate(lambda x, y, /: x > y, alias="greater"), predicate(lambda x, y, /: x >= y, alias="greater_equal")
+isnan      = predicate(lambda x, /: x != x,         inplace=False)
+isinf      = predicate(lambda x, /: isinf(x),       inplace=False)
+isfinite   = predicate(lambda x, /: isfinite(x),    inplace=False)
+isposinf   = predicate(lambda x, /: isposinf(x),    inplace=False)
+isneginf   = predicate(lambda x, /: isneginf(x),    inplace=False)
+signbit    = predicate(lambda x, /: signbit(x),     inplace=False)
+logical_and = predicate(lambda x, y, /: logical_and(x, y))
+logical_or  = predicate(lambda x, y, /: logical_or(x, y))
+logical_xor = predicate(lambda x, y, /: logical_xor(x, y))
+logical_not = predicate(lambda x, /: logical_not(x))
+
+# -- bits
+
+bitwise_and = op(lambda x, y, /: x & y)
+bitwise_or  = op(lambda x, y, /: x | y)
+bitwise_xor = op(lambda x, y, /: x ^ y)
+bitwise_not = op(lambda x, /: ~x)
+bitwise_left_shift  = op(lambda x, y, /: bitwise_left_shift(x, y))
+bitwise_right_shift = op(lambda x, y, /: bitwise_right_shift(x, y))
+
+build(globals())

@@ -1,0 +1,377 @@
+"""Families: closure factories that turn an entry of the table into a fast function.
+
+What can be decided once is decided here, not per call. The fast path of each closure is the ordinary case, tensors of one
+dtype; everything else (numbers, promotion, `out=`) goes the long way round and comes back. The code that makes the result and its
+node is written out in the elementwise closures: a call to share it would cost a tenth of the op.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from sys import _getframe as frame
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from numpy import asarray, ndarray
+
+from rushlight.autograd.clock import tick
+from rushlight.autograd.grad_mode import mode
+from rushlight.errors import PACKAGE, explain
+from rushlight.autograd.node import Node, Output
+from rushlight.autograd.views import register
+from rushlight.ops.arguments import binder, constant, failure, promoted, reduced_dims, same_dtype
+from rushlight.ops.table import FLOATING, Op, node_name, parameters
+from rushlight.ops.worlds import TENSORS, vjp
+from rushlight.tensor import Tensor, from_array
+
+new = object.__new__
+LENGTH = len(PACKAGE)
+
+
+def outside(f: FrameType | None) -> tuple | None:
+    """The innermost statement outside rushlight, from a frame on: what a node remembers of where it was made."""
+    start = f
+    while f is not None and f.f_code.co_filename[:LENGTH] == PACKAGE:
+        f = f.f_back
+    f = f if f is not None else start
+    return None if f is None else (f.f_code, f.f_lasti)
+
+
+def node_class(op: Op, **how: Any) -> type[Node]:
+    """The class of the op's nodes, which carries the rules in two worlds."""
+    return type(op.options.get("node") or node_name(op.name), (Node,), {
+        "__slots__": (), "op": op, "__module__": "rushlight.autograd",
+        "arrays": vjp(op, "arrays", **how), "tensors": vjp(op, "tensors", **how)})
+
+
+def needs(op: Op, saved: str) -> tuple[bool, ...]:
+    """For each input, whether its rule needs what is saved under this name."""
+    return tuple(rule is not None and saved in parameters(rule)[1:] for rule in op.rules.values())
+
+
+def recorded(op: Op, args: tuple, edges: tuple, saved: tuple, r: ndarray, depth: int = 2) -> Tensor:
+    """The result as a tensor, with its node if grad mode is on and an edge wants it: the shared, slower way."""
+    if r.__class__ is not ndarray:
+        r = asarray(r)
+    t = from_array(r)
+    m = mode()
+    if m.grad and any(edge is not None for edge in edges):
+        n = t.node = new(op.node)
+        n.edges, n.saved, n.seq, n.shape, n.where = edges, saved, tick(), r.shape, outside(frame(depth))
+    if m.watch is not None:
+        m.watch.ran(op, args, t)
+    return t
+
+
+def into(out: Any, result: Any) -> Any:
+    """Fill `out` with the result and return it; it takes the result's shape if it has another."""
+    if isinstance(result, tuple):
+        for o, r in zip(out, result):
+            into(o, r)
+        return out
+    if result.node is not None or out.node is not None:
+        raise RuntimeError(explain("functions with out=... arguments don't support automatic differentiation, but "
+                                   "one of the arguments requires grad.", "leave out= away, or use no_grad()"))
+    if out.dtype.category < result.dtype.category:
+        raise RuntimeError(explain(f"result type {result.dtype.scalar_type} can't be cast to the desired output type "
+                                   f"{out.dtype.scalar_type}", f"give an out= of dtype {result.dtype}"))
+    if out.array.shape == result.array.shape:
+        np.copyto(out.array, result.array, casting="unsafe")
+    else:
+        out.array = result.array.astype(out.array.dtype)
+    return out
+
+
+def unary(op: Op) -> Callable:
+    """x -> kernel(x), element by element."""
+    kernel, floating = op.kernel, op.result == FLOATING
+    cls = op.node = node_class(op)
+    saves_x, saves_out = "x" in op.saves, "out" in op.saves
+    differentiable = op.rules["x"] is not None
+    order = op.saves
+
+    def call(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+        try:
+            a = input.array
+            r = kernel(a)
+        except Exception as error:
+            if input.__class__ is not Tensor and not isinstance(input, Tensor):
+                raise TypeError(explain(f"{op.name}(): argument 'input' (position 1) must be Tensor, not "
+                                        f"{type(input).__name__}", "make it a tensor: torch.tensor(...)")) from None
+            if floating and a.dtype.kind in "iub":
+                return call(promoted(op, (input,))[0], out=out)
+            raise failure(op, (input,), error) from error
+        if r.__class__ is not ndarray:            # NumPy makes scalars of 0-d results
+            r = asarray(r)
+        if floating and r.dtype is not a.dtype:
+            return call(promoted(op, (input,))[0], out=out)
+        t = new(Tensor)
+        t.array, t._grad, t.view, t.writes = r, None, None, None
+        m = mode()
+        if differentiable and input.node is not None and m.grad:
+            n = t.node = new(cls)
+            if saves_x:
+                n.saved = ((input, r) if order[0] == "x" else (r, input)) if saves_out else (input,)
+            else:
+                n.saved = (r,) if saves_out else ()
+            n.edges, n.seq, n.shape = (input.node,), tick(), r.shape
+            f = frame(1)
+            c = f.f_code
+            n.where = (c, f.f_lasti) if c.co_filename[:LENGTH] != PACKAGE else outside(f)
+        else:
+            t.node = None
+        if m.watch is not None:
+            m.watch.ran(op, (input,), t)
+        return t if out is None else into(out, t)
+    return call
+
+
+def binary(op: Op) -> Callable:
+    """(x, y) -> kernel(x, y), broadcast, element by element."""
+    kernel, floating, strict = op.kernel, op.result == FLOATING, op.options.get("strict")
+    x_for_x, x_for_y = needs(op, "x")
+    y_for_x, y_for_y = needs(op, "y")
+    has_x, has_y = (op.rules[name] is not None for name in "xy")
+    saves_out = "out" in op.saves
+    op.saves = ("x", "y", "out") if saves_out else ("x", "y")   # one layout for all, so that nothing is sorted per call
+    cls = op.node = node_class(op)
+
+    def call(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+        try:
+            a = input.array
+            c = other.__class__
+            if c is float or c is int:
+                k = constant(other, a.dtype)
+                if k is None:
+                    return slow(input, other, out)
+                other = k
+            b = other.array
+        except AttributeError:
+            return slow(input, other, out)
+        if a.dtype is not b.dtype:
+            return slow(input, other, out)
+        try:
+            r = kernel(a, b)
+        except Exception as error:
+            if floating and a.dtype.kind in "iub":
+                return slow(input, other, out)
+            raise failure(op, (input, other), error) from error
+        if r.__class__ is not ndarray:
+            r = asarray(r)
+        if floating and r.dtype is not a.dtype:
+            return slow(input, other, out)
+        t = new(Tensor)
+        t.array, t._grad, t.view, t.writes = r, None, None, None
+        m = mode()
+        x, y = input.node if has_x else None, other.node if has_y else None
+        if (x is not None or y is not None) and m.grad:
+            n = t.node = new(cls)
+            n.edges, n.seq, n.shape = (x, y), tick(), r.shape
+            sx = input if (x is not None and x_for_x) or (y is not None and x_for_y) else None
+            sy = other if (x is not None and y_for_x) or (y is not None and y_for_y) else None
+            n.saved = (sx, sy, r) if saves_out else (sx, sy)
+            f = frame(1)
+            code = f.f_code
+            n.where = (code, f.f_lasti) if code.co_filename[:LENGTH] != PACKAGE else outside(f)
+        else:
+            t.node = None
+        if m.watch is not None:
+            m.watch.ran(op, (input, other), t)
+        return t if out is None else into(out, t)
+
+    def slow(input: Any, other: Any, out: Tensor | None) -> Tensor:
+        if strict:
+            same_dtype(op, (input, other))
+        return call(*promoted(op, (input, other)), out=out)
+
+    return call
+
+
+def reduction(op: Op) -> Callable:
+    """x, dims -> kernel(x, dims, keepdim): one number from many.
+
+    Rules see `g` and `out` as if `keepdim` had been said, and may ask for `dims` (always a tuple) and `n`, how many
+    elements went into one.
+    """
+    kernel, floating = op.kernel, op.result == FLOATING
+    cls = op.node = node_class(op, kept=True)
+    saves = op.saves
+
+    def call(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
+             out: Tensor | None = None) -> Tensor:
+        if dtype is not None and dtype is not input.dtype:
+            input = TENSORS["to"](input, dtype)
+        a = input.array
+        if floating and a.dtype.kind in "iub":
+            input, = promoted(op, (input,))
+            a = input.array
+        axes = None if dim is None else reduced_dims(dim, a.ndim)
+        try:
+            r = kernel(a, axes, keepdim)
+        except Exception as error:
+            raise failure(op, (input, dim), error) from error
+        saved = ()
+        if input.node is not None:
+            dims = tuple(range(a.ndim)) if axes is None else axes
+            kept = tuple(1 if i in dims else n for i, n in enumerate(a.shape))
+            facts = {"x": input, "x_shape": a.shape, "out": r, "dims": dims, "kept": kept}
+            if "n" in saves:
+                facts["n"] = float(np.prod([a.shape[d] for d in dims]))
+            saved = (*[facts[name] for name in saves], kept)
+        t = recorded(op, (input, axes, keepdim), (input.node,), saved, r)
+        return t if out is None else into(out, t)
+    return call
+
+
+def saver(op: Op) -> Callable:
+    """(args, edges, outputs) -> what the rules need; a tensor only if a rule that will run names it."""
+    plan: list[tuple[str, int, tuple[int, ...]]] = []
+    names = op.inputs + op.settings
+    outputs = op.options.get("outputs", "out").split()
+    for name in op.saves:
+        if name in op.inputs:
+            users = tuple(j for j, needed in enumerate(needs(op, name)) if needed)
+            plan.append(("tensor", names.index(name), users if "tensors" not in op.inputs else ()))
+        elif name in names:
+            plan.append(("setting", names.index(name), ()))
+        elif name in outputs:
+            plan.append(("out", outputs.index(name), ()))
+        elif name == "tensors_shapes":
+            plan.append(("shapes", names.index("tensors"), ()))
+        elif name.endswith("_dtype"):
+            plan.append(("dtype", names.index(name.removesuffix("_dtype")), ()))
+        elif name.endswith("_shape"):
+            plan.append(("shape", names.index(name.removesuffix("_shape")), ()))
+        else:
+            raise TypeError(f"{op.name}: a rule names {name}, which is no input, output or setting")
+
+    def save(args: tuple, edges: tuple, outs: Any) -> tuple:
+        found: list[Any] = []
+        for kind, i, users in plan:
+            if kind == "tensor":
+                found.append(args[i] if not users or any(edges[j] is not None for j in users) else None)
+            elif kind == "setting":
+                found.append(args[i])
+            elif kind == "out":
+                found.append(outs[i])
+            elif kind == "dtype":
+                found.append(args[i].dtype)
+            elif kind == "shape":
+                found.append(args[i].array.shape)
+            else:
+                found.append([t.array.shape for t in args[i]])
+        return tuple(found)
+    return save
+
+
+def view(op: Op) -> Callable:
+    """x -> another look at the same memory."""
+    kernel, bind = op.kernel, binder(op)
+    cls = op.node = node_class(op)  # noqa: F841
+    save, copies, count = saver(op), op.options.get("copies"), len(op.settings)
+    differentiable = op.rules["x"] is not None
+
+    def call(*args: Any, **kwargs: Any) -> Tensor:
+        args = bind(args, kwargs)
+        input = args[0]
+        try:
+            a = input.array
+            r = kernel(a, *args[1:])
+        except Exception as error:
+            raise failure(op, args, error) from error
+        if r is a and count == 0:                 # nothing to do: contiguous() of a contiguous tensor is itself
+            return input
+        edges = (input.node if differentiable else None,)
+        t = recorded(op, args, edges, save(args, edges, (r,)) if edges[0] is not None else (), r)
+        if not copies or shares(r, a):
+            register(t, input, call, args[1:])
+        return t
+    return call
+
+
+def shares(r: ndarray, a: ndarray) -> bool:
+    """Whether what a kernel made of `a` is still a view of it."""
+    return r is a or (r.base is not None and (r.base is a or r.base is a.base))
+
+
+def general(op: Op) -> Callable:
+    """Tensors and settings -> one array or several: every op whose arguments follow no common pattern."""
+    kernel, bind = op.kernel, binder(op)
+    names = op.options.get("outputs", "").split()
+    op.node = node_class(op, several=len(names) > 1 or op.options.get("list"))
+    save = saver(op)
+    count = len(op.inputs)
+    together = [op.inputs.index(name) for name in op.options.get("promote", "").split()]
+    listed = op.inputs.index("tensors") if "tensors" in op.inputs else None
+    ruled = [i for i, name in enumerate(op.inputs) if op.rules[name] is not None and name != "tensors"]
+    apart = [i for i in ruled if i not in together]
+    lists_ruled = listed is not None and op.rules["tensors"] is not None
+    result = return_type(op.name, names) if names else tuple
+
+    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        values = list(bind(args, kwargs))
+        if together:
+            chosen = [i for i in together if values[i] is not None]
+            for i, t in zip(chosen, promoted(op, [values[i] for i in chosen])):
+                values[i] = t
+        if listed is not None:
+            values[listed] = tuple(values[listed])
+            if lists_ruled and len({t.array.dtype for t in values[listed]}) > 1:
+                values[listed] = tuple(promoted(op, values[listed]))
+        check_tensors(op, values[:count], apart)
+        arrays = [[t.array for t in v] if i == listed else None if v is None else v.array
+                  for i, v in enumerate(values[:count])]
+        try:
+            r = kernel(*arrays, *values[count:])
+        except Exception as error:
+            raise failure(op, values, error) from error
+        edges = tuple([t.node for t in values[listed]] if lists_ruled else
+                      [values[i].node if i in ruled and values[i] is not None else None
+                       for i in range(count) if i != listed])
+        made = finish(op, tuple(values), edges, r, save, result)
+        return made if out is None else into(out, made)
+    return call
+
+
+def check_tensors(op: Op, values: list, apart: list[int]) -> None:
+    """TypeError where a tensor is needed and something else was given; RuntimeError where dtypes differ."""
+    for i, value in enumerate(values):
+        parts = value if isinstance(value, tuple) else (value,)
+        for part in parts:
+            if part is not None and not isinstance(part, Tensor):
+                raise TypeError(explain(f"{op.name}(): argument '{op.inputs[i]}' (position {i + 1}) must be Tensor, "
+                                        f"not {type(part).__name__}", "make it a tensor: torch.tensor(...)"))
+    if len(apart) > 1:
+        same_dtype(op, [values[i] for i in apart])
+
+
+def finish(op: Op, args: tuple, edges: tuple, r: Any, save: Callable, result: Callable) -> Any:
+    """Tensors from what a kernel returned; several differentiable outputs share a node, each with its place in it."""
+    wanted = mode().grad and any(edge is not None for edge in edges)
+    if not isinstance(r, (tuple, list)):
+        return recorded(op, args, edges, save(args, edges, (r,)) if wanted else (), r, 3)
+    arrays = [asarray(one) for one in r]
+    outs = [from_array(one) for one in arrays]
+    smooth = [i for i, one in enumerate(arrays) if one.dtype.kind in "fcV"]
+    if wanted and smooth:
+        node = new(op.node)
+        node.edges, node.seq, node.where = edges, tick(), outside(frame(2))
+        node.shape = None
+        facts = tuple((one.shape, one.dtype) if i in smooth else None for i, one in enumerate(arrays))
+        node.saved = (*save(args, edges, arrays), facts)
+        for i in smooth:
+            outs[i].node = Output(node, i, tick(), arrays[i].shape)
+    made = result(outs)
+    m = mode()
+    if m.watch is not None:
+        m.watch.ran(op, args, made)
+    return made
+
+
+def return_type(name: str, fields: list[str]) -> type:
+    """A tuple with names, as `torch.max(x, dim)` returns: `.values`, `.indices`."""
+    def show(self: tuple) -> str:
+        return f"torch.return_types.{name}(\n" + ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self)) + ")"
+    places = {field: property(lambda self, i=i: self[i]) for i, field in enumerate(fields)}
+    return type(name, (tuple,), {"__slots__": (), "_fields": tuple(fields), "__repr__": show, **places,
+                                 "__reduce__": lambda self: (tuple, (tuple(self),))})

@@ -1,0 +1,118 @@
+"""x[key] and x[key] = value: keys of integers, slices, None, Ellipsis, lists, masks and index tensors."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.autograd.views import assign
+from rushlight.errors import explain
+from rushlight.ops.index import index, write_at
+from rushlight.ops.kernels.index import HERE
+from rushlight.ops.shape import getitem
+from rushlight.ops.shapes import unbind
+from rushlight.tensor import Tensor, from_array, method
+
+
+def parse(x: Tensor, key: Any) -> tuple[tuple, list[Tensor]]:
+    """The key in NumPy's terms, HERE standing for each index tensor, and those tensors."""
+    parts = key if isinstance(key, tuple) else (key,)
+    found: list[Any] = []
+    tensors: list[Tensor] = []
+    for part in parts:
+        if part is None or part is Ellipsis or part.__class__ is int:
+            found.append(part)
+        elif isinstance(part, slice):
+            found.append(whole_slice(part))
+        else:
+            index_tensor = as_index(part)
+            if index_tensor is None:
+                found.append(part.__index__())
+            else:
+                found.append(HERE)
+                tensors.append(index_tensor)
+    if not any(part is Ellipsis for part in found):
+        found.append(Ellipsis)                    # so that NumPy returns a view also of one element
+    return tuple(found), tensors
+
+
+def whole_slice(s: slice) -> slice:
+    """The slice with Python ints. ValueError for a negative step, which views cannot have in torch."""
+    start, stop, step = (None if v is None else v.__index__() for v in (s.start, s.stop, s.step))
+    if step is not None and step <= 0:
+        raise ValueError(explain("step must be greater than zero", "use .flip(dim) for the opposite order"))
+    return slice(start, stop, step)
+
+
+def as_index(part: Any) -> Tensor | None:
+    """A part of a key as an index tensor; None if it is a plain integer."""
+    if isinstance(part, Tensor):
+        if part.array.dtype.kind in "iu" and part.array.ndim == 0:
+            return None
+        check_kind(part.array)
+        return part
+    if isinstance(part, (bool, np.bool_)):
+        return from_array(np.asarray(part))
+    if isinstance(part, (list, tuple, ndarray)):
+        array = np.asarray([p.item() if isinstance(p, Tensor) else p for p in part]
+                           if isinstance(part, (list, tuple)) else part)
+        if array.size == 0 and array.dtype.kind == "f":
+            array = array.astype(np.int64)
+        check_kind(array)
+        return from_array(array)
+    if hasattr(part, "__index__"):
+        return None
+    raise TypeError(explain(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+                            f"indices (got {type(part).__name__})"))
+
+
+def check_kind(array: ndarray) -> None:
+    if array.dtype.kind not in "iub":
+        raise IndexError(explain("tensors used as indices must be long, int, byte or bool tensors",
+                                 "convert with .long()", dtype=array.dtype))
+
+
+def read(x: Tensor, key: Any) -> Tensor:
+    """x[key]: a view for integers and slices, a copy for index tensors and masks."""
+    parts, tensors = parse(x, key)
+    try:
+        return index(x, tensors, parts) if tensors else getitem(x, parts)
+    except (IndexError, RuntimeError) as error:
+        if "at:" in str(error) and "index" in str(error):
+            raise IndexError(str(error)) from error
+        raise
+
+
+def write(x: Tensor, key: Any, value: Any) -> None:
+    """x[key] = value, in memory and in the graph."""
+    parts, tensors = parse(x, key)
+    if not isinstance(value, Tensor):
+        value = from_array(np.asarray(value, x.array.dtype))
+    if value.array.dtype != x.array.dtype:
+        value = value.to(x.dtype)  # type: ignore[attr-defined]
+    if tensors:
+        assign(x, write_at(x, value, tensors, parts))
+        return
+    region = getitem(x, parts)
+    while value.array.ndim > region.array.ndim and value.array.shape[0] == 1:
+        value = value[0]  # type: ignore[index]
+    assign(region, value)
+
+
+def iterate(x: Tensor) -> Any:
+    """The slices along the first dimension."""
+    if x.array.ndim == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(unbind(x, 0))
+
+
+def contains(x: Tensor, value: Any) -> bool:
+    """Whether some element equals the value."""
+    return bool((x.array == (value.array if isinstance(value, Tensor) else value)).any())
+
+
+method(read, "__getitem__")
+method(write, "__setitem__")
+method(iterate, "__iter__")
+method(contains, "__contains__")

@@ -1,0 +1,30 @@
+"""Products: BLAS through NumPy."""
+from __future__ import annotations
+
+import numpy as np
+from numpy import ndarray
+
+
+def mm(x: ndarray, y: ndarray) -> ndarray:
+    if x.dtype.kind == "V" or x.dtype.itemsize == 2 and x.dtype.kind == "f":
+        return np.matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
+    return np.matmul(x, y)
+
+
+def dot(x: ndarray, y: ndarray) -> ndarray:
+    if x.ndim != 1 or y.ndim != 1:
+        raise ValueError(f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors")
+    return mm(x, y)
+
+
+def linear(x: ndarray, weight: ndarray, bias: ndarray | None) -> ndarray:
+    """x w^T + b; x of any leading shape as one product."""
+    if x.shape[-1:] != weight.shape[-1:]:
+        raise ValueError(f"mat1 and mat2 shapes cannot be multiplied ({x.size // max(x.shape[-1], 1)}x{x.shape[-1]} and "
+                         f"{weight.shape[1]}x{weight.shape[0]}): the input has {x.shape[-1]} features, "
+                         f"the weight takes {weight.shape[-1]}")
+    flat = x if x.ndim <= 2 else x.reshape(-1, x.shape[-1])
+    r = mm(flat, weight.T)
+    if bias is not None:
+        r = r + bias if r.dtype != bias.dtype else np.add(r, bias, out=r)
+    return r if x.ndim <= 2 else r.reshape(*x.shape[:-1], weight.shape[0])

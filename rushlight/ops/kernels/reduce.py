@@ -1,0 +1,157 @@
+"""Reductions: kernel(x, dims, keepdim), with dims a tuple or None for all dimensions."""
+from __future__ import annotations
+
+import numpy as np
+from numpy import ndarray
+
+Dims = tuple | None
+
+
+def wide_sum(x: ndarray) -> np.dtype | None:
+    """The dtype to add up in: integers in int64, 16-bit floats in float32; None for the array's own."""
+    kind = x.dtype.kind
+    if kind in "iub":
+        return np.dtype(np.int64)
+    return np.dtype(np.float32) if kind == "V" or x.dtype.itemsize == 2 else None
+
+
+def totalled(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
+    dtype = wide_sum(x)
+    if dtype is None:
+        return ufunc.reduce(x, dims, None, None, keepdim)
+    r = np.asarray(ufunc.reduce(x, dims, dtype, None, keepdim))
+    return r if dtype.kind == "i" else r.astype(x.dtype)
+
+
+def sum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
+    return totalled(np.add, x, dims, keepdim)
+
+
+def prod(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
+    return totalled(np.multiply, x, dims, keepdim)
+
+
+def count(x: ndarray, dims: Dims) -> int:
+    return x.size if dims is None else int(np.prod([x.shape[d] for d in dims], dtype=np.int64))
+
+
+def mean(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
+    if x.dtype.kind in "iub":
+        raise TypeError("could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+                        f"Got: {x.dtype}; convert it first: x.float()")
+    n = count(x, dims)
+    return totalled(np.add, x, dims, keepdim) / x.dtype.type(n) if n else np.full_like(sum(x, dims, keepdim), np.nan)
+
+
+def amax(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
+    return np.maximum.reduce(x, dims, None, None, keepdim)
+
+
+def amin(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
+    return np.minimum.reduce(x, dims, None, None, keepdim)
+
+
+def all(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
+    r = np.logical_and.reduce(x, dims, None, None, keepdim)
+    return np.asarray(r, np.uint8) if x.dtype == np.uint8 else r
+
+
+def any(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
+    r = np.logical_or.reduce(x, dims, None, None, keepdim)
+    return np.asarray(r, np.uint8) if x.dtype == np.uint8 else r
+
+
+def finite_max(x: ndarray, dims: Dims) -> ndarray:
+    """The largest element, dimensions kept; 0 where it is infinite or there is none, so that it may be subtracted."""
+    if x.size == 0:
+        return np.zeros((), x.dtype)
+    m = np.maximum.reduce(x, dims, None, None, True)
+    return np.where(np.isfinite(m), m, m.dtype.type(0))
+
+
+def logsumexp(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
+    """log sum exp(x), shifted by the largest element so that nothing overflows."""
+    m = finite_max(x, dims)
+    r = np.log(np.add.reduce(np.exp(x - m), dims, None, None, True)) + m
+    return r if keepdim else r.reshape(np.add.reduce(x, dims).shape)
+
+
+def softmax(x: ndarray, dim: int) -> ndarray:
+    e = np.exp(x - np.maximum.reduce(x, dim, None, None, True)) if x.size else x.copy()
+    e /= np.add.reduce(e, dim, None, None, True)
+    return e
+
+
+def log_softmax(x: ndarray, dim: int) -> ndarray:
+    if not x.size:
+        return x.copy()
+    shifted = x - np.maximum.reduce(x, dim, None, None, True)
+    shifted -= np.log(np.add.reduce(np.exp(shifted), dim, None, None, True))
+    return shifted
+
+
+def var(x: ndarray, dims: Dims = None, keepdim: bool = False, correction: float = 1) -> ndarray:
+    """Mean squared distance from the mean, with n - correction for n."""
+    n = count(x, dims)
+    d = x - np.add.reduce(x, dims, None, None, True) / max(n, 1)
+    squares = (d.real * d.real + d.imag * d.imag) if x.dtype.kind == "c" else d * d
+    total = np.asarray(np.add.reduce(squares, dims, None, None, keepdim))
+    left = n - correction
+    return total / total.dtype.type(left) if left > 0 else total / total.dtype.type(0) if n else total * np.nan
+
+
+def argmax(x: ndarray, dim: int | None = None, keepdim: bool = False) -> ndarray:
+    return np.asarray(np.argmax(x, dim, keepdims=keepdim))
+
+
+def argmin(x: ndarray, dim: int | None = None, keepdim: bool = False) -> ndarray:
+    return np.asarray(np.argmin(x, dim, keepdims=keepdim))
+
+
+def along(x: ndarray, index: ndarray, dim: int) -> ndarray:
+    """Elements at positions along a dimension; a 0-d array has one."""
+    return np.take_along_axis(x, index, dim) if x.ndim else x.copy()
+
+
+def max_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, ndarray]:
+    return chosen(x, argmax(x, dim if x.ndim else None, True), dim, keepdim)
+
+
+def min_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, ndarray]:
+    return chosen(x, argmin(x, dim if x.ndim else None, True), dim, keepdim)
+
+
+def chosen(x: ndarray, index: ndarray, dim: int, keepdim: bool) -> tuple[ndarray, ndarray]:
+    values = along(x, index, dim)
+    if x.ndim and not keepdim:
+        values, index = values.squeeze(dim), index.squeeze(dim)
+    return values, index
+
+
+def cumsum(x: ndarray, dim: int) -> ndarray:
+    return np.add.accumulate(x, dim, np.int64 if x.dtype.kind in "iub" else None) if x.ndim else x.copy()
+
+
+def cumprod(x: ndarray, dim: int) -> ndarray:
+    return np.multiply.accumulate(x, dim, np.int64 if x.dtype.kind in "iub" else None) if x.ndim else x.copy()
+
+
+def sort(x: ndarray, dim: int = -1, descending: bool = False) -> tuple[ndarray, ndarray]:
+    """Values in order and where each came from; equal elements stay in order, nan counts as largest."""
+    if x.ndim == 0:
+        return x.copy(), np.zeros((), np.int64)
+    if descending:                                # stable: sort the mirror image, and look at it in the mirror again
+        index = np.flip(x.shape[dim] - 1 - np.argsort(np.flip(x, dim), dim, kind="stable"), dim)
+    else:
+        index = np.argsort(x, dim, kind="stable")
+    return np.take_along_axis(x, index, dim), np.ascontiguousarray(index)
+
+
+def topk(x: ndarray, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[ndarray, ndarray]:
+    if x.ndim == 0:
+        return x.copy(), np.zeros((), np.int64)
+    if not 0 <= k <= x.shape[dim]:
+        raise ValueError(f"selected index k out of range: k = {k} of {x.shape[dim]} along dim {dim}")
+    values, index = sort(x, dim, largest)
+    first = tuple(slice(k) if d == dim % x.ndim else slice(None) for d in range(x.ndim))
+    return values[first].copy(), index[first].copy()

@@ -1,0 +1,204 @@
+"""Shape kernels: views where NumPy can make one, copies where it must."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy import flip, ndarray, roll, tile, tril, triu  # noqa: F401
+
+
+def reshape(x: ndarray, shape: tuple) -> ndarray:
+    try:
+        return x.reshape(shape)
+    except ValueError as error:
+        raise ValueError(f"shape '{list(shape)}' is invalid for input of size {x.size}") from error
+
+
+def view(x: ndarray, shape: tuple) -> ndarray:
+    """reshape, but only where no copy is needed."""
+    r = reshape(x, shape)
+    if x.size and not np.may_share_memory(r, x):
+        raise ValueError("view size is not compatible with input tensor's size and stride (at least one dimension "
+                         "spans across two contiguous subspaces). Use .reshape(...) instead.")
+    return r
+
+
+def expand(x: ndarray, shape: tuple) -> ndarray:
+    """x repeated to `shape` without copying; -1 keeps a size."""
+    if -1 in shape:
+        extra = len(shape) - x.ndim
+        if -1 in shape[:extra]:
+            raise ValueError("the size -1 isn't allowed in a leading, non-existing dimension of expand")
+        shape = tuple(x.shape[i - extra] if n == -1 else n for i, n in enumerate(shape))
+    if x.ndim > len(shape):
+        raise ValueError(f"the number of sizes provided ({len(shape)}) must be greater or equal to the number of "
+                         f"dimensions in the tensor ({x.ndim})")
+    x = np.asarray(x)
+    if x.size == 1 and x.shape != shape:          # 0.5 us against 1.9 for broadcast_to, which goes through nditer
+        r = np.ndarray(shape, x.dtype, x if x.flags.c_contiguous else x.copy(), 0, (0,) * len(shape))
+        r.flags.writeable = False
+        return r
+    return np.broadcast_to(x, shape)
+
+
+def transpose(x: ndarray, dim0: int, dim1: int) -> ndarray:
+    return x.swapaxes(dim0, dim1) if x.ndim else x[...]
+
+
+def permute(x: ndarray, dims: tuple) -> ndarray:
+    return x.transpose(dims)
+
+
+def unpermute(x: ndarray, dims: tuple) -> ndarray:
+    """permute's inverse."""
+    return x.transpose(np.argsort(dims) if dims else ())
+
+
+def unsqueeze(x: ndarray, new_dim: int) -> ndarray:
+    return np.expand_dims(x, new_dim)
+
+
+def squeeze(x: ndarray, dims: tuple | None = None) -> ndarray:
+    """Without the dimensions of size 1, or those of `dims` that are."""
+    dims = range(x.ndim) if dims is None else dims
+    return x.reshape([n for i, n in enumerate(x.shape) if n != 1 or i not in dims])
+
+
+def flatten(x: ndarray, start_dim: int = 0, end_dim: int = -1) -> ndarray:
+    end = end_dim % (x.ndim or 1)
+    if start_dim > end:
+        raise ValueError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if x.ndim and start_dim == end:
+        return x
+    middle = int(np.prod(x.shape[start_dim:end + 1], dtype=np.int64))
+    return x.reshape(x.shape[:start_dim] + (middle,) + x.shape[end + 1:])
+
+
+def unflatten(x: ndarray, dim: int, shape: tuple) -> ndarray:
+    return reshape(x, x.shape[:dim] + tuple(shape) + x.shape[dim + 1:])
+
+
+def narrow(x: ndarray, dim: int, start: int, length: int) -> ndarray:
+    n = x.shape[dim]
+    start = start + n if start < 0 else start
+    if not 0 <= start <= start + length <= n:
+        raise ValueError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
+    return x[(slice(None),) * dim + (slice(start, start + length),)]
+
+
+def select(x: ndarray, dim: int, index: int) -> ndarray:
+    if not -x.shape[dim] <= index < x.shape[dim]:
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(x.shape)} at dimension {dim}")
+    return x[(slice(None),) * dim + (index, ...)]
+
+
+def getitem(x: ndarray, key: tuple) -> ndarray:
+    return x[key]
+
+
+def embed(g: ndarray, shape: tuple, key: tuple) -> ndarray:
+    """Zeros of `shape` with g at `key`: what getitem undoes."""
+    r = np.zeros(shape, g.dtype)
+    r[key] = g
+    return r
+
+
+def diagonal(x: ndarray, offset: int = 0, dim0: int = 0, dim1: int = 1) -> ndarray:
+    r = np.diagonal(x, offset, dim0, dim1)
+    r = r[...]
+    try:
+        r.flags.writeable = True
+    except ValueError:
+        pass
+    return r
+
+
+def embed_diagonal(g: ndarray, shape: tuple, offset: int, dim0: int, dim1: int) -> ndarray:
+    """Zeros of `shape` with g on a diagonal: what diagonal undoes."""
+    r = np.zeros(shape, g.dtype)
+    diagonal(r, offset, dim0, dim1)[...] = g
+    return r
+
+
+def unfold_dim(x: ndarray, dim: int, size: int, step: int) -> ndarray:
+    """Windows of `size` along a dimension, every `step`; the window is a new last dimension."""
+    windows = np.lib.stride_tricks.sliding_window_view(x, size, dim if x.ndim else None, writeable=False)
+    return windows[(slice(None),) * dim + (slice(None, None, step),)]
+
+
+def add_windows(g: ndarray, shape: tuple, dim: int, size: int, step: int) -> ndarray:
+    """The windows' elements added where they came from: what unfold_dim undoes."""
+    r = np.zeros(shape, g.dtype)
+    for k in range(size):
+        r[(slice(None),) * dim + (slice(k, k + step * g.shape[dim], step),)] += g[..., k]
+    return r
+
+
+def contiguous(x: ndarray) -> ndarray:
+    return x if x.flags.c_contiguous else x.copy()
+
+
+def clone(x: ndarray) -> ndarray:
+    return x.copy("K")
+
+
+def overwrite(x: ndarray, y: ndarray) -> ndarray:
+    """y in the shape of x: what copy_ writes."""
+    return np.broadcast_to(y, x.shape).astype(x.dtype)
+
+
+def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
+    """One after another along `dim`; an empty 1-d tensor counts for nothing, as in torch."""
+    kept = [t for t in tensors if t.shape != (0,)] or list(tensors[:1])
+    return np.concatenate(kept, dim)
+
+
+def uncat(g: ndarray, shapes: Sequence[tuple], dim: int) -> list[ndarray]:
+    """The parts of g that came from each tensor."""
+    parts, start = [], 0
+    for shape in shapes:
+        n = 0 if shape == (0,) and g.ndim > 1 else shape[dim]
+        parts.append(g[(slice(None),) * dim + (slice(start, start + n),)] if shape != (0,) or g.ndim == 1
+                     else np.zeros(0, g.dtype))
+        start += n
+    return parts
+
+
+def stack(tensors: Sequence[ndarray], new_dim: int = 0) -> ndarray:
+    return np.stack(tensors, new_dim)
+
+
+def unbind(x: ndarray, dim: int = 0) -> list[ndarray]:
+    return [x[(slice(None),) * dim + (i, ...)] for i in range(x.shape[dim])]
+
+
+def split_sizes(x: ndarray, lengths: Sequence[int], dim: int = 0) -> list[ndarray]:
+    if builtins_sum(lengths) != x.shape[dim]:
+        raise ValueError(f"split_with_sizes expects split_sizes to sum exactly to {x.shape[dim]} (input tensor's size "
+                         f"at dimension {dim}), but got split_sizes={list(lengths)}")
+    bounds = np.cumsum((0, *lengths)).tolist()
+    return [x[(slice(None),) * dim + (slice(a, b),)] for a, b in zip(bounds, bounds[1:])]
+
+
+builtins_sum = sum
+
+
+def repeat(x: ndarray, shape: tuple) -> ndarray:
+    if len(shape) < x.ndim:
+        raise ValueError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    return np.tile(x, shape)
+
+
+def fold_repeats(g: ndarray, shape: tuple, repeats: tuple) -> ndarray:
+    """The copies' elements added up: what repeat undoes."""
+    lead = (1,) * (len(repeats) - len(shape)) + tuple(shape)
+    parts = [n for pair in zip(repeats, lead) for n in pair]
+    return np.add.reduce(g.reshape(parts), tuple(range(0, len(parts), 2))).reshape(shape)
+
+
+def to(x: ndarray, dtype: Any) -> ndarray:
+    """Converted to a dtype; of a complex number, a real dtype keeps the real part."""
+    if x.dtype.kind == "c" and dtype.numpy.kind not in "cb":
+        x = x.real
+    return x.astype(dtype.numpy)

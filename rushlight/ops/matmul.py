@@ -1,0 +1,20 @@
+"""Products of matrices."""
+# ruff: noqa: F821, A001, E731  (names inside rules are ops; see worlds.py)
+from __future__ import annotations
+
+from rushlight.ops.build import build, general, product
+from rushlight.ops.kernels import matmul as kernels
+from rushlight.ops.worlds import ARRAYS
+
+ARRAYS.update((name, value) for name, value in vars(kernels).items() if not name.startswith("_") and callable(value))
+
+# Stacks of matrices, (..., n, k) @ (..., k, m); the leading dimensions broadcast, and the engine sums them back.
+mm         = product(lambda x, y, /: x @ y,             x=lambda g, y: g @ y.mT,       y=lambda g, x: x.mT @ g,
+                     names={"y": "mat2"})
+dot        = product(lambda x, y, /: dot(x, y),         x=lambda g, y: g * y,          y=lambda g, x: g * x)
+# x w^T + b, with w of shape (out, in): what nn.Linear computes
+linear     = general(lambda x, weight, bias, /: linear(x, weight, bias), method=False, function=False,
+                     x=lambda g, weight: g @ weight,    weight=lambda g, x: rows(g).mT @ rows(x),
+                     bias=lambda g: sum(rows(g), (0,)), node="AddmmBackward0")
+
+build(globals())

@@ -1,0 +1,111 @@
+"""Reductions: one number from many. Rules see `g` and `out` with the reduced dimensions kept."""
+# ruff: noqa: F821, A001, E731  (names inside rules are ops; see worlds.py)
+from __future__ import annotations
+
+from rushlight.ops.build import averaging, build, floating_general, general, reduction
+from rushlight.ops.kernels import reduce as kernels
+from rushlight.ops.worlds import ARRAYS, shared
+
+ARRAYS.update((name, value) for name, value in vars(kernels).items() if not name.startswith("_") and callable(value))
+
+sum        = reduction(lambda x, /, dim=None, keepdim=False: sum(x, dim, keepdim),
+                       x=lambda g, x_shape: expand(g, x_shape))
+mean       = reduction(lambda x, /, dim=None, keepdim=False: mean(x, dim, keepdim),
+                       x=lambda g, x_shape, n: expand(g / n, x_shape))
+prod       = reduction(lambda x, /, dim=None, keepdim=False: prod(x, dim, keepdim),
+                       x=lambda g, x, out, dims: g * product_of_others(x, out, dims))
+amax       = reduction(lambda x, /, dim=None, keepdim=False: amax(x, dim, keepdim),
+                       x=lambda g, x, out, dims: g * evenly(x == out, dims, g))
+amin       = reduction(lambda x, /, dim=None, keepdim=False: amin(x, dim, keepdim),
+                       x=lambda g, x, out, dims: g * evenly(x == out, dims, g))
+logsumexp  = averaging(lambda x, /, dim=None, keepdim=False: logsumexp(x, dim, keepdim),
+                       x=lambda g, x, out: g * exp(x - out))
+all        = reduction(lambda x, /, dim=None, keepdim=False: all(x, dim, keepdim))
+any        = reduction(lambda x, /, dim=None, keepdim=False: any(x, dim, keepdim))
+
+var_core   = floating_general(lambda x, /, dim, correction: var(x, dim, True, correction), method=False, function=False,
+                      x=lambda g, x, dim, correction: g * (x - mean(x, dim, True)) * spread(x, dim, correction),
+                      node="VarBackward0")
+
+softmax    = floating_general(lambda x, /, dim: softmax(x, dim), x=lambda g, out, dim: out * (g - sum(g * out, dim, True)),
+                      method=False, function=False)
+log_softmax = floating_general(lambda x, /, dim: log_softmax(x, dim), method=False, function=False,
+                      x=lambda g, out, dim: g - exp(out) * sum(g, dim, True))
+
+argmax     = general(lambda x, /, dim=None, keepdim=False: argmax(x, dim, keepdim))
+argmin     = general(lambda x, /, dim=None, keepdim=False: argmin(x, dim, keepdim))
+max_dim    = general(lambda x, /, dim, keepdim=False: max_dim(x, dim, keepdim), outputs="values indices", method=False,
+                     x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
+                     function=False, node="MaxBackward0")
+min_dim    = general(lambda x, /, dim, keepdim=False: min_dim(x, dim, keepdim), outputs="values indices", method=False,
+                     x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
+                     function=False, node="MinBackward0")
+sort       = general(lambda x, /, dim=-1, descending=False: sort(x, dim, descending), outputs="values indices",
+                     x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True))
+topk       = general(lambda x, /, k, dim=-1, largest=True, sorted=True: topk(x, k, dim, largest, sorted),
+                     x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True),
+                     outputs="values indices")
+cumsum     = general(lambda x, /, dim: cumsum(x, dim),  x=lambda g, dim: flip(cumsum(flip(g, (dim,)), dim), (dim,)))
+cumprod    = general(lambda x, /, dim: cumprod(x, dim), x=lambda g, x, out, dim: cumprod_gradient(g, x, out, dim))
+
+
+@shared
+def evenly(mask, dims, g):
+    """1 / count where the mask is true: elements that tie share the gradient."""
+    return cast(mask, g) / cast(sum(mask, dims, True), g)
+
+
+@shared
+def put_along(g, indices, shape, dim, keepdim):
+    """Zeros of `shape` with g at `indices` along `dim`."""
+    if not keepdim:
+        g, indices = unsqueeze(g, dim), unsqueeze(indices, dim)
+    return scatter_add(zeros(shape, g), indices, g, dim)
+
+
+@shared
+def spread(x, dim, correction):
+    """2 / (n - correction), the derivative of a variance by a squared distance."""
+    n = 1
+    for d in range(len(x.shape)) if dim is None else dim:
+        n *= x.shape[d]
+    return 2 / (n - correction) if n > correction else float("inf")
+
+
+@shared
+def product_of_others(x, out, dims):
+    """For each element the product of those that were multiplied with it, also where some are 0."""
+    if not any(x == 0):
+        return out / x
+    rest = tuple(d for d in range(len(x.shape)) if d not in dims)
+    y = permute(x, rest + tuple(dims))
+    flat = reshape(y, y.shape[:len(rest)] + (-1,))
+    before = exclusive_product(flat)
+    after = flip(exclusive_product(flip(flat, (-1,))), (-1,))
+    return unpermute(reshape(before * after, y.shape), rest + tuple(dims))
+
+
+@shared
+def exclusive_product(x):
+    """1, x0, x0 x1, ... along the last dimension."""
+    n = x.shape[-1]
+    ones = zeros(x.shape[:-1] + (1,), x) + 1
+    return cat((ones, narrow(cumprod(x, len(x.shape) - 1), len(x.shape) - 1, 0, n - 1)), len(x.shape) - 1)
+
+
+@shared
+def cumprod_gradient(g, x, out, dim):
+    """sum over i >= k of g_i out_i / x_k; where some x are 0, the products are formed anew without x_k."""
+    if not len(x.shape):
+        return g
+    if not any(x == 0):
+        return flip(cumsum(flip(g * out, (dim,)), dim), (dim,)) / x
+    parts, n = [], x.shape[dim]
+    for k in range(n):
+        ones = zeros(narrow(x, dim, k, 1).shape, x) + 1
+        others = cumprod(cat((narrow(x, dim, 0, k), ones, narrow(x, dim, k + 1, n - k - 1)), dim), dim)
+        parts.append(sum(narrow(g * others, dim, k, n - k), (dim,), True))
+    return cat(parts, dim)
+
+
+build(globals())

@@ -1,0 +1,199 @@
+"""Reductions that are made of ops, with torch's signatures: max and min in their three forms, variances, norms."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rushlight import dtypes
+from rushlight.errors import explain
+from rushlight.ops import elementwise as e
+from rushlight.ops import reduce as r
+from rushlight.ops.arguments import reduced_dims
+from rushlight.ops.build import composite
+from rushlight.ops.families import into
+from rushlight.ops.shape import reshape, squeeze, to
+from rushlight.tensor import Tensor
+
+
+def extreme(name: str, both: Any, whole: Any, along: Any) -> None:
+    def pick(input: Tensor, dim: Any = None, keepdim: Any = False, *, other: Tensor | None = None,
+             out: Any = None) -> Any:
+        if isinstance(dim, Tensor) or other is not None:
+            return both(input, dim if other is None else other, out=out)
+        if dim is None:
+            return extreme_of_all(whole, input, name)
+        made = along(input, dim, keepdim)
+        return made if out is None else into(out, made)
+    pick.__name__ = pick.__qualname__ = name
+    pick.__doc__ = f"""The {'largest' if name == 'max' else 'smallest'} element, or along `dim` (values, indices), or of two tensors.
+
+    {name}(input): one element, its gradient shared by ties. {name}(input, dim, keepdim=False): a pair; the first of
+    equal elements counts. {name}(input, other): element by element, broadcast. nan wins. RuntimeError if there are none.
+
+    >>> rushlight.{name}(rushlight.tensor([[1, 3], [5, 2]]), 1).indices
+    tensor({'[1, 0]' if name == 'max' else '[0, 1]'})
+    """
+    composite(name)(pick)
+
+
+def extreme_of_all(whole: Any, input: Tensor, name: str) -> Tensor:
+    if input.array.size == 0:
+        raise RuntimeError(explain(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify "
+                                   "the reduction dim with the 'dim' argument."))
+    return whole(input)
+
+
+extreme("max", e.maximum, r.amax, r.max_dim)
+extreme("min", e.minimum, r.amin, r.min_dim)
+
+
+def dims_and_correction(input: Tensor, dim: Any, unbiased: Any, correction: Any) -> tuple[tuple | None, float]:
+    if isinstance(dim, bool):                     # var(False): unbiased comes first
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None or unbiased else 0
+    return (None if dim is None else reduced_dims(dim, input.array.ndim)), correction
+
+
+@composite()
+def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
+        correction: float | None = None, out: Tensor | None = None) -> Tensor:
+    """sum (x - mean)^2 / (n - correction) over `dim` (all if None); correction 1 unless told (`unbiased=False`: 0).
+
+    >>> rushlight.var(rushlight.tensor([1., 2., 3., 4.]))
+    tensor(1.6667)
+    """
+    floats_only(input, "var")
+    dims, correction = dims_and_correction(input, dim, unbiased, correction)
+    made = kept_or_not(r.var_core(input, dims, correction), dims, keepdim)
+    return made if out is None else into(out, made)
+
+
+@composite()
+def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
+        correction: float | None = None, out: Tensor | None = None) -> Tensor:
+    """sqrt(sum (x - mean)^2 / (n - correction)): the root of `var`, with its arguments.
+
+    >>> rushlight.std(rushlight.tensor([1., 2., 3., 4.]))
+    tensor(1.2910)
+    """
+    floats_only(input, "std")
+    return e.sqrt(var(input, dim, unbiased, keepdim, correction=correction), out=out)
+
+
+@composite(tensor=False)
+def var_mean(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
+             correction: float | None = None) -> tuple[Tensor, Tensor]:
+    """(var, mean) over the same dimensions."""
+    dims, _ = dims_and_correction(input, dim, unbiased, correction)
+    return var(input, dim, unbiased, keepdim, correction=correction), r.mean(input, dims, keepdim)
+
+
+@composite(tensor=False)
+def std_mean(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
+             correction: float | None = None) -> tuple[Tensor, Tensor]:
+    """(std, mean) over the same dimensions."""
+    dims, _ = dims_and_correction(input, dim, unbiased, correction)
+    return std(input, dim, unbiased, keepdim, correction=correction), r.mean(input, dims, keepdim)
+
+
+def floats_only(input: Tensor, name: str) -> None:
+    if input.dtype.category < dtypes.FLOATING:
+        raise RuntimeError(explain(f"{name}: only support floating point and complex dtypes", "convert: x.float()",
+                                   dtype=input.dtype))
+
+
+def kept_or_not(x: Tensor, dims: tuple | None, keepdim: bool) -> Tensor:
+    if keepdim:
+        return x
+    return reshape(x, ()) if dims is None else squeeze(x, dims)
+
+
+@composite()
+def softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
+    """exp(x_i) / sum over j of exp(x_j), along `dim`; shifted by the largest, so that nothing overflows.
+
+    >>> rushlight.softmax(rushlight.tensor([1., 2., 3.]), 0)
+    tensor([0.0900, 0.2447, 0.6652])
+    """
+    made = r.softmax(input if dtype is None else to(input, dtype), dim)
+    return made if out is None else into(out, made)
+
+
+@composite()
+def log_softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
+    """x_i - log sum over j of exp(x_j), along `dim`; shifted by the largest, so that nothing overflows.
+
+    >>> rushlight.log_softmax(rushlight.tensor([[1000., 0.]]), 1)
+    tensor([[    0., -1000.]])
+    """
+    made = r.log_softmax(input if dtype is None else to(input, dtype), dim)
+    return made if out is None else into(out, made)
+
+
+@composite()
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Tensor | None = None,
+         dtype: Any = None) -> Tensor:
+    """(sum |x|^p)^(1/p) over `dim` (all if None); 'fro' is p = 2, inf the largest |x|, 0 the number of nonzeros.
+
+    >>> rushlight.norm(rushlight.tensor([3., 4.]))
+    tensor(5.)
+    """
+    x = input if dtype is None else to(input, dtype)
+    p = 2.0 if p in ("fro", None) else float(p)
+    size = e.abs(x)
+    if p == math.inf:
+        made = r.amax(size, dim, keepdim)
+    elif p == -math.inf:
+        made = r.amin(size, dim, keepdim)
+    elif p == 0:
+        made = r.sum(to(size != 0, size.dtype), dim, keepdim)  # type: ignore[arg-type]
+    elif p == 1:
+        made = r.sum(size, dim, keepdim)
+    elif p == 2:
+        made = root_of_squares(r.sum(e.square(size), dim, keepdim))
+    else:
+        made = e.pow(r.sum(e.pow(size, p), dim, keepdim), 1 / p)
+    return made if out is None else into(out, made)
+
+
+def root_of_squares(total: Tensor) -> Tensor:
+    """sqrt with gradient 0, not nan, at 0: the length of a zero vector."""
+    zero = total == 0
+    return e.where(zero, 0, e.sqrt(e.where(zero, 1, total)))
+
+
+@composite("argsort")
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """The indices that put the elements along `dim` in order."""
+    return r.sort(input, dim, descending)[1]
+
+
+@composite()
+def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+    """How many elements are not 0, over `dim` (all if None)."""
+    return r.sum(input != 0, dim)  # type: ignore[arg-type]
+
+
+@composite()
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and elements."""
+    return input.array.shape == other.array.shape and bool((input.array == other.array).all())
+
+
+@composite()
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """|input - other| <= atol + rtol |other|, element by element."""
+    near = e.le(e.abs(e.sub(input, other)), e.add(e.mul(e.abs(other), rtol), atol))
+    near = e.logical_or(e.logical_and(near, e.isfinite(other)), e.eq(input, other))
+    return e.logical_or(near, e.logical_and(e.isnan(input), e.isnan(other))) if equal_nan else near
+
+
+@composite()
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Whether all elements are close: |input - other| <= atol + rtol |other|."""
+    return bool(r.all(isclose(input, other, rtol, atol, equal_nan)).item())
+
+
+
+

@@ -1,0 +1,95 @@
+"""The table: one entry for each op, from which functions, methods, in-place forms, docs and the compiler derive.
+
+    mul = op(lambda x, y, /: x * y,    x=lambda g, y: g * y,    y=lambda g, x: g * x)
+
+The first function computes the op; the parameters before the slash are tensors, the others are its settings. Then the
+gradient of each tensor. A rule's first parameter is the gradient of the output; its other parameters say what is
+saved: an input, `out`, `x_shape`, a setting, or what the family adds. Names inside a rule are ops, whatever
+the world makes of them (see worlds.py); rules mention neither broadcasting nor accumulation: the engine does that.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from rushlight.autograd.node import Node
+
+# What the result's dtype is, for the family to see to.
+SAME, FLOATING, BOOL, REAL = "same", "floating", "bool", "real"
+
+TABLE: dict[str, Op] = {}
+
+
+class Op:
+    """One entry: `forward`, `rules` by input, and what is derived from them when the table is built."""
+
+    __slots__ = ("name", "forward", "rules", "family", "result", "doc", "options", "inputs", "settings", "defaults",
+                 "saves", "saves_out", "kernel", "node", "call", "elementwise")
+
+    def __init__(self, forward: Callable, family: Callable, result: str, doc: str, options: dict, rules: dict):
+        code = forward.__code__
+        names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+        tensors = code.co_posonlyargcount
+        self.name = ""
+        self.forward, self.family, self.result, self.doc, self.options = forward, family, result, doc, options
+        self.inputs, self.settings = names[:tensors], names[tensors:]
+        defaults = forward.__defaults__ or ()
+        self.defaults = dict(zip(names[len(names) - len(defaults):], defaults))
+        self.rules = {name: rules.pop(name, None) for name in self.inputs}
+        if rules:
+            raise TypeError(f"rules for {', '.join(rules)}, but the inputs are {', '.join(self.inputs)}")
+        wanted = [name for rule in self.rules.values() if rule for name in parameters(rule)[1:]]
+        self.saves = tuple(dict.fromkeys(wanted))
+        self.saves_out = "out" in self.saves
+        self.kernel: Callable
+        self.call: Callable
+        self.node: type[Node]
+        self.elementwise = False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.call(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}({', '.join(self.inputs + self.settings)})>"
+
+
+def parameters(function: FunctionType | Callable) -> tuple[str, ...]:
+    """The names of a function's positional parameters."""
+    code = function.__code__  # type: ignore[union-attr]
+    return code.co_varnames[:code.co_argcount]
+
+
+def node_name(name: str) -> str:
+    """The name of the op's nodes, as torch forms it: log_softmax -> LogSoftmaxBackward0."""
+    return "".join(part.capitalize() for part in name.split("_")) + "Backward0"
+
+
+def entry(family: Callable, result: str = SAME, **options: Any) -> Callable[..., Op]:
+    """A word for entries of one family: `view = entry(families.view)`."""
+    def make(forward: Callable, *, doc: str = "", **rules: Any) -> Op:
+        more = {name: rules.pop(name) for name in OPTIONS if name in rules}
+        return Op(forward, family, result, doc, {**options, **more}, rules)
+    return make
+
+
+# What an entry may say besides its rules.
+OPTIONS = {
+    "outputs": "names of several outputs, in order: 'values indices'",
+    "promote": "inputs brought to one dtype first: 'x y'",
+    "alias": "other names: 'absolute'",
+    "order": "the parameters in the order in which users give them, where tensors do not come first",
+    "names": "the public names of parameters, where they are not the usual ones: {'n': 'chunks'}",
+    "variadic": "the setting that collects further positional arguments: x.reshape(2, 3)",
+    "kernel": "the array function, where the world of arrays has none of the op's name",
+    "inplace": "whether the form with an underscore exists",
+    "method": "whether tensors have it as a method",
+    "function": "whether the package has it as a function",
+    "list": "the outputs are a list of any length",
+    "strict": "operands of different dtypes are an error",
+    "copies": "a view that may have to copy",
+    "node": "torch's name of the node where it is not the op's",
+}
+
+# Public names of parameters; the short ones are for the formulas.
+PUBLIC = {"x": "input", "y": "other", "new_dim": "dim"}

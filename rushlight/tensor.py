@@ -1,0 +1,441 @@
+"""class Tensor: an array and its place in the graph. Only what is not an op stands here; the ops attach themselves."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import index
+from typing import Any, TypeVar
+from weakref import ref
+
+import numpy as np
+from numpy import asarray, ndarray
+
+from rushlight import dtypes
+from rushlight.autograd.clock import Writes, stamp, tick
+from rushlight.autograd.grad_mode import mode
+from rushlight.autograd.node import Handle, Node, hooks_of
+from rushlight.device import device
+from rushlight.errors import explain
+from rushlight.printing import format_parameter, format_tensor
+from rushlight.size import Size
+
+new = object.__new__
+CPU = device("cpu")
+F = TypeVar("F", bound=Callable)
+
+
+class Tensor:
+    """An n-dimensional array that can record what is done to it.
+
+    `array`: NumPy's array of the elements; `node`: what made it (`AccumulateGrad` for a leaf that requires grad,
+    None where nothing is recorded); `view`: (base, parent, op, arguments) if it shares a recorded tensor's memory;
+    `writes`: what was written into its memory, once something was.
+
+    >>> x = rushlight.tensor([1., 2.], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    __slots__ = ("array", "node", "_grad", "view", "writes", "views", "__dict__", "__weakref__")
+    __array_priority__ = 1000                     # NumPy's operators leave `array * tensor` to ours
+    array: ndarray
+    node: Node | None
+    _grad: Tensor | None
+    view: tuple | None
+    writes: Writes | None
+    views: list                                   # weak references to its views; empty slot while there are none
+
+    def __init__(self, *args: Any, device: Any = None):
+        from_data = len(args) == 1 and not isinstance(args[0], int)
+        array = np.array(args[0], np.float32) if from_data else np.empty([index(n) for n in args], np.float32)
+        self.array, self.node, self._grad, self.view, self.writes = array, None, None, None, None
+
+    # -- what it is ------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        """The size of each dimension."""
+        return Size(self.array.shape)
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """The type of the elements."""
+        return dtypes.of(self.array.dtype)
+
+    device = property(lambda self: CPU, doc="Where it lives: always the CPU.")
+    layout = property(lambda self: strided, doc="How it lies in memory: always strided.")
+    ndim = property(lambda self: self.array.ndim, doc="The number of dimensions.")
+    itemsize = property(lambda self: self.array.itemsize, doc="Bytes of one element.")
+    nbytes = property(lambda self: self.array.nbytes, doc="Bytes of all elements.")
+    is_cuda = is_mps = is_sparse = is_quantized = is_meta = is_nested = property(lambda self: False)
+    is_cpu = property(lambda self: True)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the size of one dimension."""
+        return self.shape if dim is None else self.array.shape[dim]
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self.array.ndim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self.array.size
+
+    ndimension, nelement = dim, numel
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self.array.itemsize
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Steps in elements from one index to the next, of every dimension or of one."""
+        steps = tuple(step // self.array.itemsize for step in self.array.strides)
+        return steps if dim is None else steps[dim]
+
+    def storage_offset(self) -> int:
+        """Elements between the start of the base's memory and this tensor's first element."""
+        base = self.view[0].array if self.view is not None else self.array
+        return (self.data_ptr() - base.__array_interface__["data"][0]) // self.array.itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self.array.__array_interface__["data"][0]
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the elements lie in memory in the order of their indices."""
+        return self.array.flags.c_contiguous
+
+    def is_floating_point(self) -> bool:
+        """Whether the elements are floating-point numbers."""
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        """Whether the elements are complex numbers."""
+        return self.array.dtype.kind == "c"
+
+    def is_signed(self) -> bool:
+        """Whether the elements can be negative."""
+        return self.dtype.is_signed
+
+    def get_device(self) -> int:
+        """The device's index: -1, the CPU."""
+        return -1
+
+    # -- its place in the graph ------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether backward computes a gradient for it, or through it."""
+        return self.node is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if bool(value) == (self.node is not None):
+            return
+        if not self.is_leaf:
+            raise RuntimeError(explain("you can only change requires_grad flags of leaf variables.",
+                                       "use y = x.detach() for a tensor outside the graph",
+                                       made_at=self.node.made_at if self.node else ""))
+        if value:
+            check_differentiable(self.dtype)
+        self.node = AccumulateGrad(self) if value else None
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set whether backward computes this leaf's gradient; floating-point and complex tensors only."""
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded op made it."""
+        return self.node is None or self.node.leaf
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node of the op that made it; None for a leaf."""
+        return None if self.is_leaf or self.node is None else self.node.source()[0]
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of `grad_fn` it is."""
+        return 0 if self.node is None else self.node.source()[1]
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that backward has accumulated, or None."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value)}")
+            if value.array.shape != self.array.shape or value.array.dtype != self.array.dtype:
+                raise RuntimeError(explain(
+                    f"assigned grad has data of a different size or type: {value.dtype} {tuple(value.shape)}"
+                    f" for a tensor of {self.dtype} {tuple(self.shape)}", "assign a gradient of the tensor's own kind"))
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory outside the graph; writes to it are not noticed. Prefer `detach()`."""
+        return from_array(self.array)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        self.array = value.array
+
+    @property
+    def _version(self) -> int:
+        """How often its memory was written to."""
+        writes = self.root.writes
+        return writes.count if writes is not None else 0
+
+    @property
+    def root(self) -> Tensor:
+        """The tensor whose memory it views: itself if it is no view."""
+        return self if self.view is None else self.view[0]
+
+    @property
+    def _base(self) -> Tensor | None:
+        """The tensor whose memory it views, or None."""
+        return None if self.view is None else self.view[0]
+
+    def _is_view(self) -> bool:
+        """Whether it views a recorded tensor's memory."""
+        return self.view is not None
+
+    def is_inference(self) -> bool:
+        """Whether it was made for inference only: never, as tensors made in `inference_mode` may be used again."""
+        return False
+
+    # -- hooks -----------------------------------------------------------------------------------------------
+
+    def register_hook(self, hook: Callable) -> Handle:
+        """Call `hook(grad)` when this tensor's gradient is known; what it returns replaces the gradient."""
+        if self.node is None:
+            raise RuntimeError(explain("cannot register a hook on a tensor that doesn't require gradient",
+                                       "call requires_grad_() first"))
+        return hooks_of(self.node).add("tensor", hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable) -> Handle:
+        """Call `hook(tensor)` after backward has added to this leaf's `.grad`."""
+        if self.node is None or not self.node.leaf:
+            raise RuntimeError(explain("post accumulate grad hooks cannot be registered on non-leaf tensors",
+                                       "use register_hook, or register on a leaf that requires grad"))
+        return hooks_of(self.node).add("done", hook)
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this non-leaf tensor in `.grad`."""
+        if self.node is None:
+            raise RuntimeError(explain("can't retain_grad on Tensor that has requires_grad=False",
+                                       "call requires_grad_() first"))
+        if not self.is_leaf:
+            hooks_of(self.node).retained = ref(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether `retain_grad` was called on this non-leaf tensor."""
+        return not self.is_leaf and self.node is not None and self.node.hooks is not None \
+            and self.node.hooks.retained is not None
+
+    # -- to Python and NumPy ---------------------------------------------------------------------------------
+
+    def item(self) -> Any:
+        """The one element as a Python number. RuntimeError if there are several or none."""
+        if self.array.size != 1:
+            raise RuntimeError(explain(f"a Tensor with {self.array.size} elements cannot be converted to Scalar",
+                                       "index one element, or reduce it (sum, mean) first", shape=tuple(self.shape)))
+        noticed(self)
+        return self.array.item() if self.array.dtype.kind != "V" else float(self.array.reshape(()))
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers; one number for a 0-d tensor."""
+        noticed(self)
+        return plain(self.array).tolist()
+
+    def numpy(self, *, force: bool = False) -> ndarray:
+        """The array itself: it shares memory with the tensor. `force=True` detaches first."""
+        if self.node is not None and not force:
+            raise RuntimeError(explain("Can't call numpy() on Tensor that requires grad. "
+                                       "Use tensor.detach().numpy() instead."))
+        noticed(self)
+        return self.array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __array_wrap__(self, array: ndarray, context: Any = None, return_scalar: bool = False) -> Tensor:
+        return from_array(asarray(array))
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if self.node is not None:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple:
+        return self.array.__dlpack_device__()
+
+    def __bool__(self) -> bool:
+        if self.array.size != 1:
+            what = "no value" if self.array.size == 0 else "more than one value"
+            raise RuntimeError(explain(f"Boolean value of Tensor with {what} is ambiguous",
+                                       "use .any() or .all(), or compare one element", shape=tuple(self.shape)))
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self.array.size != 1 or self.array.dtype.kind not in "iub":
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __len__(self) -> int:
+        if self.array.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self.array.shape[0]
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        name = None if self.grad_fn is None else self.grad_fn.name()
+        return format_tensor(self.array, self.dtype, self.requires_grad, name)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if self.array.ndim == 0 and spec else format(str(self), spec)
+
+    # -- copies ----------------------------------------------------------------------------------------------
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        if not self.is_leaf:
+            raise RuntimeError(explain("only leaf tensors can be pickled or deep-copied", "detach() it first",
+                                       made_at=self.node.made_at if self.node else ""))
+        return rebuild, (type(self), self.array, self.requires_grad, self._grad, self.__dict__)
+
+    def __deepcopy__(self, memo: dict) -> Tensor:
+        if not self.is_leaf:
+            raise RuntimeError(explain("Only Tensors created explicitly by the user (graph leaves) support the "
+                                       "deepcopy protocol at the moment.", "detach() it, or deepcopy the leaves",
+                                       made_at=self.node.made_at if self.node else ""))
+        if id(self) not in memo:
+            from copy import deepcopy
+            grad = None if self._grad is None else deepcopy(self._grad, memo)
+            memo[id(self)] = rebuild(type(self), self.array.copy("K"), self.requires_grad, grad,
+                                     deepcopy(self.__dict__, memo))
+        return memo[id(self)]
+
+
+class AccumulateGrad(Node):
+    """Where a path ends: adds what arrives to the leaf's `.grad`. It knows the leaf only weakly: no cycle."""
+
+    __slots__ = ("tensor",)
+    leaf = True
+
+    def __init__(self, tensor: Tensor):
+        self.tensor = ref(tensor)
+        self.edges, self.saved, self.seq, self.shape, self.where = (), (), 0, tensor.array.shape, None
+
+    @property
+    def variable(self) -> Tensor | None:
+        """The leaf; None once nobody else holds it."""
+        return self.tensor()
+
+    def arrays(self, g: ndarray) -> tuple:
+        leaf = self.tensor()
+        if leaf is not None:
+            g = asarray(g)
+            known = leaf._grad
+            if known is None:
+                leaf._grad = from_array(g if g.base is None else g.copy())
+            else:
+                np.add(known.array, g, out=known.array)
+                stamp(writes_of(known), None)
+        return ()
+
+    def tensors(self, g: Tensor) -> tuple:
+        leaf = self.tensor()
+        if leaf is not None:
+            g = g if g.view is None else g.clone()  # type: ignore[attr-defined]
+            leaf._grad = g if leaf._grad is None else leaf._grad + g  # type: ignore[operator]
+        return ()
+
+
+class Layout:
+    """How tensors lie in memory."""
+
+    def __repr__(self) -> str:
+        return "torch.strided"
+
+
+strided = Layout()
+
+
+def from_array(array: ndarray) -> Tensor:
+    """A tensor on this very array: memory is shared."""
+    t = new(Tensor)
+    t.array, t.node, t._grad, t.view, t.writes = array, None, None, None, None
+    return t
+
+
+def rebuild(cls: type, array: ndarray, requires_grad: bool, grad: Tensor | None, attributes: dict) -> Tensor:
+    """A leaf from its parts: what pickle and deepcopy call."""
+    t = new(cls)
+    t.array, t.node, t._grad, t.view, t.writes = array, None, grad, None, None
+    t.__dict__.update(attributes)
+    t.requires_grad = requires_grad
+    return t
+
+
+def plain(array: ndarray) -> ndarray:
+    """The array in a dtype that NumPy itself has: bfloat16 as float32."""
+    return array.astype(np.float32) if array.dtype.kind == "V" else array
+
+
+def noticed(tensor: Tensor) -> None:
+    """Tell whoever watches that Python reads the tensor's numbers."""
+    watch = mode().watch
+    if watch is not None:
+        watch.read(tensor)
+
+
+def writes_of(tensor: Tensor) -> Writes:
+    """The record of writes to the tensor's memory; its node shares it, for what the node has saved of it."""
+    root = tensor.root
+    if root.writes is None:
+        root.writes = Writes()
+        if root.node is not None:
+            root.node.writes = root.writes
+    return root.writes
+
+
+def check_differentiable(d: dtypes.dtype) -> None:
+    """RuntimeError unless tensors of this dtype can require gradients."""
+    if not (d.is_floating_point or d.is_complex):
+        raise RuntimeError(explain("only Tensors of floating point and complex dtype can require gradients",
+                                   "convert it first: x.float()", dtype=d))
+
+
+def method(function: F, *names: str) -> F:
+    """Make a function a method of Tensor, under its own name or the names given."""
+    for name in names or (function.__name__,):
+        setattr(Tensor, name, function)
+    return function
+
+
+__all__ = ["AccumulateGrad", "Tensor", "from_array", "method", "tick"]
