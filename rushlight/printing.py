@@ -36,8 +36,8 @@ _PROFILES = {
 }
 
 # set_printoptions holds for the process, as in torch: were it a context variable alone, other threads and,
-# with some versions of ipykernel, the next notebook cell would not see it. `with printoptions()` holds for its
-# own context only.
+# with some versions of ipykernel, the next notebook cell would not see it. `with printoptions()` holds in its
+# context only.
 _everywhere = _Options()
 _here: ContextVar[_Options | None] = ContextVar("rushlight.printoptions", default=None)
 
@@ -45,7 +45,7 @@ _here: ContextVar[_Options | None] = ContextVar("rushlight.printoptions", defaul
 def set_printoptions(precision: int | None = None, threshold: float | None = None,
                      edgeitems: int | None = None, linewidth: float | None = None, profile: str | None = None,
                      sci_mode: bool | None = None) -> None:
-    """Chooses how tensors print, in the whole process or up to the end of the `with printoptions()` around it.
+    """Chooses how tensors print, in the whole process or up to the end of a `with printoptions()` around it.
 
     precision: digits after the point (4). threshold: a tensor of more elements is summarised (1000), showing
     edgeitems (3) at both ends of each dimension. linewidth: where lines break (80). sci_mode: scientific
