@@ -147,12 +147,12 @@ def as_dtype(value: Any) -> dtype:
 
 def of_scalar(value: Any) -> dtype:
     """The dtype with which a Python or NumPy number promotes: bool, int64, the default or its complex."""
+    if isinstance(value, (float, np.floating)):  # first, as the most frequent
+        return _default
     if isinstance(value, (bool, np.bool_)):
         return bool_
     if isinstance(value, (int, np.integer)):
         return int64
-    if isinstance(value, (float, np.floating)):
-        return _default
     if isinstance(value, (complex, np.complexfloating)):
         return _default.to_complex()
     raise TypeError(f"a number is needed, not {value!r} of type {type(value).__name__}: pass a bool, int, "
@@ -198,10 +198,15 @@ def result_dtype(pairs: Iterable[tuple[dtype, int]]) -> dtype:
     for operand, kind in pairs:
         seen = kinds[kind]
         kinds[kind] = operand if seen is None else promote_types(seen, operand)
+    return _of_kinds(*kinds)
+
+
+@cache  # of 16^3 answers at most
+def _of_kinds(*kinds: dtype | None) -> dtype:
     found = [d for d in kinds if d is not None]
     if not found:
         raise ValueError("result_dtype(): at least one operand is needed")
-    return reduce(lambda low, high: _combine(high, low), reversed(found))
+    return reduce(lambda later, first: _combine(first, later), reversed(found))
 
 
 def _combine(first: dtype, later: dtype) -> dtype:
