@@ -12,12 +12,13 @@ PACKAGE = Path(__file__).parent.parent / "rushlight"
 # Lowest first. A module may import from its own layer and from those below. A name covers what is under it,
 # and the longest name wins; "" is the package's own __init__, torch's namespace.
 LAYERS = [
-    ["version", "errors", "dtypes", "device", "ops.kernels"],
-    ["ops.table", "ops.worlds", "autograd"],
+    ["version", "errors", "dtypes", "device", "size", "ops.kernels"],
+    ["printing", "ops.table", "autograd.node", "autograd.clock", "autograd.grad_mode"],
     ["tensor"],
-    ["ops", "random", "creation", "printing", "serialization"],
-    ["linalg", "fft", "special"],
-    ["nn", "optim", "compile", "compiler", "utils", "viz", "distributions", "func", "distributed"],
+    ["autograd", "ops.worlds"],  # the engine hands out tensors
+    ["ops", "creation", "random", "serialization"],
+    ["autograd.functional", "autograd.forward_ad", "autograd.gradcheck", "linalg", "fft", "special"],
+    ["nn", "optim", "compile", "compiler", "utils", "viz", "distributions", "func", "distributed", "testing"],
     [""],
     ["compat", "demo", "cli", "__main__"],
 ]
