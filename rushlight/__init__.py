@@ -9,7 +9,7 @@ from typing import Any
 # silenced, so that the user's own NumPy code still warns.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
 
-from rushlight import autograd, creation, dtypes  # noqa: E402
+from rushlight import autograd, creation, dtypes, ops  # noqa: E402, F401
 from rushlight.autograd.grad_mode import (  # noqa: E402
     enable_grad,
     inference_mode,
@@ -27,17 +27,6 @@ from rushlight.dtypes import (  # noqa: E402
     iinfo,
     promote_types,
     set_default_dtype,
-)
-from rushlight.ops import (  # noqa: E402
-    arithmetic,
-    elementwise,
-    index,
-    indexing,
-    matmul,
-    reduce,
-    reductions,
-    shape,
-    shapes,
 )
 from rushlight.ops.build import FUNCTIONS  # noqa: E402
 from rushlight.ops.table import TABLE  # noqa: E402

@@ -27,7 +27,7 @@ class Tensor:
     """An n-dimensional array that can record what is done to it.
 
     `array`: NumPy's array of the elements; `node`: what made it (`AccumulateGrad` for a leaf that requires grad,
-    None where nothing is recorded); `view`: (base, parent, op, arguments) if it shares a recorded tensor's memory;
+    None where nothing is recorded); `viewing`: (base, parent, op, arguments) if it shares a recorded tensor's memory;
     `writes`: what was written into its memory, once something was.
 
     >>> x = rushlight.tensor([1., 2.], requires_grad=True)
@@ -36,19 +36,19 @@ class Tensor:
     tensor([2., 4.])
     """
 
-    __slots__ = ("array", "node", "_grad", "view", "writes", "views", "__dict__", "__weakref__")
+    __slots__ = ("array", "node", "_grad", "viewing", "writes", "views", "__dict__", "__weakref__")
     __array_priority__ = 1000                     # NumPy's operators leave `array * tensor` to ours
     array: ndarray
     node: Node | None
     _grad: Tensor | None
-    view: tuple | None
+    viewing: tuple | None
     writes: Writes | None
     views: list                                   # weak references to its views; empty slot while there are none
 
     def __init__(self, *args: Any, device: Any = None):
         from_data = len(args) == 1 and not isinstance(args[0], int)
         array = np.array(args[0], np.float32) if from_data else np.empty([index(n) for n in args], np.float32)
-        self.array, self.node, self._grad, self.view, self.writes = array, None, None, None, None
+        self.array, self.node, self._grad, self.viewing, self.writes = array, None, None, None, None
 
     # -- what it is ------------------------------------------------------------------------------------------
 
@@ -95,7 +95,7 @@ class Tensor:
 
     def storage_offset(self) -> int:
         """Elements between the start of the base's memory and this tensor's first element."""
-        base = self.view[0].array if self.view is not None else self.array
+        base = self.viewing[0].array if self.viewing is not None else self.array
         return (self.data_ptr() - base.__array_interface__["data"][0]) // self.array.itemsize
 
     def data_ptr(self) -> int:
@@ -199,16 +199,16 @@ class Tensor:
     @property
     def root(self) -> Tensor:
         """The tensor whose memory it views: itself if it is no view."""
-        return self if self.view is None else self.view[0]
+        return self if self.viewing is None else self.viewing[0]
 
     @property
     def _base(self) -> Tensor | None:
         """The tensor whose memory it views, or None."""
-        return None if self.view is None else self.view[0]
+        return None if self.viewing is None else self.viewing[0]
 
     def _is_view(self) -> bool:
         """Whether it views a recorded tensor's memory."""
-        return self.view is not None
+        return self.viewing is not None
 
     def is_inference(self) -> bool:
         """Whether it was made for inference only: never, as tensors made in `inference_mode` may be used again."""
@@ -371,7 +371,7 @@ class AccumulateGrad(Node):
     def tensors(self, g: Tensor) -> tuple:
         leaf = self.tensor()
         if leaf is not None:
-            g = g if g.view is None else g.clone()  # type: ignore[attr-defined]
+            g = g if g.viewing is None else g.clone()  # type: ignore[attr-defined]
             leaf._grad = g if leaf._grad is None else leaf._grad + g  # type: ignore[operator]
         return ()
 
@@ -389,14 +389,14 @@ strided = Layout()
 def from_array(array: ndarray) -> Tensor:
     """A tensor on this very array: memory is shared."""
     t = new(Tensor)
-    t.array, t.node, t._grad, t.view, t.writes = array, None, None, None, None
+    t.array, t.node, t._grad, t.viewing, t.writes = array, None, None, None, None
     return t
 
 
 def rebuild(cls: type, array: ndarray, requires_grad: bool, grad: Tensor | None, attributes: dict) -> Tensor:
     """A leaf from its parts: what pickle and deepcopy call."""
     t = new(cls)
-    t.array, t.node, t._grad, t.view, t.writes = array, None, grad, None, None
+    t.array, t.node, t._grad, t.viewing, t.writes = array, None, grad, None, None
     t.__dict__.update(attributes)
     t.requires_grad = requires_grad
     return t
@@ -436,6 +436,11 @@ def method(function: F, *names: str) -> F:
     for name in names or (function.__name__,):
         setattr(Tensor, name, function)
     return function
+
+
+def assign_property(name: str, function: Callable) -> None:
+    """Make a function of a tensor an attribute of it."""
+    setattr(Tensor, name, property(function))
 
 
 __all__ = ["AccumulateGrad", "Tensor", "from_array", "method", "tick"]

@@ -27,7 +27,7 @@ def register(view: Tensor, parent: Tensor, replay: Callable, settings: tuple) ->
     if view is parent:
         return
     root = parent.root
-    view.view = (root, parent, replay, settings, mode().grad)
+    view.viewing = (root, parent, replay, settings, mode().grad)
     with lock:
         try:
             views = root.views
@@ -52,8 +52,8 @@ class Region:
 
     def __init__(self, view: Tensor):
         path = []
-        while view.view is not None:
-            _, parent, replay, settings, _ = view.view
+        while view.viewing is not None:
+            _, parent, replay, settings, _ = view.viewing
             path.append((replay, settings))
             view = parent
         self.path = tuple(reversed(path))
@@ -128,7 +128,7 @@ def check_writable(x: Tensor, op: Any) -> None:
         what = "a leaf Variable" if root is x else "a view of a leaf Variable"
         raise RuntimeError(explain(f"{what} that requires grad is being used in an in-place operation.",
                                    "write inside `with torch.no_grad():`, or to a clone()", op=op))
-    if x.view is not None and not x.view[4]:
+    if x.viewing is not None and not x.viewing[4]:
         raise RuntimeError(explain("A view was created in no_grad mode and is being modified inplace with grad mode "
                                    "enabled.", "make the view outside no_grad(), or clone() it", op=op))
 
@@ -158,8 +158,8 @@ def rebase(x: Tensor, r: Tensor) -> None:
     try:
         for weak in list(getattr(root, "views", ())):
             view = weak()
-            if view is not None and view.view is not None:
-                _, parent, replay, settings, _ = view.view
+            if view is not None and view.viewing is not None:
+                _, parent, replay, settings, _ = view.viewing
                 view.node = replay(parent, *settings).node
     finally:
         current.reset(token)

@@ -1,1 +1,13 @@
 """The ops: a table, a file a subject, and the families that make functions of its entries."""
+from rushlight.ops import (  # noqa: F401
+    arithmetic,
+    complex,
+    elementwise,
+    index,
+    indexing,
+    matmul,
+    reduce,
+    reductions,
+    shape,
+    shapes,
+)

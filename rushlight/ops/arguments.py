@@ -95,12 +95,19 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
         if missing in values:
             lacking = [public.get(n, n) for n, v in zip(names, values) if v is missing]
             raise TypeError(f"{op.name}() missing required argument: {', '.join(lacking)}")
-        ndim = values[0].array.ndim if normal and isinstance(values[0], Tensor) else 0
+        ndim = dimensions(values[0]) if normal else 0
         for i, role in normal:
             if values[i] is not None or i not in optional:
                 values[i] = role(values[i], ndim)
         return tuple(values)
     return bind
+
+
+def dimensions(value: Any) -> int:
+    """How many dimensions a tensor has, or the tensors of a list."""
+    if isinstance(value, (list, tuple)):
+        return max((t.array.ndim for t in value if isinstance(t, Tensor)), default=0)
+    return value.array.ndim if isinstance(value, Tensor) else 0
 
 
 # -- scalars and promotion ---------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from rushlight.ops.families import into
 from rushlight.ops.matmul import mm
 from rushlight.ops.shape import clone, overwrite, permute, to, transpose
 from rushlight.ops.table import TABLE
-from rushlight.tensor import Tensor, from_array, method
+from rushlight.tensor import Tensor, assign_property, from_array, method
 
 Number = int | float | complex | bool
 
@@ -127,7 +127,7 @@ def detach(input: Tensor) -> Tensor:
 @composite(function=False)
 def detach_(input: Tensor) -> Tensor:
     """Take this tensor out of the graph."""
-    if input.view is not None:
+    if input.viewing is not None:
         raise RuntimeError(explain("Can't detach views in-place. Use detach() instead"))
     input.node = None
     return input
@@ -349,12 +349,16 @@ def matrix_transpose(self: Tensor) -> Tensor:
     return transpose(self, -2, -1)
 
 
+def conjugate_transpose(self: Tensor) -> Tensor:
+    """The last two dimensions swapped, and conjugated."""
+    return e.conj(matrix_transpose(self)) if self.is_complex() else matrix_transpose(self)
+
+
 composite("t")(t)
-Tensor.T = property(reversed_dims)  # type: ignore[attr-defined]
-Tensor.mT = property(matrix_transpose)  # type: ignore[attr-defined]
-Tensor.H = property(lambda self: matrix_transpose(self).conj(),  # type: ignore[attr-defined]
-                    doc="The conjugate transpose.")
-Tensor.mH = Tensor.H  # type: ignore[attr-defined]
+assign_property("T", reversed_dims)
+assign_property("mT", matrix_transpose)
+assign_property("H", conjugate_transpose)
+assign_property("mH", conjugate_transpose)
 
 
 # -- operators -------------------------------------------------------------------------------------------------------

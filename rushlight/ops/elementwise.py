@@ -26,7 +26,7 @@ sqrt       = floating(lambda x, /: sqrt(x),         x=lambda g, out: g / (2 * ou
 rsqrt      = floating(lambda x, /: 1 / sqrt(x),     x=lambda g, out: -0.5 * g * out * out * out)
 remainder  = op(lambda x, y, /: x - y * floor(x / y), x=lambda g: g,                y=lambda g, x, y: -g * floor(x / y))
 fmod       = op(lambda x, y, /: x - y * trunc(x / y), x=lambda g: g,                y=lambda g, x, y: -g * trunc(x / y))
-floor_divide = op(lambda x, y, /: floor(x / y))
+floor_divide = op(lambda x, y, /: floor(x / y),    x=lambda g: zeros_like(g),      y=lambda g: zeros_like(g))
 hypot      = op(lambda x, y, /: sqrt(x * x + y * y), x=lambda g, x, out: g * x / out, y=lambda g, y, out: g * y / out)
 
 # -- exponentials and logarithms
@@ -84,7 +84,8 @@ erf        = floating(lambda x, /: erf(x),          x=lambda g, x: g * exp(-x * 
 erfc       = floating(lambda x, /: erfc(x),         x=lambda g, x: -g * exp(-x * x) * 1.1283791670955126)
 erfinv     = floating(lambda x, /: erfinv(x),       x=lambda g, out: g * exp(out * out) * 0.886226925452758)
 lgamma     = floating(lambda x, /: lgamma(x),       x=lambda g, x: g * digamma(x))
-digamma    = floating(lambda x, /: digamma(x),      x=lambda g, x: g * polygamma(1, x))
+digamma    = floating(lambda x, /: digamma(x),      x=lambda g, x: g * polygamma(x, 1))
+polygamma  = floating(lambda x, /, n: polygamma(x, n), order="n x", x=lambda g, x, n: g * polygamma(x, n + 1))
 
 # -- steps: flat almost everywhere
 
@@ -123,7 +124,7 @@ nan_to_num = op(lambda x, /, nan=0.0, posinf=None, neginf=None: nan_to_num(x, na
 
 # -- complex numbers: rules give g times the derivative; worlds.conjugated sees to the rest
 
-conj       = op(lambda x, /: conj(x),               x=lambda g: conj(g),            alias="conj_physical resolve_conj")
+conj       = op(lambda x, /: conj(x),               x=lambda g: conj(g),            alias="conj_physical")
 angle      = real(lambda x, /: angle(x),            x=lambda g, x: g * 1j / conj(x) if is_complex(x) else zeros_like(x))
 
 # -- comparisons and tests

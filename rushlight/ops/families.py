@@ -106,7 +106,7 @@ def unary(op: Op) -> Callable:
         if floating and r.dtype is not a.dtype:
             return call(promoted(op, (input,))[0], out=out)
         t = new(Tensor)
-        t.array, t._grad, t.view, t.writes = r, None, None, None
+        t.array, t._grad, t.viewing, t.writes = r, None, None, None
         m = mode()
         if differentiable and input.node is not None and m.grad:
             n = t.node = new(cls)
@@ -161,7 +161,7 @@ def binary(op: Op) -> Callable:
         if floating and r.dtype is not a.dtype:
             return slow(input, other, out)
         t = new(Tensor)
-        t.array, t._grad, t.view, t.writes = r, None, None, None
+        t.array, t._grad, t.viewing, t.writes = r, None, None, None
         m = mode()
         x, y = input.node if has_x else None, other.node if has_y else None
         if (x is not None or y is not None) and m.grad:

@@ -23,8 +23,8 @@ logsumexp  = averaging(lambda x, /, dim=None, keepdim=False: logsumexp(x, dim, k
 all        = reduction(lambda x, /, dim=None, keepdim=False: all(x, dim, keepdim))
 any        = reduction(lambda x, /, dim=None, keepdim=False: any(x, dim, keepdim))
 
-var_core   = floating_general(lambda x, /, dim, correction: var(x, dim, True, correction), method=False, function=False,
-                      x=lambda g, x, dim, correction: g * (x - mean(x, dim, True)) * spread(x, dim, correction),
+var_core   = floating_general(lambda x, /, axes, correction: var(x, axes, True, correction), method=False, function=False,
+                      x=lambda g, x, axes, correction: g * (x - mean(x, axes, True)) * spread(x, axes, correction),
                       node="VarBackward0")
 
 softmax    = floating_general(lambda x, /, dim: softmax(x, dim), x=lambda g, out, dim: out * (g - sum(g * out, dim, True)),
@@ -40,13 +40,13 @@ max_dim    = general(lambda x, /, dim, keepdim=False: max_dim(x, dim, keepdim), 
 min_dim    = general(lambda x, /, dim, keepdim=False: min_dim(x, dim, keepdim), outputs="values indices", method=False,
                      x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
                      function=False, node="MinBackward0")
-sort       = general(lambda x, /, dim=-1, descending=False: sort(x, dim, descending), outputs="values indices",
+sort       = general(lambda x, /, dim=-1, descending=False, stable=False: sort(x, dim, descending), outputs="values indices",
                      x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True))
 topk       = general(lambda x, /, k, dim=-1, largest=True, sorted=True: topk(x, k, dim, largest, sorted),
                      x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True),
                      outputs="values indices")
-cumsum     = general(lambda x, /, dim: cumsum(x, dim),  x=lambda g, dim: flip(cumsum(flip(g, (dim,)), dim), (dim,)))
-cumprod    = general(lambda x, /, dim: cumprod(x, dim), x=lambda g, x, out, dim: cumprod_gradient(g, x, out, dim))
+cumsum     = general(lambda x, /, dim: cumsum(x, dim), inplace=True,  x=lambda g, dim: flip(cumsum(flip(g, (dim,)), dim), (dim,)))
+cumprod    = general(lambda x, /, dim: cumprod(x, dim), inplace=True, x=lambda g, x, out, dim: cumprod_gradient(g, x, out, dim))
 
 
 @shared
@@ -64,10 +64,10 @@ def put_along(g, indices, shape, dim, keepdim):
 
 
 @shared
-def spread(x, dim, correction):
+def spread(x, axes, correction):
     """2 / (n - correction), the derivative of a variance by a squared distance."""
     n = 1
-    for d in range(len(x.shape)) if dim is None else dim:
+    for d in range(len(x.shape)) if axes is None else axes:
         n *= x.shape[d]
     return 2 / (n - correction) if n > correction else float("inf")
 

@@ -147,7 +147,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     elif p == -math.inf:
         made = r.amin(size, dim, keepdim)
     elif p == 0:
-        made = r.sum(to(size != 0, size.dtype), dim, keepdim)  # type: ignore[arg-type]
+        made = r.sum(e.sign(size), dim, keepdim)
     elif p == 1:
         made = r.sum(size, dim, keepdim)
     elif p == 2:

@@ -53,10 +53,10 @@ to         = general(lambda x, /, dtype: to(x, dtype),         x=lambda g, x_dty
                      function=False, node="ToCopyBackward0")
 embed      = general(lambda x, /, size, key: embed(x, size, key), x=lambda g, key: getitem(g, key),
                      method=False, function=False)
-embed_diagonal = general(lambda x, /, size, offset, dim0, dim1: embed_diagonal(x, size, offset, dim0, dim1),
-                         x=lambda g, offset, dim0, dim1: diagonal(g, offset, dim0, dim1), method=False, function=False)
-add_windows = general(lambda x, /, size, dim, width, step: add_windows(x, size, dim, width, step),
-                      x=lambda g, dim, width, step: unfold_dim(g, dim, width, step), method=False, function=False)
+embed_diagonal = general(lambda x, /, size, offset, first, second: embed_diagonal(x, size, offset, first, second),
+                         x=lambda g, offset, first, second: diagonal(g, offset, first, second), method=False, function=False)
+add_windows = general(lambda x, /, size, axis, width, step: add_windows(x, size, axis, width, step),
+                      x=lambda g, axis, width, step: unfold_dim(g, axis, width, step), method=False, function=False)
 flip       = general(lambda x, /, dims: flip(x, dims),         x=lambda g, dims: flip(g, dims), variadic="dims")
 tril       = op(lambda x, /, diagonal=0: tril(x, diagonal),    x=lambda g, diagonal: tril(g, diagonal))
 triu       = op(lambda x, /, diagonal=0: triu(x, diagonal),    x=lambda g, diagonal: triu(g, diagonal))
@@ -79,6 +79,19 @@ split_sizes = general(lambda x, /, lengths, dim=0: split_sizes(x, lengths, dim),
 def part(dim, start, length):
     """The key that reads `length` elements from `start` on along `dim`; one element, without its dimension, for None."""
     return (slice(None),) * dim + (start if length is None else slice(start, start + length), ...)
+
+
+@shared
+def uncat(g, shapes, dim):
+    """The parts of g that came from each tensor; an empty 1-d tensor gave nothing."""
+    parts, start = [], 0
+    for shape in shapes:
+        if shape == (0,) and len(g.shape) > 1:
+            parts.append(zeros(shape, g))
+        else:
+            parts.append(narrow(g, dim, start, shape[dim]))
+            start += shape[dim]
+    return parts
 
 
 @shared

@@ -22,7 +22,6 @@ from numpy import (  # noqa: F401
     fmin,
     heaviside,
     hypot,
-    imag,
     isfinite,
     isinf,
     isnan,
@@ -44,7 +43,6 @@ from numpy import (  # noqa: F401
     ndarray,
     nextafter,
     rad2deg,
-    real,
     reciprocal,
     sign,
     signbit,
@@ -60,6 +58,7 @@ from numpy import (  # noqa: F401
     zeros_like,
 )
 
+real, imag = np.real, np.imag
 abs, neg, pos, round, sgn = np.absolute, np.negative, np.positive, np.rint, np.sign
 asin, acos, atan, atan2 = np.arcsin, np.arccos, np.arctan, np.arctan2
 asinh, acosh, atanh = np.arcsinh, np.arccosh, np.arctanh
@@ -157,18 +156,23 @@ def xlogy(x: ndarray, y: ndarray) -> ndarray:
 
 def from_scipy(name: str) -> Callable:
     """SciPy's special function of that name, imported when first called; the dtype stays."""
-    def kernel(x: ndarray, *more: Any) -> ndarray:
+    def kernel(x: ndarray, *first: Any) -> ndarray:
         try:
             from scipy import special
         except ImportError as error:
             raise ImportError(f"{name} needs SciPy: pip install scipy") from error
         small = x.dtype.kind == "V" or x.dtype.itemsize == 2
-        args = [np.asarray(a, np.float32) for a in (x, *more)] if small else (x, *more)
-        return np.asarray(getattr(special, name)(*args)).astype(x.dtype, copy=False)
+        r = getattr(special, name)(*first, np.asarray(x, np.float32) if small else x)
+        return np.asarray(r).astype(x.dtype, copy=False)
     return kernel
 
 
+def polygamma(x: ndarray, n: int) -> ndarray:
+    return polygamma_of(x, n)
+
+
 erf, erfc, erfinv, erfcx = from_scipy("erf"), from_scipy("erfc"), from_scipy("erfinv"), from_scipy("erfcx")
-lgamma, digamma, polygamma_n = from_scipy("gammaln"), from_scipy("digamma"), from_scipy("polygamma")
+lgamma, digamma = from_scipy("gammaln"), from_scipy("digamma")
+polygamma_of = from_scipy("polygamma")
 i0, i0e, i1, i1e = from_scipy("i0"), from_scipy("i0e"), from_scipy("i1"), from_scipy("i1e")
 ndtr, log_ndtr, ndtri = from_scipy("ndtr"), from_scipy("log_ndtr"), from_scipy("ndtri")

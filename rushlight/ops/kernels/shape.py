@@ -154,17 +154,6 @@ def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
     return np.concatenate(kept, dim)
 
 
-def uncat(g: ndarray, shapes: Sequence[tuple], dim: int) -> list[ndarray]:
-    """The parts of g that came from each tensor."""
-    parts, start = [], 0
-    for shape in shapes:
-        n = 0 if shape == (0,) and g.ndim > 1 else shape[dim]
-        parts.append(g[(slice(None),) * dim + (slice(start, start + n),)] if shape != (0,) or g.ndim == 1
-                     else np.zeros(0, g.dtype))
-        start += n
-    return parts
-
-
 def stack(tensors: Sequence[ndarray], new_dim: int = 0) -> ndarray:
     return np.stack(tensors, new_dim)
 

@@ -20,7 +20,7 @@ Ints = tuple[int, ...]
 
 
 class Tap(NamedTuple):
-    """Subscripts of one position in the kernel: of columns (..., *kernel, *out), of the windows, and of the input."""
+    """One position in the kernel, as subscripts: of columns (..., *kernel, *out), windows, input."""
 
     column: tuple
     out: tuple

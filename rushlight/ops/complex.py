@@ -1,0 +1,51 @@
+"""Complex numbers: their parts, as views, and back."""
+# ruff: noqa: F821, A001, E731  (names inside rules are ops; see worlds.py)
+from __future__ import annotations
+
+import numpy as np
+
+from rushlight.ops.build import build, composite, view
+from rushlight.ops.elementwise import conj as conjugate
+from rushlight.ops.worlds import ARRAYS
+from rushlight.tensor import Tensor, assign_property
+
+ARRAYS["view_pairs"] = lambda x: x.view(x.real.dtype).reshape(*x.shape, 2) if x.flags.c_contiguous else np.stack(
+    (x.real, x.imag), -1)
+ARRAYS["join_pairs"] = lambda x: np.ascontiguousarray(x).view(np.result_type(x.dtype, np.complex64)).reshape(x.shape[:-1])
+
+real_part  = view(lambda x, /: x.real,          x=lambda g, x_dtype: to(g, x_dtype),      method=False, function=False)
+imag_part  = view(lambda x, /: x.imag,          x=lambda g, x_dtype: to(g, x_dtype) * 1j, method=False, function=False)
+view_as_real = view(lambda x, /: view_pairs(x), x=lambda g: view_as_complex(g), copies=True)
+view_as_complex = view(lambda x, /: join_pairs(x), x=lambda g: view_as_real(conj(g)), copies=True)
+
+build(globals())
+
+
+@composite(tensor=False)
+def real(input: Tensor) -> Tensor:
+    """The real part, a view; a real tensor is its own."""
+    return real_part(input) if input.is_complex() else input
+
+
+@composite(tensor=False)
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part, a view. RuntimeError for a real tensor."""
+    if not input.is_complex():
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return imag_part(input)
+
+
+@composite()
+def conj(input: Tensor) -> Tensor:
+    """a - ib for a + ib; a real tensor itself."""
+    return conjugate(input) if input.is_complex() else input
+
+
+@composite("resolve_conj", "resolve_neg")
+def resolved(input: Tensor) -> Tensor:
+    """The tensor itself: conjugates and negatives are computed at once here."""
+    return input
+
+
+assign_property("real", real)
+assign_property("imag", imag)
