@@ -75,8 +75,12 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
     gather_at = order.index(variadic) if variadic else len(names)
     optional = [i for i, name in enumerate(names) if name in op.defaults]
     normal = [(i, ROLES[name]) for i, name in enumerate(names) if name in ROLES and i >= len(op.inputs)]
+    required = [i for i, name in enumerate(names) if name not in op.defaults]
+    ready = len(names) if straight and not normal and not variadic else -1    # this many arguments are bound already
 
-    def bind(args: Sequence, kwargs: dict) -> tuple:
+    def bind(args: Sequence, kwargs: dict) -> Sequence:
+        if len(args) == ready and not kwargs:
+            return args
         values = template.copy()
         if variadic and len(args) > gather_at and not isinstance(args[gather_at], (tuple, list)):
             args = (*args[:gather_at], tuple(args[gather_at:]))
@@ -92,7 +96,7 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
                 raise TypeError(f"{op.name}() got an unexpected keyword argument '{name}'; it takes "
                                 + ", ".join(public.get(n, n) for n in names))
             values[position[name]] = value
-        if missing in values:
+        if any([values[i] is missing for i in required]):       # `in` would ask the tensors, by ==
             lacking = [public.get(n, n) for n, v in zip(names, values) if v is missing]
             raise TypeError(f"{op.name}() missing required argument: {', '.join(lacking)}")
         ndim = dimensions(values[0]) if normal else 0
