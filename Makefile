@@ -37,7 +37,7 @@ bench: $(VENV)/has-full,oracle
 	$(AS_A_USER) $(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(VENV)/has-docs
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
 golden: $(VENV)/has-test,oracle
