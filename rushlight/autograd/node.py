@@ -88,7 +88,8 @@ class Parts(dict):
     shape = None                                  # as the node's: nothing to sum back
 
     def __add__(self, other: Parts) -> Parts:
-        return Parts({**self, **other})           # each output delivers once: numbers never meet
+        both = self.keys() & other.keys()         # two rules of the node have used the same saved output
+        return Parts({**self, **other, **{i: self[i] + other[i] for i in both}})
 
 
 class Handle:
