@@ -4,6 +4,7 @@
 #   make lint    ruff and mypy
 #   make bench   speed side by side with torch (installs torch)
 #   make docs    the documentation, into ./site
+#   make stubs   write the .pyi files anew, from the op table
 #   make golden  write the golden files anew, from torch
 #   make clean   remove all that make made
 
@@ -18,7 +19,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1
 # benchmarks run on the BLAS kernels a user's machine would pick
 AS_A_USER  := env -u OPENBLAS_CORETYPE
 
-.PHONY: help demo test lint bench docs golden clean
+.PHONY: help demo test lint bench docs stubs golden clean
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
@@ -30,7 +31,7 @@ test: $(VENV)/has-$(TESTS)
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
 lint: $(VENV)/has-lint
-	$(BIN)/ruff check rushlight tests examples benchmarks
+	$(BIN)/ruff check rushlight tests examples benchmarks tools
 	$(BIN)/mypy
 
 bench: $(VENV)/has-full,oracle
@@ -39,6 +40,9 @@ bench: $(VENV)/has-full,oracle
 docs: $(VENV)/has-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
+
+stubs: $(VENV)/has-test
+	$(BIN)/python tools/stubs.py
 
 golden: $(VENV)/has-test,oracle
 	$(ONE_THREAD) $(BIN)/python -m pytest -q --golden=write $(ARGS)

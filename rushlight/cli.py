@@ -55,6 +55,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return say(f"{command}: interrupted; nothing was written", 130)
 
 
+def show(text: str) -> int:
+    print(text.rstrip())
+    return 0
+
+
 def say(message: str, status: int) -> int:
     print(message, file=sys.stderr)
     return status
@@ -63,11 +68,11 @@ def say(message: str, status: int) -> int:
 def parser() -> Parser:
     top = Parser(prog="rushlight", description="PyTorch's API in pure Python on NumPy.", allow_abbrev=False)
     top.add_argument("--version", action="version", version=VERSION, help="print the version")
-    top.set_defaults(run=lambda arguments: top.print_help() or 0, command="")
+    top.set_defaults(run=lambda arguments: show(top.format_help()), command="")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
     add_demo(commands)
     version = commands.add_parser("version", help="print the version", description="Print the version.")
-    version.set_defaults(run=lambda arguments: print(VERSION) or 0, command="version")
+    version.set_defaults(run=lambda arguments: show(VERSION), command="version")
     return top
 
 

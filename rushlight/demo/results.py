@@ -40,7 +40,7 @@ def staging(place: Path) -> Path:
     return place / f".rushlight-{os.getpid()}"
 
 
-def write(folder: Path, writers: Mapping[str, Callable[[Path], None]]) -> None:
+def write(folder: Path, writers: Mapping[str, Callable[[Path], object]]) -> None:
     """Let each writer write its file to a folder on the side, then move all of them to their place.
 
     A new folder appears by one rename. In one that is there, files of these names are replaced."""

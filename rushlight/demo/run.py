@@ -46,7 +46,7 @@ def check_tools() -> None:
 
 def writers(
     model: nn.Module, history: History, train_set: Dataset, test_set: Dataset
-) -> tuple[Callable[[Path], None], ...]:
+) -> tuple[Callable[[Path], object], ...]:
     """What writes each of FILES."""
     picture = viz.svg(first_loss(model, train_set), model.named_parameters())
     return (

@@ -47,7 +47,8 @@ def graph(output: Any, params: Params = None) -> Graph:
             "detached, or made under no_grad; pass a result computed from a tensor with requires_grad=True"
         )
     names = {id(tensor): name for name, tensor in pairs(params)}
-    nodes, found = [], Graph()
+    nodes: list[Any] = []
+    found = Graph()
     places: dict[int, int] = {}
     stack = [output.grad_fn]
     while stack:

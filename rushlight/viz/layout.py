@@ -75,7 +75,7 @@ def route(points: list[Point], start: int, end: int) -> list[int]:
 
 def ordered(points: list[Point]) -> list[list[int]]:
     """The layers, each in an order with few crossings: the best of some sweeps down and up."""
-    rows = [[] for _ in range(1 + max(p.layer for p in points))]
+    rows: list[list[int]] = [[] for _ in range(1 + max(p.layer for p in points))]
     for i in first_visits(points):
         rows[points[i].layer].append(i)
     best = [row[:] for row in rows]
