@@ -1,0 +1,45 @@
+"""Activations for which the formula of the entry is not the best way to compute them."""
+from __future__ import annotations
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.ops.kernels.elementwise import erf, tanh
+
+ROOT_HALF, ROOT_TWO_OVER_PI = 0.7071067811865476, 0.7978845608028654
+
+
+def gelu(x: ndarray) -> ndarray:
+    """x times the probability that a normal number is below x."""
+    r = erf(x * ROOT_HALF)
+    r += 1
+    r *= x
+    r *= 0.5
+    return r
+
+
+def gelu_tanh(x: ndarray) -> ndarray:
+    """gelu, the error function approximated by a tanh."""
+    r = x * x
+    r *= 0.044715
+    r += 1
+    r *= x
+    r = tanh(np.multiply(r, ROOT_TWO_OVER_PI, out=np.asarray(r)))
+    r += 1
+    r *= x
+    r *= 0.5
+    return r
+
+
+def log_sigmoid(x: ndarray) -> ndarray:
+    """-log(1 + exp(-x)), whose exp never overflows."""
+    return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
+
+
+def softplus_of(x: ndarray) -> ndarray:
+    """log(1 + exp(x)), whose exp never overflows."""
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def mish(x: ndarray) -> ndarray:
+    return x * np.tanh(softplus_of(x))
