@@ -254,7 +254,7 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = None, de
     return made(np.stack(np.triu_indices(row, offset, col)), dtype or dtypes.int64, False, device)
 
 
-def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
+def complex_from_parts(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """real + i imag."""
     r = real + imag * 1j  # type: ignore[operator]
     return r if out is None else into(out, r)
@@ -283,5 +283,5 @@ for function in (zeros, ones, empty, full, tensor):
 
 FUNCTIONS = {f.__name__: f for f in (
     tensor, as_tensor, from_numpy, from_dlpack, frombuffer, zeros, ones, empty, zeros_like, ones_like, empty_like, full,
-    full_like, arange, linspace, logspace, eye, tril_indices, triu_indices, complex, is_tensor, numel)} | {
-    "asarray": as_tensor}
+    full_like, arange, linspace, logspace, eye, tril_indices, triu_indices, is_tensor, numel)} | {
+    "complex": complex_from_parts,    "asarray": as_tensor}

@@ -40,7 +40,7 @@ def here() -> str:
 
 def explain(what: str, cure: str = "", **facts: object) -> str:
     """A message of one sentence, then a line for each fact, the user's statement and the cure."""
-    lines = [what, *(f"  {name.replace('_', ' ')}: {fact}" for name, fact in facts.items())]
+    lines = [what, *(f"  {name.replace('_', ' ')}: {fact}" for name, fact in facts.items() if fact is not None)]
     lines.append(f"  at: {here()}")
     if cure:
         lines.append(f"  cure: {cure}")

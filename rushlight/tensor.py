@@ -15,7 +15,7 @@ from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Handle, Node, hooks_of
 from rushlight.device import device
 from rushlight.errors import explain
-from rushlight.printing import format_parameter, format_tensor
+from rushlight.printing import format_tensor
 from rushlight.size import Size
 
 new = object.__new__
@@ -55,7 +55,7 @@ class Tensor:
     @property
     def shape(self) -> Size:
         """The size of each dimension."""
-        return Size(self.array.shape)
+        return tuple.__new__(Size, self.array.shape)
 
     @property
     def dtype(self) -> dtypes.dtype:
@@ -315,7 +315,9 @@ class Tensor:
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         name = None if self.grad_fn is None else self.grad_fn.name()
-        return format_tensor(self.array, self.dtype, self.requires_grad, name)
+        prefix = "tensor" if type(self) is Tensor else type(self).__name__
+        return format_tensor(self.array, self.dtype, self.requires_grad, name, prefix=prefix,
+                             contents=tensor_contents)
 
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if self.array.ndim == 0 and spec else format(str(self), spec)

@@ -1,5 +1,25 @@
 """Automatic differentiation: `backward`, `grad`, `Function`, hooks and checks."""
+from typing import Any
+
 from rushlight.autograd.backward import backward, grad
 from rushlight.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
-__all__ = ["backward", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled"]
+# The rest stands above the ops, and is loaded when first asked for.
+_HOME = {"Function": "function", "gradcheck": "gradcheck", "gradgradcheck": "gradcheck", "GradcheckError": "gradcheck",
+         "detect_anomaly": "anomaly", "set_detect_anomaly": "anomaly", "graph": "", "function": "", "functional": ""}
+
+__all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck",
+           "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Variable":
+        from rushlight.tensor import Tensor
+        return Tensor
+    if name not in _HOME:
+        raise AttributeError(f"module 'rushlight.autograd' has no attribute '{name}'")
+    from importlib import import_module
+    module = import_module(f"rushlight.autograd.{_HOME[name] or name}")
+    value = getattr(module, name) if _HOME[name] else module
+    globals()[name] = value
+    return value

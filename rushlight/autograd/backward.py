@@ -144,14 +144,27 @@ def run(seeds: dict[Node, Any], world: str, targets: set[Node] | None, retain: b
         create_graph: bool) -> dict[Node, Any]:
     """The engine to its end; returns what arrived at the targets."""
     found = {}
+    checks = mode().checks
     token = current.set(mode().but(grad=create_graph))
     try:
-        for node, g, _ in steps(seeds, world, targets, retain):
+        for node, g, outgoing in steps(seeds, world, targets, retain):
+            if checks:
+                check_nan(node, outgoing)
             if targets is not None and node in targets:
                 found[node] = g
     finally:
         current.reset(token)
     return found
+
+
+def check_nan(node: Node, outgoing: Any) -> None:
+    """RuntimeError if a gradient has turned nan, naming the statement whose derivative it is."""
+    for i, g in enumerate(outgoing):
+        array = getattr(g, "array", g)
+        if isinstance(array, (np.ndarray, np.generic)) and array.dtype.kind in "fc" and np.isnan(array).any():
+            raise RuntimeError(explain(f"Function '{node.name()}' returned nan values in its {i}th output.",
+                                       "look at the inputs of that statement: 0 * inf, 0 / 0, sqrt or log at 0?",
+                                       made_at=node.made_at))
 
 
 def tensor_backward(self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None,

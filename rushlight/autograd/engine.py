@@ -51,7 +51,8 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
     """
     order = reachable(seeds)
     wanted = None if targets is None else leading_to(targets, order)
-    total = sum_to_array if world == "arrays" else sum_to_tensor
+    fast = world == "arrays"
+    total = sum_to_array if fast else sum_to_tensor
     grads = dict(seeds)
     for node in order:
         g = grads.pop(node, None)
@@ -67,7 +68,7 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
             raise second_time(node)
         if clock.last_write > node.seq:
             check_unwritten(node)
-        outgoing = getattr(node, world)(g)
+        outgoing = node.arrays(g) if fast else node.tensors(g)
         if not retain and node.saved:
             node.saved = None
         if hooks is not None:
@@ -79,7 +80,7 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
             if ge.shape != edge.shape:            # the forward broadcast this input: undone here, for all ops
                 ge = total(ge, edge.shape)
             elif ge is g and edge.leaf:           # a leaf keeps what it gets, and g may go elsewhere too
-                ge = g.copy() if world == "arrays" else g.clone()
+                ge = g.copy() if fast else g.clone()
             known = grads.get(edge)
             grads[edge] = ge if known is None else known + ge
 

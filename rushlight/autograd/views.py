@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from sys import _getframe as frame
-from threading import Lock
 from typing import Any
 from weakref import ref
 
@@ -19,23 +18,22 @@ from rushlight.autograd.node import Node
 from rushlight.errors import explain, user_frame
 from rushlight.tensor import Tensor, from_array, writes_of
 
-lock = Lock()
-
 
 def register(view: Tensor, parent: Tensor, replay: Callable, settings: tuple) -> None:
     """Note that `view = replay(parent, *settings)` shares the parent's memory."""
     if view is parent:
         return
-    root = parent.root
+    root = parent if parent.viewing is None else parent.viewing[0]
     view.viewing = (root, parent, replay, settings, mode().grad)
-    with lock:
-        try:
-            views = root.views
-        except AttributeError:
-            views = root.views = []
-        if len(views) > 16 and len(views) & (len(views) - 1) == 0:       # at powers of two: constant cost on average
-            views[:] = [v for v in views if v() is not None]
-        views.append(ref(view))
+    try:
+        views = root.views
+    except AttributeError:
+        root.views = [ref(view)]
+        return
+    views.append(ref(view))
+    if len(views) > 16 and len(views) & (len(views) - 1) == 0:           # at powers of two: constant cost on average
+        for dead in [v for v in views if v() is None]:                   # one by one: another thread may be appending
+            views.remove(dead)
 
 
 def detached(x: Tensor) -> Tensor:
@@ -81,8 +79,8 @@ class CopySlices(Node):
         return outside, inside
 
 
-def assign(x: Tensor, r: Tensor, op: Any = None) -> Tensor:
-    """Write the elements of `r` into `x`, in memory and in the graph. Returns `x`."""
+def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
+    """Write the elements of `r` into `x`, in memory and in the graph. Returns `x`; `op` is named in errors."""
     check_fits(x, r, op)
     m = mode()
     recorded = m.grad and (x.node is not None or r.node is not None)
@@ -111,7 +109,7 @@ def wrote(x: Tensor) -> None:
     stamp(writes_of(x), (f.f_code, f.f_lasti))
 
 
-def check_fits(x: Tensor, r: Tensor, op: Any) -> None:
+def check_fits(x: Tensor, r: Tensor, op: str | None) -> None:
     if r.array.shape != x.array.shape and np.broadcast_shapes(r.array.shape, x.array.shape) != x.array.shape:
         raise RuntimeError(explain(f"output with shape {list(x.shape)} doesn't match the broadcast shape "
                                    f"{list(r.shape)}", "an in-place op cannot change the shape: use the one "
@@ -121,7 +119,7 @@ def check_fits(x: Tensor, r: Tensor, op: Any) -> None:
                                    f"{x.dtype.scalar_type}", f"convert the tensor first: x = x.to({r.dtype})", op=op))
 
 
-def check_writable(x: Tensor, op: Any) -> None:
+def check_writable(x: Tensor, op: str | None) -> None:
     """RuntimeError for a write that the graph has no place for."""
     root = x.root
     if root.node is not None and root.node.leaf:

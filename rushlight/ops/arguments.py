@@ -51,7 +51,7 @@ def reduced_dims(dim: Any, ndim: int) -> tuple[int, ...] | None:
 
 def sizes(shape: Any) -> tuple[int, ...]:
     """A shape as Python ints."""
-    return tuple(index(n) for n in (shape if isinstance(shape, Iterable) else (shape,)))
+    return tuple(map(index, shape)) if hasattr(shape, "__iter__") else (index(shape),)
 
 
 # What settings of these names are, so that families can normalise them (and vmap can shift them).
@@ -76,11 +76,19 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
     optional = [i for i, name in enumerate(names) if name in op.defaults]
     normal = [(i, ROLES[name]) for i, name in enumerate(names) if name in ROLES and i >= len(op.inputs)]
     required = [i for i, name in enumerate(names) if name not in op.defaults]
-    ready = len(names) if straight and not normal and not variadic else -1    # this many arguments are bound already
+    whole = len(names) if straight and not variadic else -1           # this many arguments are bound already
+    only = ROLES[variadic] if variadic and len(names) == 2 else None  # x.reshape(2, 3): nothing else to sort out
 
     def bind(args: Sequence, kwargs: dict) -> Sequence:
-        if len(args) == ready and not kwargs:
-            return args
+        if len(args) == whole and not kwargs:
+            for i, _ in normal:
+                value = args[i]
+                if value.__class__ is not int or value < 0:
+                    return normalised(list(args))
+            return args                           # counted from the front already; too large ones the kernel finds
+        if only is not None and len(args) > 1 and not kwargs:
+            x, first = args[0], args[1]
+            return x, only(args[1:] if len(args) > 2 or first.__class__ is int else first, x.array.ndim)
         values = template.copy()
         if variadic and len(args) > gather_at and not isinstance(args[gather_at], (tuple, list)):
             args = (*args[:gather_at], tuple(args[gather_at:]))
@@ -99,19 +107,23 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
         if any([values[i] is missing for i in required]):       # `in` would ask the tensors, by ==
             lacking = [public.get(n, n) for n, v in zip(names, values) if v is missing]
             raise TypeError(f"{op.name}() missing required argument: {', '.join(lacking)}")
-        ndim = dimensions(values[0]) if normal else 0
+        return normalised(values) if normal else tuple(values)
+
+    def normalised(values: list) -> tuple:
+        ndim = dimensions(values[0])
         for i, role in normal:
-            if values[i] is not None or i not in optional:
-                values[i] = role(values[i], ndim)
+            value = values[i]
+            if value is not None or i not in optional:
+                values[i] = role(value, ndim)
         return tuple(values)
     return bind
 
 
 def dimensions(value: Any) -> int:
     """How many dimensions a tensor has, or the tensors of a list."""
-    if isinstance(value, (list, tuple)):
-        return max((t.array.ndim for t in value if isinstance(t, Tensor)), default=0)
-    return value.array.ndim if isinstance(value, Tensor) else 0
+    if isinstance(value, Tensor):
+        return value.array.ndim
+    return max((t.array.ndim for t in value if isinstance(t, Tensor)), default=0)
 
 
 # -- scalars and promotion ---------------------------------------------------------------------------------------
@@ -193,6 +205,10 @@ def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
 def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     """A kernel's error, told in terms of the user's call."""
     tensors = [a for a in args if isinstance(a, Tensor)]
+    if isinstance(error, np.exceptions.AxisError) and error.axis is not None:
+        n = error.ndim or 1
+        return IndexError(explain(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got "
+                                  f"{error.axis})", op=op.name, inputs=described(args)))
     if isinstance(error, ValueError) and "broadcast" in str(error):
         return RuntimeError(explain(mismatch(tensors), "make them equal, or 1, counted from the last dimension: "
                                     "reshape(), unsqueeze() or .T", op=op.name, inputs=described(args)))

@@ -72,7 +72,7 @@ def attach(one: Op) -> None:
 def inplace(one: Op) -> Callable:
     """The op written back into its first argument: x.mul_(y)."""
     kernel = one.kernel if isinstance(one.kernel, np.ufunc) and one.result != BOOL else None
-    single = len(one.inputs) == 1
+    single, name = len(one.inputs) == 1, one.name + "_"
 
     def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if kernel is not None and unrecorded(input, args):
@@ -80,7 +80,7 @@ def inplace(one: Op) -> Callable:
                 return at_once(input, *args)
             except (TypeError, ValueError, AttributeError):
                 pass                              # promotion, broadcasting, an error: the long way says which
-        return assign(input, one.call(input, *args, **kwargs), one)
+        return assign(input, one.call(input, *args, **kwargs), name)
 
     def at_once(input: Tensor, *args: Any) -> Tensor:
         a = input.array
@@ -97,7 +97,7 @@ def inplace(one: Op) -> Callable:
         wrote(input)
         return input
 
-    call.__name__ = call.__qualname__ = one.name + "_"
+    call.__name__ = call.__qualname__ = name
     call.__module__ = "rushlight"
     call.op = one  # type: ignore[attr-defined]
     return call

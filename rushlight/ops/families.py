@@ -7,6 +7,7 @@ node is written out in the elementwise closures: a call to share it would cost a
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from sys import _getframe as frame
 from types import FrameType
 from typing import Any
@@ -49,17 +50,21 @@ def needs(op: Op, saved: str) -> tuple[bool, ...]:
     return tuple(rule is not None and saved in parameters(rule)[1:] for rule in op.rules.values())
 
 
-def recorded(op: Op, args: tuple, edges: tuple, saved: tuple, r: ndarray, depth: int = 2) -> Tensor:
-    """The result as a tensor, with its node if grad mode is on and an edge wants it: the shared, slower way."""
+def recorded(op: Op, args: tuple, edges: tuple | None, saved: tuple, r: ndarray, depth: int = 2) -> Tensor:
+    """The result as a tensor, with its node unless `edges` is None: the shared, slower way."""
     if r.__class__ is not ndarray:
         r = asarray(r)
-    t = from_array(r)
-    m = mode()
-    if m.grad and any(edge is not None for edge in edges):
+    t = new(Tensor)
+    t.array, t.node, t._grad, t.viewing, t.writes = r, None, None, None, None
+    if edges is not None:
         n = t.node = new(op.node)
-        n.edges, n.saved, n.seq, n.shape, n.where = edges, saved, tick(), r.shape, outside(frame(depth))
-    if m.watch is not None:
-        m.watch.ran(op, args, t)
+        n.edges, n.saved, n.seq, n.shape = edges, saved, tick(), r.shape
+        f = frame(depth)
+        code = f.f_code
+        n.where = (code, f.f_lasti) if code.co_filename[:LENGTH] != PACKAGE else outside(f)
+    watch = mode().watch
+    if watch is not None:
+        watch.ran(op, args, t)
     return t
 
 
@@ -187,6 +192,22 @@ def binary(op: Op) -> Callable:
     return call
 
 
+# What a reduction's rules may ask for besides x and out: (shape, dims) -> value, dims None for all.
+FACTS: dict[str, Callable] = {
+    "x_shape": lambda shape, dims: shape,
+    "dims": lambda shape, dims: tuple(range(len(shape))) if dims is None else dims,
+    "n": lambda shape, dims: float(prod(shape) if dims is None else prod([shape[d] for d in dims])),
+}
+
+
+POINTS = [(1,) * ndim for ndim in range(65)]      # the shape of a whole tensor reduced, its dimensions kept
+
+
+def kept_shape(shape: tuple, dims: tuple) -> tuple:
+    """The shape with the reduced dimensions as 1."""
+    return tuple([1 if i in dims else n for i, n in enumerate(shape)])
+
+
 def reduction(op: Op) -> Callable:
     """x, dims -> kernel(x, dims, keepdim): one number from many.
 
@@ -195,12 +216,13 @@ def reduction(op: Op) -> Callable:
     """
     kernel, floating = op.kernel, op.result == FLOATING
     cls = op.node = node_class(op, kept=True)
-    saves = op.saves
+    differentiable, saves = op.rules["x"] is not None, op.saves
+    only_shape = saves == ("x_shape",)
 
     def call(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
              out: Tensor | None = None) -> Tensor:
-        if dtype is not None and dtype is not input.dtype:
-            input = TENSORS["to"](input, dtype)
+        if dtype is not None:
+            input = input.to(dtype)  # type: ignore[attr-defined]
         a = input.array
         if floating and a.dtype.kind in "iub":
             input, = promoted(op, (input,))
@@ -210,15 +232,25 @@ def reduction(op: Op) -> Callable:
             r = kernel(a, axes, keepdim)
         except Exception as error:
             raise failure(op, (input, dim), error) from error
-        saved = ()
-        if input.node is not None:
-            dims = tuple(range(a.ndim)) if axes is None else axes
-            kept = tuple(1 if i in dims else n for i, n in enumerate(a.shape))
-            facts = {"x": input, "x_shape": a.shape, "out": r, "dims": dims, "kept": kept}
-            if "n" in saves:
-                facts["n"] = float(np.prod([a.shape[d] for d in dims]))
-            saved = (*[facts[name] for name in saves], kept)
-        t = recorded(op, (input, axes, keepdim), (input.node,), saved, r)
+        if r.__class__ is not ndarray:
+            r = asarray(r)
+        t = new(Tensor)
+        t.array, t._grad, t.viewing, t.writes = r, None, None, None
+        m = mode()
+        if differentiable and input.node is not None and m.grad:
+            n = t.node = new(cls)
+            shape = a.shape
+            kept = POINTS[len(shape)] if axes is None else kept_shape(shape, axes)
+            n.saved = (shape, kept) if only_shape else (*[
+                input if name == "x" else r if name == "out" else FACTS[name](shape, axes) for name in saves], kept)
+            n.edges, n.seq, n.shape = (input.node,), tick(), r.shape
+            f = frame(1)
+            c = f.f_code
+            n.where = (c, f.f_lasti) if c.co_filename[:LENGTH] != PACKAGE else outside(f)
+        else:
+            t.node = None
+        if m.watch is not None:
+            m.watch.ran(op, (input, axes, keepdim), t)
         return t if out is None else into(out, t)
     return call
 
@@ -267,24 +299,24 @@ def saver(op: Op) -> Callable:
 def view(op: Op) -> Callable:
     """x -> another look at the same memory."""
     kernel, bind = op.kernel, binder(op)
-    cls = op.node = node_class(op)  # noqa: F841
+    op.node = node_class(op)
     save, copies, count = saver(op), op.options.get("copies"), len(op.settings)
     differentiable = op.rules["x"] is not None
 
     def call(*args: Any, **kwargs: Any) -> Tensor:
         args = bind(args, kwargs)
-        input = args[0]
+        input, *settings = args
         try:
             a = input.array
-            r = kernel(a, *args[1:])
+            r = kernel(a, *settings)
         except Exception as error:
             raise failure(op, args, error) from error
         if r is a and count == 0:                 # nothing to do: contiguous() of a contiguous tensor is itself
             return input
-        edges = (input.node if differentiable else None,)
-        t = recorded(op, args, edges, save(args, edges, (r,)) if edges[0] is not None else (), r)
+        edges = (input.node,) if differentiable and input.node is not None and mode().grad else None
+        t = recorded(op, args, edges, () if edges is None else save(args, edges, (r,)), r)
         if not copies or shares(r, a):
-            register(t, input, call, args[1:])
+            register(t, input, call, settings)
         return t
     return call
 
@@ -328,7 +360,8 @@ def general(op: Op) -> Callable:
         edges = tuple([t.node for t in values[listed]] if lists_ruled else
                       [values[i].node if i in ruled and values[i] is not None else None
                        for i in range(count) if i != listed])
-        made = finish(op, tuple(values), edges, r, save, result)
+        wanted = mode().grad and edges.count(None) < len(edges)
+        made = finish(op, tuple(values), edges if wanted else None, r, save, result)
         return made if out is None else into(out, made)
     return call
 
@@ -345,26 +378,24 @@ def check_tensors(op: Op, values: list, apart: list[int]) -> None:
         same_dtype(op, [values[i] for i in apart])
 
 
-def finish(op: Op, args: tuple, edges: tuple, r: Any, save: Callable, result: Callable) -> Any:
+def finish(op: Op, args: tuple, edges: tuple | None, r: Any, save: Callable, result: Callable) -> Any:
     """Tensors from what a kernel returned; several differentiable outputs share a node, each with its place in it."""
-    wanted = mode().grad and any(edge is not None for edge in edges)
     if not isinstance(r, (tuple, list)):
-        return recorded(op, args, edges, save(args, edges, (r,)) if wanted else (), r, 3)
+        return recorded(op, args, edges, () if edges is None else save(args, edges, (r,)), r, 3)
     arrays = [asarray(one) for one in r]
     outs = [from_array(one) for one in arrays]
     smooth = [i for i, one in enumerate(arrays) if one.dtype.kind in "fcV"]
-    if wanted and smooth:
+    if edges is not None and smooth:
         node = new(op.node)
-        node.edges, node.seq, node.where = edges, tick(), outside(frame(2))
-        node.shape = None
-        facts = tuple((one.shape, one.dtype) if i in smooth else None for i, one in enumerate(arrays))
+        node.edges, node.seq, node.where, node.shape = edges, tick(), outside(frame(2)), None
+        facts = tuple([(one.shape, one.dtype) if i in smooth else None for i, one in enumerate(arrays)])
         node.saved = (*save(args, edges, arrays), facts)
         for i in smooth:
             outs[i].node = Output(node, i, tick(), arrays[i].shape)
     made = result(outs)
-    m = mode()
-    if m.watch is not None:
-        m.watch.ran(op, args, made)
+    watch = mode().watch
+    if watch is not None:
+        watch.ran(op, args, made)
     return made
 
 

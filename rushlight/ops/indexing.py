@@ -75,6 +75,8 @@ def check_kind(array: ndarray) -> None:
 
 def read(x: Tensor, key: Any) -> Tensor:
     """x[key]: a view for integers and slices, a copy for index tensors and masks."""
+    if key.__class__ is int:
+        return getitem(x, (key, ...))
     parts, tensors = parse(x, key)
     try:
         return index(x, tensors, parts) if tensors else getitem(x, parts)

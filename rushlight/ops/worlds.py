@@ -17,8 +17,8 @@ from rushlight.autograd.node import Output
 from rushlight.ops.table import Op, parameters
 from rushlight.tensor import Tensor, from_array
 
-ARRAYS: dict[str, Any] = {"__builtins__": builtins}
-TENSORS: dict[str, Any] = {"__builtins__": builtins}
+ARRAYS: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}   # the name: warnings are filtered by it
+TENSORS: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}
 
 
 def rebind(function: Callable, world: dict[str, Any]) -> Callable:
@@ -34,32 +34,82 @@ def shared(function: Callable) -> Callable:
     return function
 
 
+# -- from the rules of an entry to the backward of its nodes ---------------------------------------------------------
+
+def backward_source(op: Op, world: str, kept: bool, several: bool) -> str:
+    """The text of (node, g) -> gradients of the inputs, in which each rule is given what its parameters name.
+
+    `kept`: a reduction, whose rules see g and out with the reduced dimensions; `several`: g becomes a list, one for each
+    output. Rules of inputs that nobody wants are not run. Rules give g times the derivative; torch's gradient of a
+    holomorphic function is g times its conjugate, which is conj(rule(conj(g))) for every rule linear in g.
+    """
+    array = "" if world == "arrays" else ".array"
+    g, is_complex = "g", f"g{array}.dtype.kind == 'c'"
+    lines = ["def run(node, g):", "    s, e = node.saved, node.edges"]
+    if kept:
+        lines.append("    g = g.reshape(s[-1])" if world == "arrays" else "    g = reshape(g, s[-1])")
+    if several:
+        lines.append("    g = parts(g, s[-1])")
+        is_complex = f"any(x is not None and x{array}.dtype.kind == 'c' for x in g)"
+        conjugate = "[None if x is None else conj(x) for x in g]"
+    else:
+        conjugate = "conj(g)"
+    calls = [call_of(op, i, name, world, kept) for i, name in enumerate(ruled_inputs(op))]
+    result = calls[0] if op.inputs == ("tensors",) else f"({', '.join(calls)},)"
+    lines += [f"    c = {is_complex}", f"    if c: {g} = {conjugate}", f"    r = {result}",
+              "    return [None if h is None else conj(h) for h in r] if c else r"]
+    return "\n".join(lines)
+
+
+def ruled_inputs(op: Op) -> list[str]:
+    """The inputs that have an edge: all but a list of tensors without a rule."""
+    return [name for name in op.inputs if name != "tensors" or op.rules[name] is not None]
+
+
+def call_of(op: Op, i: int, name: str, world: str, kept: bool) -> str:
+    rule = op.rules[name]
+    if rule is None:
+        return "None"
+    given = ", ".join(["g", *(saved_as(op, one, world, kept) for one in parameters(rule)[1:])])
+    call = f"rule{i}({given})"
+    return call if name == "tensors" or len(op.inputs) == 1 else f"None if e[{i}] is None else {call}"
+
+
+def saved_as(op: Op, name: str, world: str, kept: bool) -> str:
+    """The expression for what is saved under a name, as the rule is given it."""
+    at = f"s[{op.saves.index(name)}]"
+    outputs = op.options.get("outputs", "").split()
+    if world == "arrays":
+        if name == "tensors":
+            return f"[t.array for t in {at}]"
+        if name in op.inputs:
+            return f"{at}.array" if op.elementwise else f"(None if {at} is None else {at}.array)"
+        return f"{at}.reshape(s[-1])" if name == "out" and kept else at
+    if name == "out":
+        return f"reshape(saved_output(node, {at}), s[-1])" if kept else f"saved_output(node, {at})"
+    return f"saved_part(node, {at}, {outputs.index(name)})" if name in outputs else at
+
+
+def vjp(op: Op, world: str, kept: bool = False, several: bool = False) -> Callable:
+    """(node, g) -> gradients of the inputs: made from the rules when the op's first node is run backward."""
+    def first(node: Any, g: Any) -> Any:
+        names = ARRAYS if world == "arrays" else TENSORS
+        scope = {"conj": names["conj"], "reshape": names["reshape"], "saved_output": saved_output,
+                 "saved_part": saved_part, "parts": array_parts if world == "arrays" else tensor_parts}
+        for i, name in enumerate(ruled_inputs(op)):
+            if op.rules[name] is not None:
+                scope[f"rule{i}"] = rebind(op.rules[name], names)
+        exec(compile(backward_source(op, world, kept, several), f"<backward of {op.name}>", "exec"), scope)
+        setattr(op.node, world, scope["run"])
+        return scope["run"](node, g)
+    return first
+
+
 def saved_output(node: Any, array: Any) -> Tensor:
     """A saved output as the tensor it was: nodes keep only its array, so that no cycle exists."""
     t = from_array(array)
     t.node = node
     return t
-
-
-def array_getter(op: Op, name: str, kept: bool) -> Callable | None:
-    """From what is saved under a name to the array that the rule is given; None where it is saved as that."""
-    if name == "tensors":
-        return lambda node, saved: [t.array for t in saved]
-    if name in op.inputs:
-        return lambda node, saved: saved if saved is None else saved.array
-    if name == "out" and kept:
-        return lambda node, saved: saved.reshape(node.saved[-1])
-    return None
-
-
-def tensor_getter(op: Op, name: str, kept: bool) -> Callable | None:
-    """The same for the world of tensors."""
-    outputs = op.options.get("outputs", "").split()
-    if name in outputs:
-        return lambda node, saved, i=outputs.index(name): saved_part(node, saved, i)
-    if name == "out" and kept:
-        return lambda node, saved: TENSORS["reshape"](saved_output(node, saved), node.saved[-1])
-    return saved_output if name == "out" else None
 
 
 def saved_part(node: Any, array: Any, i: int) -> Tensor:
@@ -70,88 +120,10 @@ def saved_part(node: Any, array: Any, i: int) -> Tensor:
     return t
 
 
-def bound(op: Op, rule: Callable | None, world: str, kept: bool) -> Callable | None:
-    """The rule as (node, g) -> gradient: it takes from `node.saved` what its parameters name."""
-    if rule is None:
-        return None
-    names = parameters(rule)[1:]
-    rule = rebind(rule, ARRAYS if world == "arrays" else TENSORS)
-    places = [op.saves.index(name) for name in names]
-    getters = [(array_getter if world == "arrays" else tensor_getter)(op, name, kept) for name in names]
-    if not names:
-        return lambda node, g: rule(g)
-    if len(names) == 1:
-        (i,), (get,) = places, getters
-        if get is None:
-            return lambda node, g: rule(g, node.saved[i])
-        if world == "arrays" and names[0] in op.inputs and names[0] != "tensors":
-            return lambda node, g: rule(g, node.saved[i].array)     # 40 ns less than through the getter
-        return lambda node, g: rule(g, get(node, node.saved[i]))
-    pairs = tuple(zip(places, getters))
-    return lambda node, g: rule(g, *[node.saved[i] if get is None else get(node, node.saved[i]) for i, get in pairs])
+def array_parts(g: dict, facts: tuple) -> list:
+    """A list with the gradient of each output: zeros where none arrived, None for one that has none."""
+    return [g[i] if i in g else fact if fact is None else np.zeros(*fact) for i, fact in enumerate(facts)]
 
 
-def vjp(op: Op, world: str, kept: bool = False, several: bool = False) -> Callable:
-    """(node, g) -> gradients of the inputs; the rules of inputs that nobody wants are not run.
-
-    `kept`: a reduction, whose rules see g with the reduced dimensions; `several`: g is given as a list.
-    """
-    rules = [bound(op, op.rules[name], world, kept) for name in op.inputs if name != "tensors" or op.rules[name]]
-    if op.inputs == ("tensors",):
-        whole, = rules
-        run = whole                               # one rule for the whole list
-    elif len(rules) == 1 and rules[0] is not None:
-        rule, = rules
-        def run(node: Any, g: Any) -> Any:
-            return (rule(node, g),)
-    else:
-        def run(node: Any, g: Any) -> Any:
-            return [None if e is None or r is None else r(node, g) for e, r in zip(node.edges, rules)]
-    run = conjugated(run, world)
-    if kept:
-        return restored(run, world)
-    return listed(run, world) if several else run
-
-
-def restored(run: Callable, world: str) -> Callable:
-    """Bring the reduced dimensions back, as if `keepdim` had been said."""
-    if world == "arrays":
-        return lambda node, g: run(node, g.reshape(node.saved[-1]))
-    return lambda node, g: run(node, TENSORS["reshape"](g, node.saved[-1]))
-
-
-def listed(run: Callable, world: str) -> Callable:
-    """A list with the gradient of each output: zeros where none arrived, None where there is none."""
-    def outgoing(node: Any, g: Any) -> Any:
-        facts = node.saved[-1]
-        return run(node, [g[i] if i in g else None if fact is None else zeros(fact, world)
-                          for i, fact in enumerate(facts)])
-    return outgoing
-
-
-def zeros(fact: tuple, world: str) -> Any:
-    shape, dtype = fact
-    array = np.zeros(shape, dtype)
-    return array if world == "arrays" else from_array(array)
-
-
-def conjugated(run: Callable, world: str) -> Callable:
-    """Rules give g times the derivative; torch's gradient of a holomorphic function is g times its conjugate.
-
-    conj(rule(conj(g))) is that, for every rule linear in g. Real gradients pass untouched.
-    """
-    names = ARRAYS if world == "arrays" else TENSORS
-
-    def outgoing(node: Any, g: Any) -> Any:
-        if is_complex(g):
-            conj = names["conj"]
-            g = [part if part is None else conj(part) for part in g] if isinstance(g, list) else conj(g)
-            return [None if h is None else conj(h) for h in run(node, g)]
-        return run(node, g)
-    return outgoing
-
-
-def is_complex(g: Any) -> bool:
-    if g.__class__ is list:
-        return any(part is not None and is_complex(part) for part in g)
-    return (g.array if isinstance(g, Tensor) else g).dtype.kind == "c"
+def tensor_parts(g: dict, facts: tuple) -> list:
+    return [g[i] if i in g else fact if fact is None else from_array(np.zeros(*fact)) for i, fact in enumerate(facts)]

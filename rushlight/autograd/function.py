@@ -1,0 +1,253 @@
+"""`Function`: ops that users define with a forward and a backward of their own."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from sys import _getframe as frame
+from typing import Any
+
+import numpy as np
+
+from rushlight.autograd.clock import tick
+from rushlight.autograd.engine import second_time
+from rushlight.autograd.grad_mode import mode, no_grad
+from rushlight.autograd.node import Node, Output, Parts
+from rushlight.autograd.views import wrote
+from rushlight.errors import explain
+from rushlight.tensor import Tensor, from_array
+
+
+class FunctionNode(Node):
+    """The node of a user's op, which is also the `ctx` that its forward and backward are given."""
+
+    __slots__ = ("places", "outputs", "__dict__")
+    function: type[Function]
+    materialize = True
+    dirty: tuple = ()
+    constant: tuple = ()
+    to_save: tuple = ()
+    needs_input_grad: tuple = ()
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for backward, which finds them in `ctx.saved_tensors`; checked against later writes."""
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(explain(f"save_for_backward can only save variables, but got {type(t).__name__}",
+                                        "keep other things as attributes: ctx.n = n"))
+        self.to_save = tensors
+
+    save_for_forward = save_for_backward
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Say which inputs forward has written into."""
+        self.dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Say which outputs have no gradient."""
+        self.constant = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward gets zeros (True) or None for outputs that nobody differentiated."""
+        self.materialize = value
+
+    @property
+    def saved_tensors(self) -> tuple:
+        """What forward saved. RuntimeError once the graph was freed."""
+        if self.saved is None:
+            raise second_time(self)
+        return tuple(self.output(item) if isinstance(item, SavedOutput) else item for item in self.saved)
+
+    def output(self, saved: SavedOutput) -> Tensor:
+        """An output that was saved: kept as its array, so that no cycle exists."""
+        t = from_array(saved.array)
+        t.node = self if self.outputs is None else Output(self, saved.number, tick(), saved.array.shape)
+        return t
+
+    def arrays(self, g: Any) -> tuple:
+        wrapped = Parts({i: from_array(part) for i, part in g.items()}) if isinstance(g, dict) else from_array(g)
+        return tuple(None if h is None else h.array.copy() for h in self.tensors(wrapped))
+
+    def tensors(self, g: Any) -> tuple:
+        grads = (g,) if self.outputs is None else [self.incoming(g, i) for i in range(len(self.outputs))]
+        answer = self.function.backward(self, *grads)
+        answer = answer if isinstance(answer, tuple) else (answer,)
+        n = len(self.needs_input_grad)
+        if len(answer) > n and all(a is None for a in answer[n:]):
+            answer = answer[:n]
+        if len(answer) != n:
+            raise RuntimeError(explain(f"function {self.name()} returned an incorrect number of gradients (expected {n}, "
+                                       f"got {len(answer)})", "return one gradient, or None, for each input of forward"))
+        return tuple(self.checked(answer[i], i, edge) for i, edge in zip(self.places, self.edges))
+
+    def incoming(self, g: dict, i: int) -> Tensor | None:
+        if i in g or not self.materialize:
+            return g.get(i)
+        shape, dtype = self.outputs[i]
+        return from_array(np.zeros(shape, dtype))
+
+    def checked(self, g: Any, i: int, edge: Node | None) -> Tensor | None:
+        if edge is None or g is None:
+            return None
+        if not isinstance(g, Tensor):
+            raise TypeError(explain(f"{self.name()}: expected a Tensor or None as gradient {i}, but got "
+                                    f"{type(g).__name__}"))
+        if edge.shape is not None and g.shape != edge.shape and \
+                np.broadcast_shapes(g.shape, edge.shape) not in (tuple(g.shape), edge.shape):
+            raise RuntimeError(explain(f"Function {self.name()} returned an invalid gradient at index {i} - got "
+                                       f"{list(g.shape)} but expected shape compatible with {list(edge.shape)}"))
+        if edge.shape is not None and len(g.shape) <= len(edge.shape) and tuple(g.shape) != edge.shape:
+            return g.expand(edge.shape) if g.numel() < np.prod(edge.shape) else g  # type: ignore[attr-defined]
+        return g
+
+
+class SavedOutput:
+    """Which output was saved, and its array."""
+
+    __slots__ = ("number", "array")
+
+    def __init__(self, number: int, array: np.ndarray):
+        self.number, self.array = number, array
+
+
+class Function:
+    """A user's op: `forward(ctx, *args)` computes it, `backward(ctx, *grads)` gives the gradient of each input.
+
+    Call it with `apply`. `forward` may leave `ctx` away if `setup_context(ctx, inputs, output)` is there.
+
+    >>> class Square(rushlight.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         x, = ctx.saved_tensors
+    ...         return 2 * x * g
+    >>> x = rushlight.tensor(3., requires_grad=True)
+    >>> Square.apply(x).backward()
+    >>> x.grad
+    tensor(6.)
+    """
+
+    setup_context: Callable | None = None
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Compute the op: override it."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """The gradient of each input of forward, None where there is none: override it (or `vjp`)."""
+        raise NotImplementedError("You must implement either the backward or vjp method for your custom "
+                                  "autograd.Function to use it with backward mode AD.")
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run forward and record it."""
+        node = object.__new__(node_class(cls))
+        places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        node.places = places
+        node.edges = tuple(args[i].node for i in places)
+        node.needs_input_grad = tuple(isinstance(a, Tensor) and a.node is not None for a in args)
+        node.saved, node.seq, node.outputs, node.shape, node.where = (), tick(), None, None, None
+        recorded = mode().grad and any(edge is not None for edge in node.edges)
+        with no_grad():
+            if cls.setup_context is None:
+                made = cls.forward(node, *args, **kwargs)
+            else:
+                made = cls.forward(*args, **kwargs)
+                cls.setup_context(node, args, made)
+        result = finish(node, args, made, recorded)
+        m = mode()
+        if m.watch is not None:
+            m.watch.ran(cls, args, result)
+        return result
+
+
+def node_class(cls: type[Function]) -> type[FunctionNode]:
+    """The class of the function's nodes, `NameBackward`, made once."""
+    found = cls.__dict__.get("_node")
+    if found is None:
+        if "vjp" in cls.__dict__ and "backward" not in cls.__dict__:
+            cls.backward = cls.vjp  # type: ignore[attr-defined,method-assign]
+        found = type(cls.__name__ + "Backward", (FunctionNode,), {"__slots__": (), "function": cls,
+                                                                  "__module__": cls.__module__})
+        cls._node = found  # type: ignore[attr-defined]
+    return found
+
+
+def finish(node: FunctionNode, args: tuple, made: Any, recorded: bool) -> Any:
+    """Outputs with their place in the graph."""
+    several = isinstance(made, (tuple, list))
+    outs = [settled(t, args, node) for t in (made if several else (made,))]
+    if recorded:
+        f = frame(2)
+        node.where = (f.f_code, f.f_lasti)
+        node.seq = tick()
+        link(node, outs, several)
+        originals = list(made) if several else [made]
+        node.saved = tuple(SavedOutput(i, outs[i].array) if (i := position(t, originals, outs)) is not None else t
+                           for t in node.to_save)
+    node.to_save = node.dirty = node.constant = ()
+    return (type(made)(outs) if type(made) in (tuple, list) else tuple(outs)) if several else outs[0]
+
+
+def position(t: Any, originals: list, outs: list) -> int | None:
+    for i, (a, b) in enumerate(zip(originals, outs)):
+        if t is not None and (t is a or t is b) and b.node is not None:
+            return i
+    return None
+
+
+def settled(t: Any, args: tuple, node: FunctionNode) -> Any:
+    """An output as a tensor of its own: an input handed back unchanged becomes an alias, a dirty one stays itself."""
+    if not isinstance(t, Tensor):
+        return t
+    if any(t is d for d in node.dirty):
+        wrote(t)
+        return t
+    if any(t is a for a in args):
+        alias = from_array(t.array)
+        alias.writes = t.writes
+        return alias
+    return t
+
+
+def link(node: FunctionNode, outs: list, several: bool) -> None:
+    """Point the differentiable outputs at the node."""
+    smooth = [i for i, t in enumerate(outs) if isinstance(t, Tensor) and (t.is_floating_point() or t.is_complex())
+              and not any(t is c for c in node.constant)]
+    if not several:
+        if smooth:
+            outs[0].node, node.shape = node, outs[0].array.shape
+        return
+    node.outputs = [(t.array.shape, t.array.dtype) if isinstance(t, Tensor) else ((), np.float32) for t in outs]
+    for i in smooth:
+        outs[i].node = Output(node, i, tick(), outs[i].array.shape)
+
+
+def once_differentiable(function: Callable) -> Callable:
+    """A decorator for `backward`: it runs unrecorded, and differentiating its result is an error."""
+    @wraps(function)
+    def backward(ctx: Any, *grads: Any) -> Any:
+        with no_grad():
+            answer = function(ctx, *grads)
+        if not mode().grad or not any(isinstance(g, Tensor) and g.node is not None for g in grads):
+            return answer
+        answers = answer if isinstance(answer, tuple) else (answer,)
+        return tuple(Once.apply(a, *grads) if isinstance(a, Tensor) else a for a in answers)
+    return backward
+
+
+class Once(Function):
+    """The identity, which cannot be differentiated."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, *grads: Any) -> Tensor:
+        return x.clone()  # type: ignore[attr-defined]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise RuntimeError(explain("trying to differentiate twice a function that was marked with "
+                                   "@once_differentiable"))
