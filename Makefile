@@ -35,7 +35,7 @@ lint: $(VENV)/has-lint
 	$(BIN)/mypy
 
 bench: $(VENV)/has-full,oracle
-	$(AS_A_USER) $(BIN)/python -m benchmarks $(ARGS)
+	@set -e; for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(AS_A_USER) $(BIN)/python $$file $(ARGS); done
 
 docs: $(VENV)/has-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

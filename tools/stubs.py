@@ -1,6 +1,6 @@
 """Write `rushlight/__init__.pyi` and `rushlight/tensor.pyi`: what editors and mypy see of names made from the op table.
 
-    make stubs          writes them; tests/test_stubs.py says when they are out of date
+make stubs          writes them; tests/test_stubs.py says when they are out of date
 """
 
 from __future__ import annotations
@@ -22,7 +22,22 @@ from rushlight.tensor import Tensor
 PACKAGE = Path(rushlight.__file__).parent
 
 # torch's names hide some of Python's (`rushlight.float` is a dtype, `Tensor.int` a method), so these get an underscore
-HIDDEN = ("bool", "bytes", "complex", "dict", "float", "int", "list", "object", "range", "set", "slice", "str", "tuple", "type")
+HIDDEN = (
+    "bool",
+    "bytes",
+    "complex",
+    "dict",
+    "float",
+    "int",
+    "list",
+    "object",
+    "range",
+    "set",
+    "slice",
+    "str",
+    "tuple",
+    "type",
+)
 
 HEADER = f"""\
 # Written by `make stubs` from the op table and the functions of the package: do not edit.

@@ -1,0 +1,46 @@
+"""What the documentation shows is what comes out: examples in Markdown with their output, and docstrings' examples."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import importlib
+import io
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import rushlight
+
+ROOT = Path(__file__).parent.parent
+EXAMPLE = re.compile(r"```python\n(.*?)```\n+```text\n(.*?)```", re.DOTALL)
+EXAMPLES = {
+    f"{path.relative_to(ROOT)}:{path.read_text()[: found.start()].count(chr(10)) + 1}": found.groups()
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+    for found in EXAMPLE.finditer(path.read_text())
+}
+MODULES = ["rushlight"] + [
+    m.name for m in pkgutil.walk_packages(rushlight.__path__, "rushlight.") if not m.name.endswith("__main__")
+]
+
+
+@pytest.mark.parametrize("place", EXAMPLES)
+def test_examples_print_what_they_show(place):
+    code, shown = EXAMPLES[place]
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, place, "exec"), {"__name__": "example"})
+    assert out.getvalue() == shown
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings_examples_run(name):
+    module = importlib.import_module(name)
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+    report = io.StringIO()
+    for test in finder.find(module, name, extraglobs={"rushlight": rushlight}):
+        runner.run(test, out=report.write)
+    assert runner.failures == 0, report.getvalue()
