@@ -9,7 +9,7 @@ from typing import Any
 # silenced, so that the user's own NumPy code still warns.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
 
-from rushlight import autograd, creation, dtypes, ops  # noqa: E402, F401
+from rushlight import autograd, creation, dtypes, ops, sampling  # noqa: E402, F401
 from rushlight.autograd.grad_mode import (  # noqa: E402
     enable_grad,
     inference_mode,
@@ -45,17 +45,24 @@ for _name, _op in TABLE.items():
         _names[_name] = _op.call
         for _alias in _op.options.get("alias", "").split():
             _names[_alias] = _op.call
-_names |= creation.FUNCTIONS | FUNCTIONS | dtypes.NAMES
+_names |= creation.FUNCTIONS | FUNCTIONS | dtypes.NAMES | sampling.FUNCTIONS
 globals().update(_names)
 
-_LAZY = ("nn", "optim", "utils", "compile", "viz", "linalg", "fft", "special", "func", "random", "compiler", "testing")
+_LAZY = ("nn", "optim", "utils", "viz", "compiler", "cuda", "backends", "random", "serialization")
+
+
+# Functions whose modules are loaded when they are first called for.
+_HOME = {"save": "serialization", "load": "serialization", "compile": "compiler"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f"rushlight.{name}")
+    if name in _HOME:
+        value = globals()[name] = getattr(importlib.import_module(f"rushlight.{_HOME[name]}"), name)
+        return value
     raise AttributeError(f"module 'rushlight' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LAZY, *_HOME})

@@ -265,6 +265,22 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 
 
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the elements are floating-point numbers."""
+    return input.is_floating_point()
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether the elements are complex numbers."""
+    return input.is_complex()
+
+
+def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
+    """The dtype of an operation on two operands, tensors or numbers."""
+    return dtypes.result_dtype([(t.dtype, 0 if t.array.ndim else 1) if isinstance(t, Tensor) else
+                                (dtypes.of_scalar(t), 2) for t in (tensor1, tensor2)])
+
+
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return input.numel()
@@ -283,5 +299,6 @@ for function in (zeros, ones, empty, full, tensor):
 
 FUNCTIONS = {f.__name__: f for f in (
     tensor, as_tensor, from_numpy, from_dlpack, frombuffer, zeros, ones, empty, zeros_like, ones_like, empty_like, full,
-    full_like, arange, linspace, logspace, eye, tril_indices, triu_indices, is_tensor, numel)} | {
+    full_like, arange, linspace, logspace, eye, tril_indices, triu_indices, is_tensor, is_floating_point,
+    is_complex, result_type, numel)} | {
     "complex": complex_from_parts,    "asarray": as_tensor}

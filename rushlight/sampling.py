@@ -1,0 +1,218 @@
+"""Random tensors, on torch's CPU stream: the same numbers for the same seed."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from rushlight import dtypes, random
+from rushlight.creation import made, shape_of
+from rushlight.dtypes import dtype as Dtype
+from rushlight.errors import explain
+from rushlight.ops.arithmetic import copy_
+from rushlight.random import Generator, in_memory_order
+from rushlight.tensor import Tensor, from_array, method, noticed
+
+
+def source(generator: Generator | None) -> Generator:
+    return random.default_generator if generator is None else generator
+
+
+def drawn(array: np.ndarray, dtype: Any, requires_grad: bool = False, device: Any = None,
+          out: Tensor | None = None) -> Tensor:
+    """A tensor of fresh random numbers; whoever records the program must know that they are not the same next time."""
+    t = made(array, dtype, requires_grad, device, out)
+    noticed(t)
+    return t
+
+
+def float_dtype(dtype: Dtype | None) -> np.dtype:
+    return (dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)).numpy
+
+
+# -- fresh tensors ---------------------------------------------------------------------------------------------------
+
+def rand(*size: Any, generator: Generator | None = None, out: Tensor | None = None, dtype: Dtype | None = None,
+         layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """Uniform numbers in [0, 1), of the given size; default dtype unless told.
+
+    >>> _ = rushlight.manual_seed(42)
+    >>> rushlight.rand(3)
+    tensor([0.8823, 0.9150, 0.3829])
+    """
+    return drawn(source(generator).uniform(shape_of(size), float_dtype(dtype)), None, requires_grad, device, out)
+
+
+def randn(*size: Any, generator: Generator | None = None, out: Tensor | None = None, dtype: Dtype | None = None,
+          layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """Normal numbers of mean 0 and standard deviation 1, of the given size; default dtype unless told.
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.randn(3)
+    tensor([ 1.5410, -0.2934, -2.1788])
+    """
+    return drawn(source(generator).normal(shape_of(size), float_dtype(dtype)), None, requires_grad, device, out)
+
+
+def randint(low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None,
+            out: Tensor | None = None, dtype: Dtype | None = None, layout: Any = None, device: Any = None,
+            requires_grad: bool = False) -> Tensor:
+    """Whole numbers from low up to but without high: `randint(high, size)` or `randint(low, high, size)`; int64.
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.randint(10, (5,))
+    tensor([4, 9, 3, 0, 3])
+    """
+    if size is None:
+        low, high, size = 0, low, high
+    low, high = (int(v) for v in (low, high))
+    kind = np.dtype(np.int64) if dtype is None else dtypes.as_dtype(dtype).numpy
+    return drawn(source(generator).randint(low, high, shape_of((size,)), kind), None, requires_grad, device, out)
+
+
+def randperm(n: int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: Dtype = dtypes.int64,
+             layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """0, ..., n - 1 in random order."""
+    return drawn(source(generator).randperm(n, dtype.numpy), None, requires_grad, device, out)
+
+
+def like(name: str, create: Callable) -> Callable:
+    def draw(input: Tensor, *args: Any, dtype: Dtype | None = None, memory_format: Any = None, **options: Any) -> Tensor:
+        return create(*args, tuple(input.array.shape), dtype=input.dtype if dtype is None else dtype, **options)
+    draw.__name__ = draw.__qualname__ = name
+    draw.__doc__ = f"`{create.__name__}` in the input's shape and dtype."
+    return draw
+
+
+rand_like, randn_like = like("rand_like", rand), like("randn_like", randn)
+
+
+def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Dtype | None = None, **options: Any) -> Tensor:
+    """`randint` in the input's shape and dtype."""
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, tuple(input.array.shape), dtype=input.dtype if dtype is None else dtype)
+
+
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None,
+           out: Tensor | None = None, dtype: Dtype | None = None, device: Any = None,
+           requires_grad: bool = False) -> Tensor:
+    """Normal numbers: of one mean and deviation and a size, or for each element of tensors its own."""
+    if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
+        array = source(generator).normal(shape_of((size,)), float_dtype(dtype), float(mean), float(std))
+        return drawn(array, None, requires_grad, device, out)
+    m, s = (t.array if isinstance(t, Tensor) else np.asarray(t) for t in (mean, std))
+    shape = np.broadcast_shapes(m.shape, s.shape)
+    kind = (mean if isinstance(mean, Tensor) else std).array.dtype
+    z = source(generator).normal(shape, kind)
+    return drawn((z * s + m).astype(kind), None, requires_grad, device, out)
+
+
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None,
+              out: Tensor | None = None) -> Tensor:
+    """1 with the probability that each element says, else 0, in the input's dtype; with `p`, one for all."""
+    g = source(generator)
+    array = g.bernoulli(input.array) if p is None else g.bernoulli_scalar(p, input.array.shape, input.array.dtype)
+    return drawn(array, None, False, None, out)
+
+
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None,
+                out: Tensor | None = None) -> Tensor:
+    """`num_samples` indices drawn in proportion to the weights in each row. RuntimeError for impossible requests.
+
+    >>> rushlight.multinomial(rushlight.tensor([0., 1., 0.]), 3, replacement=True)
+    tensor([1, 1, 1])
+    """
+    return drawn(source(generator).multinomial(input.array, num_samples, replacement), None, False, None, out)
+
+
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Poisson numbers with the rate that each element says."""
+    return drawn(source(generator).poisson(input.array), None)
+
+
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """How many of `count` trials of probability `prob` succeed, element by element."""
+    return drawn(source(generator).binomial(count.array, prob.array), None)
+
+
+# -- tensors filled in place -----------------------------------------------------------------------------------------
+
+def filling(name: str, what: str, draw: Callable) -> Callable:
+    """x.name_(...): fresh numbers written in the order in which the elements lie in memory, as torch does."""
+    def fill(self: Tensor, *args: Any, generator: Generator | None = None, **kwargs: Any) -> Tensor:
+        fresh = np.empty_like(self.array, subok=False)
+        target = in_memory_order(fresh)
+        target[...] = draw(source(generator), target.shape, fresh.dtype, target is fresh, *args, **kwargs)
+        t = from_array(fresh)
+        noticed(t)
+        return copy_(self, t)
+    fill.__name__ = fill.__qualname__ = name
+    fill.__doc__ = f"Fill the tensor with {what}. Returns the tensor."
+    return method(fill)
+
+
+filling("uniform_", "uniform numbers in [from, to)",
+        lambda g, shape, dtype, whole, low=0.0, to=1.0, **k: g.uniform(shape, dtype, float(k.get("from", low)), float(to)))
+filling("normal_", "normal numbers", lambda g, shape, dtype, whole, mean=0.0, std=1.0:
+        g.normal(shape, dtype, float(mean), float(std), whole))
+filling("exponential_", "exponential numbers", lambda g, shape, dtype, whole, lambd=1.0: g.exponential(shape, dtype, lambd))
+filling("cauchy_", "Cauchy numbers", lambda g, shape, dtype, whole, median=0.0, sigma=1.0:
+        g.cauchy(shape, dtype, median, sigma))
+filling("geometric_", "geometric numbers", lambda g, shape, dtype, whole, p: g.geometric(shape, p, dtype))
+filling("log_normal_", "numbers whose logarithm is normal", lambda g, shape, dtype, whole, mean=1.0, std=2.0:
+        g.log_normal(shape, dtype, mean, std))
+filling("random_", "whole numbers, up to the dtype's largest or in [from, to)", lambda g, shape, dtype, whole, low=None, to=None:
+        g.random_(shape, dtype) if low is None else g.randint(0 if to is None else low, low if to is None else to, shape, dtype))
+
+
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Fill the tensor with 1, with probability p (a number or a tensor), and 0. Returns the tensor."""
+    g = source(generator)
+    if isinstance(p, Tensor):
+        p = np.broadcast_to(p.array, self.array.shape)
+        array = g.bernoulli(p, self.array.dtype)
+    else:
+        array = g.bernoulli_scalar(p, self.array.shape, self.array.dtype)
+    t = from_array(array)
+    noticed(t)
+    return copy_(self, t)
+
+
+method(bernoulli_)
+method(lambda self, num_samples, replacement=False, *, generator=None:
+       multinomial(self, num_samples, replacement, generator=generator), "multinomial")
+method(lambda self, p=None, *, generator=None: bernoulli(self, p, generator=generator), "bernoulli")
+
+
+# -- the state -----------------------------------------------------------------------------------------------------------
+
+def get_rng_state() -> Tensor:
+    """The default generator's state: 5056 bytes, which torch understands too."""
+    return from_array(random.get_rng_state())
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """The default generator goes on from a state that `get_rng_state` gave, here or in torch."""
+    random.set_rng_state(new_state.array if isinstance(new_state, Tensor) else new_state)
+
+
+@contextmanager
+def fork_rng(devices: Any = (), enabled: bool = True, device_type: str = "cuda") -> Iterator[None]:
+    """What is drawn or seeded inside leaves the default generator as it was."""
+    with random.fork_rng(devices, enabled, device_type):
+        yield
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Accepted: all algorithms here are deterministic."""
+    if not isinstance(mode, bool):
+        raise TypeError(explain(f"use_deterministic_algorithms takes a bool, not {type(mode).__name__}"))
+
+
+FUNCTIONS = {f.__name__: f for f in (
+    rand, randn, randint, randperm, rand_like, randn_like, randint_like, normal, bernoulli, multinomial, poisson,
+    binomial, get_rng_state, set_rng_state, use_deterministic_algorithms)} | {
+    "manual_seed": random.manual_seed, "seed": random.seed, "initial_seed": random.initial_seed,
+    "Generator": Generator, "default_generator": random.default_generator}
