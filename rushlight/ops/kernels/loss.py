@@ -1,0 +1,93 @@
+"""Losses: what each element loses, and the negative log-likelihood of classes with its derivative."""
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.ops.kernels.activation import softplus_of
+
+
+def mse_loss(x: ndarray, y: ndarray) -> ndarray:
+    d = x - y
+    return d * d
+
+
+def binary_cross_entropy(x: ndarray, y: ndarray) -> ndarray:
+    """-(y log x + (1 - y) log(1 - x)), the logarithms not below -100."""
+    if x.size and not (np.minimum.reduce(x, None) >= 0 and np.maximum.reduce(x, None) <= 1):
+        raise ValueError("all elements of input should be between 0 and 1: apply a sigmoid, or use "
+                         "binary_cross_entropy_with_logits")
+    low = x.dtype.type(-100)
+    return (y - 1) * np.maximum(np.log1p(-x), low) - y * np.maximum(np.log(x), low)
+
+
+def binary_cross_entropy_with_logits(x: ndarray, y: ndarray) -> ndarray:
+    """log(1 + exp(x)) - x y, whose exp never overflows."""
+    return softplus_of(x) - x * y
+
+
+@lru_cache(maxsize=64)
+def counted(n: int) -> ndarray:
+    """0, 1, ... n - 1; shared, so not to be written to."""
+    r = np.arange(n)
+    r.flags.writeable = False
+    return r
+
+
+def places(t: ndarray) -> tuple:
+    """The key that reads (N, C, *d), or (C,), at the classes t (N, *d), or ()."""
+    if t.ndim < 2:
+        return (counted(len(t)), t) if t.ndim else (t,)
+    first, *rest = np.ogrid[tuple(slice(n) for n in t.shape)]
+    return (first, t, *rest)
+
+
+def kept_classes(target: ndarray, weight: ndarray | None, classes: int, ignore_index: int,
+                 dtype: np.dtype) -> tuple[ndarray, ndarray | None]:
+    """Classes to look up and what each counts: its weight, 0 if ignored; None if all count 1.
+
+    TypeError unless classes are integers, IndexError unless those not ignored are in range(classes).
+    """
+    if target.dtype.kind not in "iu":
+        raise TypeError(f"expected scalar type Long but found {target.dtype}: convert the target with .long()")
+    t = target if target.dtype == np.int64 else target.astype(np.int64)
+    high = np.maximum.reduce(t.view(np.uint64), None) if t.size else 0        # of which negative ones look huge
+    if high < classes and not 0 <= ignore_index < classes:
+        return t, None if weight is None else weight[t]
+    ignored = t == ignore_index
+    t = np.where(ignored, 0, t)
+    wrong = t[(t < 0) | (t >= classes)]
+    if wrong.size:
+        raise IndexError(f"Target {wrong[0]} is out of bounds: there are {classes} classes, 0 to {classes - 1}")
+    return t, np.where(ignored, dtype.type(0), dtype.type(1) if weight is None else weight[t])
+
+
+def nll_loss(x: ndarray, target: ndarray, weight: ndarray | None, ignore_index: int, reduction: str) -> ndarray:
+    """-weight[t] x[n, t]; its sum, or its mean over the weights."""
+    t, counts = kept_classes(target, weight, x.shape[min(x.ndim - 1, 1)], ignore_index, x.dtype)
+    found = x[places(t)]
+    if counts is not None:
+        found = found * counts
+    if reduction == "none":
+        return -found
+    total = -np.add.reduce(found, None)
+    return total if reduction == "sum" else total / of_all(t, counts, x.dtype)
+
+
+def nll_loss_grad(g: ndarray, target: ndarray, weight: ndarray | None, size: tuple, ignore_index: int,
+                  reduction: str) -> ndarray:
+    """The derivative of `nll_loss`: -weight[t] g at [n, t], 0 elsewhere."""
+    t, counts = kept_classes(target, weight, size[min(len(size) - 1, 1)], ignore_index, g.dtype)
+    share = -g
+    if reduction == "mean":
+        share = share / of_all(t, counts, g.dtype)
+    r = np.zeros(size, g.dtype)
+    r[places(t)] = share if counts is None else share * counts
+    return r
+
+
+def of_all(t: ndarray, counts: ndarray | None, dtype: np.dtype) -> np.generic:
+    """What the mean divides by."""
+    return dtype.type(t.size if counts is None else np.add.reduce(counts, None))
