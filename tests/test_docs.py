@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import rushlight
+from rushlight.printing import printoptions
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = re.compile(r"```python\n(.*?)```\n+```text\n(.*?)```", re.DOTALL)
@@ -42,5 +43,6 @@ def test_docstrings_examples_run(name):
     runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
     report = io.StringIO()
     for test in finder.find(module, name, extraglobs={"rushlight": rushlight}):
-        runner.run(test, out=report.write)
+        with printoptions():  # an example may set options; here they end with it
+            runner.run(test, out=report.write)
     assert runner.failures == 0, report.getvalue()
