@@ -1,20 +1,22 @@
 """Windows that slide over the spatial dimensions, which come last: their number, how to copy them out and add them
 back, unfold and fold.
 
-Everything here rests on one fact. Tap k of window o sits at input position `o * stride - padding + k * dilation`, so one
-tap over all windows is a strided slice of the input, and the windows for which it falls outside the input (on padding)
-are a prefix and a suffix. So nothing is ever padded: a tap is a pair of slices, and what they leave out is padding.
+Everything here rests on one fact. Tap k of window o sits at input position `o * stride - padding + k * dilation`, so
+one tap over all windows is a strided slice of the input, and the windows for which it falls outside the input (on
+padding) are a prefix and a suffix. So nothing is ever padded: a tap is a pair of slices, and what they leave out is
+padding.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from itertools import product
 from math import prod
+from operator import mul
 from typing import NamedTuple
 
 import numpy as np
 from numpy import ndarray
+from numpy.lib.stride_tricks import as_strided
 
 Ints = tuple[int, ...]
 
@@ -27,8 +29,7 @@ class Tap(NamedTuple):
     input: tuple
 
 
-@lru_cache(maxsize=256)
-def reach(size: int, kernel: int, stride: int, padding: int, dilation: int, out: int) -> tuple[tuple, ...]:
+def reach(size: int, kernel: int, stride: int, padding: int, dilation: int, out: int) -> list[tuple]:
     """(k, slice of the windows, slice of the input) for each tap k that meets the input, in one dimension."""
     met = []
     for k in range(kernel):
@@ -38,14 +39,17 @@ def reach(size: int, kernel: int, stride: int, padding: int, dilation: int, out:
         if first <= last:
             start = first * stride + offset
             met.append((k, slice(first, last + 1), slice(start, last * stride + offset + 1, stride)))
-    return tuple(met)
+    return met
 
 
-def taps(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints) -> Iterator[Tap]:
+@lru_cache(maxsize=128)
+def taps(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints) -> tuple[Tap, ...]:
     """The taps that meet the input, in row-major order of the kernel."""
+    met = []
     for dims in product(*map(reach, size, kernel, stride, padding, dilation, out)):
         at, windows, inputs = zip(*dims)
-        yield Tap((..., *at, *windows), (..., *windows), (..., *inputs))
+        met.append(Tap((..., *at, *windows), (..., *windows), (..., *inputs)))
+    return tuple(met)
 
 
 @lru_cache(maxsize=1024)
@@ -66,9 +70,25 @@ def window_counts(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilatio
 def copy_windows(x: ndarray, columns: ndarray, stride: Ints, padding: Ints, dilation: Ints) -> None:
     """columns (..., *kernel, *out) = the windows of x (..., *size). What lies on padding is left as it is."""
     n = len(stride)
-    kernel, out = columns.shape[-2 * n:-n], columns.shape[-n:]
-    for tap in taps(x.shape[-n:], kernel, stride, padding, dilation, out):
-        columns[tap.column] = x[tap.input]
+    size, kernel, out = x.shape[-n:], columns.shape[-2 * n:-n], columns.shape[-n:]
+    if not any(padding) and all(map(inside, size, kernel, stride, dilation, out)):
+        columns[...] = all_windows(x, kernel, out, stride, dilation)     # 1 to 5 times as fast as tap by tap
+    else:
+        for tap in taps(size, kernel, stride, padding, dilation, out):
+            columns[tap.column] = x[tap.input]
+
+
+def inside(size: int, kernel: int, stride: int, dilation: int, out: int) -> bool:
+    """All windows end inside the input, of unpadded ones."""
+    return (out - 1) * stride + (kernel - 1) * dilation < size
+
+
+def all_windows(x: ndarray, kernel: Ints, out: Ints, stride: Ints, dilation: Ints) -> ndarray:
+    """The windows of x (..., *size) as a view (..., *kernel, *out) of overlapping memory, not to be written to."""
+    n = len(stride)
+    steps = x.strides[-n:]
+    strides = [*x.strides[:-n], *map(mul, steps, dilation), *map(mul, steps, stride)]
+    return as_strided(x, (*x.shape[:-n], *kernel, *out), strides, writeable=False)
 
 
 def add_windows(x: ndarray, columns: ndarray, stride: Ints, padding: Ints, dilation: Ints) -> None:
@@ -130,15 +150,16 @@ def fold(columns: ndarray, output_size: Ints, kernel: Ints, dilation: Ints, padd
     check_windows("fold", kernel, stride, padding, dilation)
     images, rows, length = columns.shape
     if rows % prod(kernel):
-        raise RuntimeError("Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
-                           f"input.size(1)={rows} and kernel_size={kernel}. fold: it holds channels * {prod(kernel)} rows")
+        raise RuntimeError("Expected size of input's dimension 1 to be divisible by the product of kernel_size, but "
+                           f"got input.size(1)={rows} and kernel_size={kernel}. fold: it should be channels * "
+                           f"{prod(kernel)}")
     out = window_counts(output_size, kernel, stride, padding, dilation)
     if min(out) < 1 or prod(out) != length:
         raise RuntimeError(
-            f"Given output_size={output_size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, stride={stride}, "
-            f"expected size of input's dimension 2 to match the calculated number of sliding blocks "
-            f"{' * '.join(map(str, out))} = {prod(out)}, but got input.size(2)={length}. fold: give the output_size "
-            "and the window that unfold was given")
+            f"Given output_size={output_size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, "
+            f"stride={stride}, expected size of input's dimension 2 to match the calculated number of sliding blocks "
+            f"{' * '.join(map(str, out))} = {prod(out)}, but got input.size(2)={length}. fold: give it the output_size "
+            "and the window that unfold had")
     x = np.zeros((images, rows // prod(kernel), *output_size), wide_dtype(columns.dtype))
     add_windows(x, columns.reshape(*x.shape[:2], *kernel, *out), stride, padding, dilation)
     return x.astype(columns.dtype, copy=False)
