@@ -1,0 +1,78 @@
+"""Random numbers: torch 2.13's CPU stream, bit for bit, on NumPy arrays.
+
+`default_generator` draws for every function that is given no generator of its own. Until `manual_seed` it starts from
+the operating system's noise, and it is made on first use: importing this costs nothing.
+
+>>> _ = manual_seed(0)
+>>> default_generator.normal(2)
+array([ 1.5409961, -0.2934289], dtype=float32)
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .filling import in_memory_order
+from .generator import Generator
+
+__all__ = [
+    "Generator", "default_generator", "fork_rng", "get_rng_state", "in_memory_order", "initial_seed", "manual_seed",
+    "seed", "set_rng_state",
+]  # fmt: skip
+
+default_generator = Generator()
+default_generator.restart(None)
+
+
+def manual_seed(seed: int) -> Generator:
+    """Starts the default generator from int(seed), in [-2^63, 2^64), and returns it; ValueError for another.
+
+    >>> manual_seed(42).uniform(1)
+    array([0.88226926], dtype=float32)
+    """
+    return default_generator.manual_seed(int(seed))
+
+
+def seed() -> int:
+    """Starts the default generator from a seed of the operating system's noise, and returns the seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed from which the default generator last started."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> np.ndarray:
+    """The default generator's state, (5056,) uint8: the bytes of torch.get_rng_state()."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Any) -> None:
+    """The default generator goes on from a state that get_rng_state() gave, here or in torch."""
+    default_generator.set_state(new_state)
+
+
+@contextlib.contextmanager
+def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, device_type: str = "cuda") -> Iterator[None]:
+    """What is drawn or seeded inside leaves the default generator as it was. `devices` and `device_type` say which
+    other devices to keep, of which there are none; `enabled=False` does nothing.
+
+    >>> _ = manual_seed(0)
+    >>> with fork_rng():
+    ...     inside = default_generator.uniform(1)
+    >>> bool(inside == default_generator.uniform(1))
+    True
+    """
+    if not enabled:
+        yield
+        return
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        set_rng_state(state)

@@ -1,0 +1,53 @@
+"""Fresh arrays to be filled with random numbers, block by block, in torch's order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+Shape = int | Sequence[int]
+DType = str | type | np.dtype  # numpy.typing has more of them, and takes 1 ms to import
+BLOCK = 32 * 624  # elements: the float64 temporaries of a block stay in the L2 cache; whole groups of 16 fit
+_KINDS = {"f": "floating", "c": "complex", "i": "signed integer", "u": "unsigned integer", "b": "bool"}
+
+
+def empty(op: str, shape: Shape, dtype: DType, kinds: str) -> tuple[np.ndarray, np.ndarray]:
+    """A new array and its flat view, of the real and imaginary parts if it is complex.
+
+    `kinds` says which dtypes `op` has: f floating, c complex, i signed, u unsigned integer, b bool.
+    TypeError for another dtype.
+    """
+    out = np.empty(shape, dtype)
+    kind = kind_of(out.dtype)
+    if kind not in kinds:
+        raise TypeError(f"{op} is not there for dtype {out.dtype}: use one that is "
+                        + " or ".join(_KINDS[k] for k in kinds))
+    flat = out.reshape(-1)
+    return out, flat.view(out.real.dtype) if kind == "c" else flat
+
+
+def kind_of(dtype: np.dtype) -> str:
+    """NumPy's kind, with 'f' for bfloat16 as well, which NumPy takes for an unknown 'V'."""
+    return "f" if dtype.kind == "V" and dtype.name == "bfloat16" else dtype.kind
+
+
+def blocks(flat: np.ndarray) -> Iterator[np.ndarray]:
+    """Views of up to BLOCK elements, one after another."""
+    for start in range(0, len(flat), BLOCK):
+        yield flat[start : start + BLOCK]
+
+
+def in_memory_order(array: np.ndarray) -> np.ndarray:
+    """A view with the axes sorted by stride, longest first: the order in which torch fills a tensor in place.
+
+    To do as `x.uniform_()` on an array `x` that may be transposed or sliced:
+
+    >>> x = np.empty((3, 2)).T
+    >>> target = in_memory_order(x)
+    >>> target[...] = Generator().uniform(target.shape, target.dtype)
+    """
+    strides = array.strides
+    if array.flags.c_contiguous:
+        return array
+    return array.transpose(sorted(range(array.ndim), key=lambda axis: -abs(strides[axis])))

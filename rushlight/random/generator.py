@@ -1,0 +1,148 @@
+"""`Generator`: torch's CPU generator, whose draws are NumPy arrays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..device import device as Device
+from .bernoulli import STREAMS, bernoulli, bernoulli_scalar
+from .continuous import cauchy, exponential, geometric, log_normal
+from .integers import randint, random_, randperm
+from .multinomial import multinomial
+from .normal import normal
+from .samplers import binomial, dirichlet, poisson, standard_gamma
+from .stream import STATE_BYTES, Stream
+from .uniform import uniform
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def locked(method: F) -> F:
+    """The method, with no other thread drawing meanwhile."""
+
+    @functools.wraps(method)
+    def run(self: Stream, *args: Any, **kwargs: Any) -> Any:
+        with self.lock:
+            return method(self, *args, **kwargs)
+
+    return run  # type: ignore[return-value]
+
+
+class Generator(Stream):
+    """The random numbers of torch 2.13 on a CPU, bit for bit: the same seed gives the same numbers.
+
+    A method that draws returns a new NumPy array and may be called from several threads. State and numbers go both ways
+    between rushlight and torch: `get_state()` gives the bytes of `torch.Generator.get_state()`. Until it is seeded, a
+    generator stands where a new torch.Generator does.
+
+    `stream` chooses the numbers of `bernoulli_scalar`, and so of every dropout. 'portable', the default, is what torch
+    2.7 and later draw everywhere, and older ones on CPUs that are not Intel's; 'intel' is what torch up to 2.6 drew on
+    Intel CPUs, by a generator of the MKL library that a single word seeds (torch switched it off for repeating itself:
+    pytorch/pytorch#132395).
+
+    RuntimeError for a device that is not 'cpu'.
+
+    >>> Generator().manual_seed(0).uniform(2)
+    array([0.4962566, 0.7682218], dtype=float32)
+    """
+
+    def __init__(self, device: str | Device = "cpu") -> None:
+        super().__init__()
+        self._device = Device(device)
+
+    @property
+    def device(self) -> Device:
+        """Where the generator draws: the CPU."""
+        return self._device
+
+    @property
+    def stream(self) -> str:
+        """'portable' or 'intel'; see the class."""
+        return self.variant
+
+    @stream.setter
+    def stream(self, name: str) -> None:
+        if name not in STREAMS:
+            raise ValueError(f"Generator.stream is one of {', '.join(map(repr, STREAMS))}, not {name!r}")
+        self.variant = name
+
+    # -- seed and state ----------------------------------------------------------------------------------------
+
+    @locked
+    def manual_seed(self, seed: int) -> Generator:
+        """Starts from `seed`, an integer in [-2^63, 2^64), negative ones modulo 2^64; returns the generator itself."""
+        if isinstance(seed, bool) or not hasattr(seed, "__index__"):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}: pass an integer")
+        if not -(2**63) <= int(seed) < 2**64:
+            raise ValueError(f"Overflow when unpacking long long: the seed {seed} does not lie in [-2^63, 2^64)")
+        self.restart(int(seed))
+        return self
+
+    @locked
+    def seed(self) -> int:
+        """Starts from a seed of the operating system's noise, and returns it."""
+        self.restart(None)
+        return self.started_from
+
+    @locked
+    def initial_seed(self) -> int:
+        """The seed from which the generator last started, in [0, 2^64)."""
+        return self.started_from
+
+    @locked
+    def get_state(self) -> np.ndarray:
+        """(5056,) uint8: all that decides the numbers to come, in torch's own layout."""
+        return self.state()
+
+    @locked
+    def set_state(self, state: Any) -> None:
+        """Goes on from a state that `get_state` gave, here or in torch. TypeError or RuntimeError if it is none."""
+        array = np.asarray(state)
+        if array.dtype != np.uint8:
+            raise TypeError(f"RNG state must be a torch.ByteTensor: got {array.dtype}, pass what get_state() returned")
+        if array.size != STATE_BYTES:
+            raise RuntimeError(f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state "
+                               f"size to be {array.size}: pass what get_state() returned")
+        self.restore(array)
+
+    def clone_state(self) -> Generator:
+        """A second generator that will draw the same numbers."""
+        twin = Generator(self.device)
+        twin.__setstate__(self.__getstate__())
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"state": self.get_state(), "stream": self.stream}
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        self.set_state(saved["state"])
+        self.stream = saved["stream"]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Generator, (str(self.device),), self.__getstate__()
+
+    def __repr__(self) -> str:
+        return f"Generator(device='{self.device}', initial_seed={self.initial_seed()})"
+
+    # -- draws: each is described in its own file ----------------------------------------------------------------
+
+    uniform = locked(uniform)
+    normal = locked(normal)
+    randint = locked(randint)
+    random_ = locked(random_)
+    randperm = locked(randperm)
+    bernoulli = locked(bernoulli)
+    bernoulli_scalar = locked(bernoulli_scalar)
+    exponential = locked(exponential)
+    cauchy = locked(cauchy)
+    geometric = locked(geometric)
+    log_normal = locked(log_normal)
+    multinomial = locked(multinomial)
+    poisson = locked(poisson)
+    binomial = locked(binomial)
+    standard_gamma = locked(standard_gamma)
+    dirichlet = locked(dirichlet)

@@ -1,0 +1,64 @@
+"""Choices by weight: `torch.multinomial`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .continuous import exponential
+from .filling import in_memory_order, kind_of
+from .stream import Stream
+
+_MOST_CATEGORIES = 2**24
+
+
+def multinomial(stream: Stream, weights: np.ndarray, num_samples: int, replacement: bool = False) -> np.ndarray:
+    """Indices into the last dimension of `weights`, each drawn in proportion to its weight.
+
+    Shapes: weights (c,) -> (num_samples,), (n, c) -> (n, num_samples). Dtypes: weights floating, result int64.
+    RuntimeError for other shapes, weights that are negative, infinite, nan or all zero, and for more samples without
+    replacement than categories. One sample, or no replacement: the largest of weight / exponential (where float16 or
+    bfloat16 makes some equal, torch's order of those is not followed). Else the inverse of the cumulative sum.
+
+    >>> Generator().manual_seed(0).multinomial(np.array([0.1, 0.2, 0.7]), 2)
+    array([2, 1])
+    """
+    check(weights, num_samples, replacement)
+    if replacement and num_samples > 1:
+        rows = [_with_replacement(stream, row, num_samples) for row in np.atleast_2d(weights)]
+        return np.array(rows, np.int64).reshape(*weights.shape[:-1], num_samples)
+    ordered = in_memory_order(weights)
+    lifetimes = exponential(stream, ordered.shape, weights.dtype)
+    if ordered.strides != weights.strides:
+        lifetimes = lifetimes.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ranks = weights / lifetimes
+    if num_samples == 1:
+        return ranks.argmax(-1)[..., None]
+    return np.argsort(-ranks, axis=-1, kind="stable")[..., :num_samples]
+
+
+def _with_replacement(stream: Stream, weights: np.ndarray, n: int) -> np.ndarray:
+    cumulative = np.add.accumulate(weights, dtype=weights.dtype if weights.itemsize > 2 else np.float32)
+    cumulative /= cumulative[-1]
+    cumulative[-1] = 1
+    return np.searchsorted(cumulative.astype(np.float64), stream.uniform53(n), "left")
+
+
+def check(weights: np.ndarray, num_samples: int, replacement: bool) -> None:
+    if kind_of(weights.dtype) != "f":
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {weights.dtype}: "
+                           "convert the weights to a floating dtype")
+    if weights.ndim not in (1, 2):
+        raise RuntimeError(f"multinomial: prob_dist must be 1 or 2 dim, got shape {weights.shape}")
+    categories = weights.shape[-1]
+    if num_samples <= 0:
+        raise RuntimeError(f"multinomial: cannot sample n_sample <= 0 samples, got {num_samples}")
+    if not replacement and num_samples > categories:
+        raise RuntimeError(f"multinomial: cannot sample n_sample > prob_dist.size(-1) samples without replacement: "
+                           f"{num_samples} > {categories}; pass replacement=True or fewer samples")
+    if categories > _MOST_CATEGORIES:
+        raise RuntimeError(f"multinomial: number of categories cannot exceed 2^24, got {categories}")
+    if not ((weights >= 0) & np.isfinite(weights)).all():
+        raise RuntimeError("multinomial: probability tensor contains either `inf`, `nan` or element < 0")
+    if weights.size and not (weights.sum(-1) > 0).all() or not categories:
+        raise RuntimeError("multinomial: invalid multinomial distribution (sum of probabilities <= 0)")

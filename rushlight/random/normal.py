@@ -1,0 +1,102 @@
+"""Normal numbers: `torch.randn` and `normal_`. One pair at a time where they are few, in groups of 16 where many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from .filling import DType, Shape, blocks, empty
+from .rounding import fma32, fma64, narrow
+from .stream import Stream
+from .vector_math import each, log32, sincos32
+
+GROUP = 16  # 8 radii, then 8 angles
+_TWO_PI = 2.0 * math.pi
+_ONE, _MINUS_TWO, _TWO_PI_32 = (np.array(c, np.float32) for c in (1.0, -2.0, _TWO_PI))
+
+
+def normal(stream: Stream, shape: Shape, dtype: DType = np.float32, mean: float = 0.0, std: float = 1.0,
+           contiguous: bool = True) -> np.ndarray:
+    """mean + std * sqrt(-2 log u) * cos 2 pi v, and the same with sin, for u, v uniform (Box-Muller).
+
+    Shape: `shape`. Dtypes: float16, bfloat16, float32, float64; complex64 and complex128, each part with std / sqrt 2.
+    `contiguous=False` draws as torch does for a tensor that is not contiguous. RuntimeError for std < 0.
+
+    >>> Generator().manual_seed(0).normal(2)
+    array([ 1.5409961, -0.2934289], dtype=float32)
+    """
+    if not std >= 0.0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    out, parts = empty("normal", shape, dtype, "fc")
+    if parts.dtype != out.dtype:
+        std = std / math.sqrt(2.0)
+    if len(parts) < GROUP or not contiguous:
+        parts[...] = narrow(fma64(standard(stream, len(parts)), std, mean), parts.dtype)
+    elif parts.itemsize == 8:
+        _fill(parts, stream.uniform53, _groups64, mean, std, lost=len(parts) % GROUP)
+    elif parts.itemsize == 4:
+        _fill(parts, stream.uniform24, _groups32, mean, std, lost=len(parts) % GROUP)
+    else:
+        _fill(parts, stream.uniform24, _groups32, mean, std, lost=0)
+    return out
+
+
+def standard(stream: Stream, n: int) -> np.ndarray:
+    """n standard normals, (n,) float64, pair by pair; the stream keeps the second of the last pair if n is odd."""
+    normals = [] if stream.spare_normal is None else [stream.spare_normal]
+    pairs = (n - len(normals) + 1) // 2
+    uniforms = stream.uniform53(2 * pairs).tolist()
+    for of_angle, of_radius in zip(uniforms[0::2], uniforms[1::2]):
+        normals += _pair(of_angle, of_radius)
+    stream.spare_normal = normals.pop() if len(normals) > n else None
+    return np.array(normals, np.float64)
+
+
+def next_standard(stream: Stream) -> float:
+    """One of `standard`, for samplers that decide after each how many more they need."""
+    if stream.spare_normal is None:
+        of_angle = stream.next_uniform53()
+        first, stream.spare_normal = _pair(of_angle, stream.next_uniform53())
+        return first
+    first, stream.spare_normal = stream.spare_normal, None
+    return first
+
+
+def _pair(of_angle: float, of_radius: float) -> tuple[float, float]:
+    """Two standard normals from two uniforms."""
+    radius = math.sqrt(-2.0 * math.log1p(-of_radius))
+    angle = _TWO_PI * of_angle
+    return radius * math.cos(angle), radius * math.sin(angle)
+
+
+Draw = Callable[[int], np.ndarray]
+
+
+def _fill(parts: np.ndarray, draw: Draw, groups: Callable[..., np.ndarray], mean: float, std: float, lost: int) -> None:
+    """Whole groups first; then the last 16 anew, over what overlaps. `lost`: uniforms drawn in between for nothing."""
+    whole = len(parts) // GROUP * GROUP
+    for block in blocks(parts[:whole]):
+        block[...] = groups(draw(len(block)), mean, std)
+    if whole < len(parts):
+        draw(lost)
+        parts[-GROUP:] = groups(draw(GROUP), mean, std)
+
+
+def _groups32(uniforms: np.ndarray, mean: float, std: float) -> np.ndarray:
+    """(16 k,) uniforms float32 -> (16 k,) normals."""
+    of_radius, of_angle = uniforms.reshape(-1, 2, 8).swapaxes(0, 1)  # (k, 8) each
+    radius = np.sqrt(_MINUS_TWO * log32((_ONE - of_radius).reshape(-1)))
+    sine, cosine = sincos32((_TWO_PI_32 * of_angle).reshape(-1))
+    pairs = np.stack(((radius * cosine).reshape(-1, 8), (radius * sine).reshape(-1, 8)), 1)  # (k, 2, 8)
+    return fma32(pairs.reshape(-1), float(np.float32(std)), float(np.float32(mean)))
+
+
+def _groups64(uniforms: np.ndarray, mean: float, std: float) -> np.ndarray:
+    """(16 k,) uniforms float64 -> (16 k,) normals."""
+    of_radius, of_angle = uniforms.reshape(-1, 2, 8).swapaxes(0, 1)
+    radius = np.sqrt(-2.0 * each(math.log, 1.0 - of_radius))
+    angle = _TWO_PI * of_angle
+    pairs = np.stack((radius * each(math.cos, angle), radius * each(math.sin, angle)), 1)
+    return fma64(pairs, std, mean).reshape(-1)

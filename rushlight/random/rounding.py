@@ -1,0 +1,77 @@
+"""a*b + c with one rounding, as the processor's FMA does it, and torch's roundings to narrow floats.
+
+g++ contracts torch's `u * (to - from) + from` to one FMA, so two roundings would be wrong in half of the values.
+NumPy has no FMA; these are exact without one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+_BELOW_FLOAT32 = np.array(0x1FFF_FFFF, np.int64)  # the bits of a float64 that its float32 lacks
+_HALFWAY = np.array(0x1000_0000, np.int64)
+_SPLIT = np.array(2.0**27 + 1)
+
+
+def fma32(a: np.ndarray, b: float, c: float) -> np.ndarray:
+    """round32(a*b + c) for float32 `a` and numbers b, c that float32 holds.
+
+    The product of two float32 is exact in float64, the sum is not: its two roundings, to 53 and to 24 bits, differ from
+    one only where the first ends halfway between two float32. An inexact sum has at least 2^53 times the last bit of
+    its terms, so it is never subnormal in float32, and those 29 bits tell.
+    """
+    if b == 1.0:
+        return a + np.float32(c)
+    product = np.multiply(a, b, dtype=np.float64)
+    total = product + c
+    halfway = (total.view(np.int64) & _BELOW_FLOAT32) == _HALFWAY
+    if halfway.any():
+        total[halfway] = odd_sum(product[halfway], np.float64(c))
+    return total.astype(np.float32)
+
+
+def fma64(a: np.ndarray, b: float, c: float) -> np.ndarray:
+    """round64(a*b + c) for float64, without over- or underflow (S. Boldo, G. Melquiond, Emulation of a FMA, 2008)."""
+    if b == 1.0:
+        return a + c
+    high, low = two_product(a, np.float64(b))
+    if c == 0.0:
+        return high + c
+    first, first_error = two_sum(np.float64(c), low)
+    total, total_error = two_sum(high, first)
+    return total + odd_sum(total_error, first_error)
+
+
+def two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """a + b rounded, and what the rounding left out (D. Knuth)."""
+    total = a + b
+    of_b = total - a
+    return total, (a - (total - of_b)) + (b - of_b)
+
+
+def two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """a * b rounded, and what the rounding left out (T. J. Dekker)."""
+    product = a * b
+    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def _halves(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    spread = _SPLIT * a
+    high = spread - (spread - a)
+    return high, a - high
+
+
+def odd_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a + b, of its two neighbours the odd one if it is inexact: a later rounding is then as if of the exact sum."""
+    total, error = two_sum(a, b)
+    even = (total.view(np.int64) & 1) == 0
+    step = np.where(error > 0, np.inf, -np.inf)
+    return np.where(even & (error != 0), np.nextafter(total, step), total)
+
+
+def narrow(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """float64 or float32 `values` in `dtype`. To half and bfloat16 by way of float32, two roundings as in torch."""
+    if dtype.itemsize < 4:
+        values = values.astype(np.float32, copy=False)
+    return values.astype(dtype, copy=False)

@@ -1,0 +1,143 @@
+"""The stream of random words under every distribution: MT19937 as torch seeds, reads and saves it."""
+
+from __future__ import annotations
+
+import os
+from _thread import RLock  # threading's, without 1 ms for that module
+from typing import Any
+
+import numpy as np
+
+WORDS = 624  # the twister makes its words a block at a time
+DEFAULT_SEED = 67280421310721  # of a new torch.Generator
+STATE_BYTES = 5056
+
+# torch's CPUGeneratorImplState, byte for byte. `key` is the block before tempering. `left` is one more than the words
+# left; a twister that was seeded and not yet read has left 1 and next 0. The single normal is never set on a CPU.
+_STATE = np.dtype([
+    ("seed", "<u8"), ("left", "<i4"), ("seeded", "<i4"), ("next", "<u8"), ("key", "<u8", WORDS),
+    ("normal_x", "<f8"), ("normal", "<f8"), ("normal_rho", "<f8"), ("has_normal", "<i4"), ("pad", "<i4"),
+    ("single_normal", "<f4"), ("has_single_normal", "<i4"),
+])  # fmt: skip
+
+_NO_WORDS = np.empty(0, np.uint32)
+_LOW_24 = np.array(2**24 - 1, np.uint32)
+_LOW_53 = np.array(2**53 - 1, np.uint64)
+_SHIFT_32 = np.array(32, np.uint64)
+_ULP_24 = np.array(2.0**-24, np.float32)
+_ULP_53 = np.array(2.0**-53, np.float64)
+
+
+class Stream:
+    """32-bit words, in order, and what torch keeps beside them: the seed and the normal left over from a pair.
+
+    A draw takes the next words of the block at hand, which costs a slice; the twister itself always stands at the
+    end of a block. It is made on the first draw, so a stream that is never read costs nothing. Whoever draws holds
+    `lock`: the words of one call stand together.
+    """
+
+    def __init__(self, seed: int | None = DEFAULT_SEED) -> None:
+        self.lock = RLock()
+        self.variant = "portable"  # or "intel": see Generator
+        self._twister: Any = None  # np.random.MT19937
+        self.restart(seed)
+
+    def restart(self, seed: int | None) -> None:
+        """Starts anew from `seed` modulo 2^64; if it is None, from the system's noise when first used."""
+        self._seed = None if seed is None else seed & 0xFFFF_FFFF_FFFF_FFFF
+        self._twister_is_seeded = False
+        self._block, self._next = _NO_WORDS, WORDS
+        self.spare_normal: float | None = None
+
+    @property
+    def started_from(self) -> int:
+        """The seed in force; chosen now if none was given."""
+        if self._seed is None:
+            self._seed = int.from_bytes(os.urandom(8), "little")
+        return self._seed
+
+    # -- words -------------------------------------------------------------------------------------------------
+
+    def words(self, n: int) -> np.ndarray:
+        """The next n words, (n,) uint32; not to be written to."""
+        start, end = self._next, self._next + n
+        if end <= WORDS:
+            self._next = end
+            return self._block[start:end]
+        return self._words_of_new_blocks(n)
+
+    def _words_of_new_blocks(self, n: int) -> np.ndarray:
+        left = self._block[self._next :]
+        missing = n - len(left)
+        blocks = -(-missing // WORDS)
+        new = self._seeded_twister().random_raw(blocks * WORDS).astype(np.uint32)
+        self._block = new[-WORDS:].copy()  # a copy, lest 624 words keep a large draw alive
+        self._next = missing - (blocks - 1) * WORDS
+        new = new[:missing]
+        return np.concatenate((left, new)) if len(left) else new
+
+    def _seeded_twister(self) -> Any:
+        if self._twister is None:
+            self._twister = np.random.MT19937(0)
+        if not self._twister_is_seeded:  # RandomState seeds by init_genrand, as torch does; MT19937(seed) does not
+            np.random.RandomState(self._twister).seed(self.started_from & 0xFFFF_FFFF)
+            self._twister_is_seeded = True
+        return self._twister
+
+    def double_words(self, n: int) -> np.ndarray:
+        """The next n pairs of words, (n,) uint64; the first of a pair is the high half."""
+        words = self.words(2 * n)
+        pairs = np.left_shift(words[0::2], _SHIFT_32, dtype=np.uint64)
+        pairs |= words[1::2]
+        return pairs
+
+    def uniform24(self, n: int) -> np.ndarray:
+        """(n,) float32, multiples of 2^-24 in [0, 1): a word each."""
+        bits = self.words(n) & _LOW_24
+        return bits.view(np.int32).astype(np.float32) * _ULP_24  # int32: SIMD converts it, uint32 it does not
+
+    def uniform53(self, n: int) -> np.ndarray:
+        """(n,) float64, multiples of 2^-53 in [0, 1): two words each."""
+        bits = self.double_words(n)
+        bits &= _LOW_53
+        return bits.view(np.int64).astype(np.float64) * _ULP_53
+
+    def next_uniform53(self) -> float:
+        """One of `uniform53`, for samplers that decide after each how many more they need."""
+        if self._next + 2 > WORDS:
+            return float(self.uniform53(1)[0])
+        high, low = self._block[self._next : self._next + 2].tolist()
+        self._next += 2
+        return ((high & 0x1F_FFFF) << 32 | low) * 2.0**-53
+
+    # -- saving ------------------------------------------------------------------------------------------------
+
+    def state(self) -> np.ndarray:
+        """All there is to know, (5056,) uint8: the bytes of torch.get_rng_state(), good for torch too."""
+        record = np.zeros(1, _STATE)
+        fresh = len(self._block) == 0
+        record["key"] = self._seeded_twister().state["state"]["key"]
+        record["seed"], record["seeded"] = self.started_from, 1
+        record["left"], record["next"] = (1, 0) if fresh else (WORDS + 1 - self._next, self._next)
+        if self.spare_normal is not None:
+            record["has_normal"], record["normal"] = 1, self.spare_normal
+        return record.view(np.uint8)
+
+    def restore(self, state: np.ndarray) -> None:
+        """Goes on from what `state()` or torch.get_rng_state() gave; RuntimeError if it is no such state."""
+        record = np.frombuffer(state.tobytes(), _STATE)[0]
+        left, following = int(record["left"]), int(record["next"])
+        fresh = left == 1 and following == 0
+        if record["seeded"] != 1 or not (fresh or 0 <= following == WORDS + 1 - left <= WORDS):
+            raise RuntimeError("Invalid mt19937 state: pass what get_state() or get_rng_state() returned, unchanged")
+        self.restart(int(record["seed"]))
+        self._twister = self._twister or np.random.MT19937(0)
+        self._twister.state = {
+            "bit_generator": "MT19937",
+            "state": {"key": record["key"].astype(np.uint32), "pos": WORDS if fresh else 0},
+        }
+        self._twister_is_seeded = True
+        if not fresh:
+            self._block, self._next = self._twister.random_raw(WORDS).astype(np.uint32), following
+        if record["has_normal"]:
+            self.spare_normal = float(record["normal"])

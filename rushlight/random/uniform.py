@@ -1,0 +1,60 @@
+"""Uniform numbers: `torch.rand` and `uniform_`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .filling import DType, Shape, blocks, empty
+from .rounding import fma32, fma64, narrow
+from .stream import Stream
+
+
+def uniform(stream: Stream, shape: Shape, dtype: DType = np.float32, low: float = 0.0,
+            high: float = 1.0) -> np.ndarray:
+    """low + (high - low) * u, u uniform in [0, 1): a multiple of 2^-53 for float64 and complex128, else of 2^-24.
+
+    Shape: `shape`. Dtypes: float16, bfloat16, float32, float64, complex64, complex128 (both parts). RuntimeError if
+    low > high or a bound does not fit the dtype.
+
+    >>> Generator().manual_seed(42).uniform(3)
+    array([0.88226926, 0.91500396, 0.38286376], dtype=float32)
+    """
+    out, parts = empty("uniform_", shape, dtype, "fc")
+    unit = low == 0.0 and high == 1.0
+    if not unit:
+        check_bounds(parts.dtype, low, high)
+    if parts.dtype == np.float64:
+        for block in blocks(parts):
+            block[...] = stream.uniform53(len(block)) if unit else fma64(stream.uniform53(len(block)), high - low, low)
+        return out
+    single = np.float32(low), np.float32(high)
+    for block in blocks(parts):
+        values = stream.uniform24(len(block))
+        if not unit:
+            values = fma32(values, float(single[1] - single[0]), float(single[0]))
+        block[...] = values if block.itemsize == 4 else half(values, *single, block.dtype)
+    return out
+
+
+def half(values: np.ndarray, low: np.float32, high: np.float32, dtype: np.dtype) -> np.ndarray:
+    """float32 rounded to float16 or bfloat16; what that rounds up to `high` becomes `low`, for high is excluded."""
+    narrowed = narrow(values, dtype)
+    return np.where(narrowed >= high.astype(dtype), low.astype(dtype), narrowed)
+
+
+def check_bounds(dtype: np.dtype, low: float, high: float) -> None:
+    """RuntimeError unless low <= high, both in the dtype's range, and so is high - low."""
+    limit = largest(dtype)
+    for name, bound in (("from", low), ("to", high)):
+        if not abs(bound) <= limit:
+            raise RuntimeError(f"{name} is out of bounds for {dtype}: {bound} does not lie in [{-limit}, {limit}]")
+    if low > high:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}")
+    if high - low > limit:
+        raise RuntimeError(f"uniform_ expects to-from <= {limit}, the largest {dtype}, but found to={high} and "
+                           f"from={low} which result in to-from to exceed the limit: draw from [0, 1) and scale it")
+
+
+def largest(dtype: np.dtype) -> float:
+    """The largest finite number of a floating dtype; of bfloat16 too, which np.finfo does not know."""
+    return (2.0 - 2.0**-7) * 2.0**127 if dtype.name == "bfloat16" else float(np.finfo(dtype).max)
