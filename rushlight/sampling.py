@@ -12,6 +12,7 @@ from rushlight.creation import made, shape_of
 from rushlight.dtypes import dtype as Dtype
 from rushlight.errors import explain
 from rushlight.ops.arithmetic import copy_
+from rushlight.ops.shape import overwrite
 from rushlight.random import Generator, in_memory_order
 from rushlight.tensor import Tensor, from_array, method, noticed
 
@@ -96,7 +97,7 @@ def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Dty
 
 
 def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None,
-           out: Tensor | None = None, dtype: Dtype | None = None, device: Any = None,
+           out: Tensor | None = None, dtype: Dtype | None = None, layout: Any = None, device: Any = None,
            requires_grad: bool = False) -> Tensor:
     """Normal numbers: of one mean and deviation and a size, or for each element of tensors its own."""
     if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
@@ -106,7 +107,15 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator 
     shape = np.broadcast_shapes(m.shape, s.shape)
     kind = (mean if isinstance(mean, Tensor) else std).array.dtype
     z = source(generator).normal(shape, kind)
-    return drawn((z * s + m).astype(kind), None, requires_grad, device, out)
+    return unmoved(drawn((z * s + m).astype(kind), None, requires_grad, device, out), mean, std)
+
+
+def unmoved(t: Tensor, *parameters: Any) -> Tensor:
+    """The tensor as a function of its distribution's parameters, with gradient 0: the draw does not move with them."""
+    for p in parameters:
+        if isinstance(p, Tensor) and p.node is not None:
+            t = overwrite(p.expand(t.array.shape), t)  # type: ignore[attr-defined]
+    return t
 
 
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None,
@@ -114,7 +123,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     """1 with the probability that each element says, else 0, in the input's dtype; with `p`, one for all."""
     g = source(generator)
     array = g.bernoulli(input.array) if p is None else g.bernoulli_scalar(p, input.array.shape, input.array.dtype)
-    return drawn(array, None, False, None, out)
+    return unmoved(drawn(array, None, False, None, out), input)
 
 
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None,

@@ -2,12 +2,14 @@
 from rushlight.ops import (  # noqa: F401
     arithmetic,
     complex,
+    einsum,
     elementwise,
     index,
     indexing,
     matmul,
     reduce,
     reductions,
+    scattering,
     shape,
     shapes,
 )

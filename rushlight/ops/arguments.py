@@ -81,9 +81,9 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
 
     def bind(args: Sequence, kwargs: dict) -> Sequence:
         if len(args) == whole and not kwargs:
-            for i, _ in normal:
+            for i, role in normal:
                 value = args[i]
-                if value.__class__ is not int or value < 0:
+                if value.__class__ is not int or value < 0 or (role is not wrap and role is not wrap_new):
                     return normalised(list(args))
             return args                           # counted from the front already; too large ones the kernel finds
         if only is not None and len(args) > 1 and not kwargs:

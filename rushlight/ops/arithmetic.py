@@ -97,6 +97,20 @@ for function, names in ((add, ()), (sub, ("subtract",)), (div, ("divide", "true_
 composite()(rsub)
 
 
+@composite()
+def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
+    """The nearest whole number, or number with that many decimals; halves go to the even one.
+
+    >>> rushlight.round(rushlight.tensor([0.5, 1.5, 2.5]))
+    tensor([0., 2., 2.])
+    """
+    if decimals == 0:
+        return e.round(input, out=out)
+    ten = 10.0 ** abs(decimals)
+    r = e.div(e.round(e.mul(input, ten)), ten) if decimals > 0 else e.mul(e.round(e.div(input, ten)), ten)
+    return r if out is None else into(out, r)
+
+
 # -- bounds ----------------------------------------------------------------------------------------------------------
 
 @composite("clamp", "clip")

@@ -115,7 +115,8 @@ def composite(*names: str, tensor: bool = True, function: bool = True) -> Callab
     def register(f: Callable) -> Callable:
         own = names or (f.__name__,)
         for name in own:
-            TENSORS[name] = f
+            if name not in TABLE:                 # rules mean the entry itself, with its own order of parameters
+                TENSORS[name] = f
             if function:
                 FUNCTIONS[name] = f
         if tensor:

@@ -40,7 +40,7 @@ max_dim    = general(lambda x, /, dim, keepdim=False: max_dim(x, dim, keepdim), 
 min_dim    = general(lambda x, /, dim, keepdim=False: min_dim(x, dim, keepdim), outputs="values indices", method=False,
                      x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
                      function=False, node="MinBackward0")
-sort       = general(lambda x, /, dim=-1, descending=False, stable=False: sort(x, dim, descending), outputs="values indices",
+sort       = general(lambda x, /, dim=-1, descending=False, stable=False: sort(x, dim, descending, stable), outputs="values indices",
                      x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True))
 topk       = general(lambda x, /, k, dim=-1, largest=True, sorted=True: topk(x, k, dim, largest, sorted),
                      x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True),

@@ -163,6 +163,28 @@ def root_of_squares(total: Tensor) -> Tensor:
     return e.where(zero, 0, e.sqrt(e.where(zero, 1, total)))
 
 
+@composite()
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
+    """out_i = x_0 + ... + x_i along `dim`; integers add up in int64.
+
+    >>> rushlight.cumsum(rushlight.tensor([1, 2, 3]), 0)
+    tensor([1, 3, 6])
+    """
+    made = r.cumsum(input if dtype is None else to(input, dtype), dim)
+    return made if out is None else into(out, made)
+
+
+@composite()
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
+    """out_i = x_0 ... x_i along `dim`; integers multiply in int64.
+
+    >>> rushlight.cumprod(rushlight.tensor([1, 2, 3]), 0)
+    tensor([1, 2, 6])
+    """
+    made = r.cumprod(input if dtype is None else to(input, dtype), dim)
+    return made if out is None else into(out, made)
+
+
 @composite("argsort")
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices that put the elements along `dim` in order."""

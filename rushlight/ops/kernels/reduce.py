@@ -139,7 +139,7 @@ def cumprod(x: ndarray, dim: int) -> ndarray:
     return np.multiply.accumulate(x, dim, np.int64 if x.dtype.kind in "iub" else None) if x.ndim else x.copy()
 
 
-def sort(x: ndarray, dim: int = -1, descending: bool = False) -> tuple[ndarray, ndarray]:
+def sort(x: ndarray, dim: int = -1, descending: bool = False, stable: bool = True) -> tuple[ndarray, ndarray]:
     """Values in order and where each came from; equal elements stay in order, nan counts as largest."""
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy import flip, ndarray, roll, tile, tril, triu  # noqa: F401
+from numpy import ndarray, tril, triu  # noqa: F401
 
 
 def reshape(x: ndarray, shape: tuple) -> ndarray:
@@ -44,6 +44,10 @@ def expand(x: ndarray, shape: tuple) -> ndarray:
 
 def transpose(x: ndarray, dim0: int, dim1: int) -> ndarray:
     return x.swapaxes(dim0, dim1) if x.ndim else x[...]
+
+
+def flip(x: ndarray, dims: tuple) -> ndarray:
+    return np.flip(x, dims if x.ndim else ())
 
 
 def permute(x: ndarray, dims: tuple) -> ndarray:

@@ -1,0 +1,144 @@
+"""Einstein sums, made of permutations, reshapes and one stacked product for each pair of operands."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from rushlight.errors import explain
+from rushlight.ops.build import composite
+from rushlight.ops.elementwise import mul
+from rushlight.ops.matmul import mm
+from rushlight.ops.reduce import sum as total
+from rushlight.ops.shape import diagonal, permute, reshape
+from rushlight.tensor import Tensor
+
+
+@composite(tensor=False)
+def einsum(equation: Any, *operands: Any) -> Tensor:
+    """out[i, ...] = sum over all other letters of the product of operands[letters]: `einsum('ij,jk->ik', a, b)`.
+
+    A letter names a dimension; letters missing after `->` are summed over; a letter twice in one operand takes the
+    diagonal; `...` are leading dimensions that broadcast. Without `->` the letters that stand once come out, in
+    alphabetical order. RuntimeError for an equation that does not fit the operands.
+
+    >>> a, b = rushlight.ones(2, 3), rushlight.ones(3, 4)
+    >>> rushlight.einsum('ij,jk->ik', a, b).shape
+    torch.Size([2, 4])
+    """
+    if not isinstance(equation, str):
+        equation, operands = from_sublists((equation, *operands))
+    tensors = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
+    inputs, output = parse(equation, tensors)
+    sizes = sizes_of(equation, inputs, tensors)
+    terms = [without_repeats(t, letters) for t, letters in zip(tensors, inputs)]
+    result, letters = terms[0]
+    for i, (other, theirs) in enumerate(terms[1:], 2):
+        wanted = {*output}.union(*(set(x) for _, x in terms[i:]))
+        result, letters = contract(result, letters, other, theirs, wanted, sizes)
+    result, letters = summed(result, letters, set(output))
+    missing = [c for c in output if c not in letters]
+    result = reshape(result, tuple(result.shape) + (1,) * len(missing))
+    return permute(result, tuple((letters + "".join(missing)).index(c) for c in output))
+
+
+def from_sublists(args: tuple) -> tuple[str, tuple]:
+    """einsum(a, [0, 1], b, [1, 2], [0, 2]) in letters."""
+    def letters(numbers: Sequence) -> str:
+        return "".join("..." if n is Ellipsis else chr(ord("A") + n) if n < 26 else chr(ord("a") + n - 26)
+                       for n in numbers)
+    pairs, rest = args[:len(args) // 2 * 2], args[len(args) // 2 * 2:]
+    equation = ",".join(letters(s) for s in pairs[1::2]) + ("->" + letters(rest[0]) if rest else "")
+    return equation, pairs[::2]
+
+
+def wrong(equation: str, why: str, tensors: Sequence[Tensor]) -> RuntimeError:
+    return RuntimeError(explain(f"einsum(): {why}", equation=equation, shapes=[tuple(t.shape) for t in tensors]))
+
+
+def parse(equation: str, tensors: Sequence[Tensor]) -> tuple[list[str], str]:
+    """The letters of each operand and of the output, `...` spelled out in digits-like letters of its own."""
+    text = equation.replace(" ", "")
+    left, arrow, output = text.partition("->")
+    inputs = left.split(",")
+    if len(inputs) != len(tensors):
+        raise wrong(equation, f"the equation names {len(inputs)} operands, but {len(tensors)} were given", tensors)
+    extra = [t.array.ndim - len(s.replace("...", "")) for s, t in zip(inputs, tensors)]
+    for s, n, t in zip(inputs, extra, tensors):
+        if n < 0 or (n > 0 and "..." not in s):
+            raise wrong(equation, f"the subscript '{s}' names {len(s.replace('...', ''))} dimensions, but the operand has "
+                        f"{t.array.ndim}", tensors)
+    dots = max((n for s, n in zip(inputs, extra) if "..." in s), default=0)
+    spelled = "".join(chr(0x3B1 + i) for i in range(dots))            # Greek letters for the dimensions of the dots
+    inputs = [s.replace("...", spelled[dots - n:]) for s, n in zip(inputs, extra)]
+    if not arrow:
+        every = "".join(inputs)
+        output = "..." + "".join(sorted(c for c in set(every) - set(spelled) if every.count(c) == 1))
+    output = output.replace("...", spelled)
+    for c in output:
+        if output.count(c) > 1 or not any(c in s for s in inputs):
+            raise wrong(equation, f"output subscript {c} appears more than once or in no operand", tensors)
+    return inputs, output
+
+
+def sizes_of(equation: str, inputs: Sequence[str], tensors: Sequence[Tensor]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for letters, t in zip(inputs, tensors):
+        for c, n in zip(letters, t.array.shape):
+            if sizes.setdefault(c, n) != n:
+                if 1 not in (n, sizes[c]):
+                    raise wrong(equation, f"operands do not broadcast: subscript {c} has size {sizes[c]} and {n}", tensors)
+                sizes[c] = max(n, sizes[c])
+    return sizes
+
+
+def without_repeats(t: Tensor, letters: str) -> tuple[Tensor, str]:
+    """A letter that stands twice: its diagonal."""
+    for c in dict.fromkeys(letters):
+        while letters.count(c) > 1:
+            i = letters.index(c)
+            j = letters.index(c, i + 1)
+            t = diagonal(t, 0, i, j)
+            letters = letters[:i] + letters[i + 1:j] + letters[j + 1:] + c
+    return t, letters
+
+
+def summed(t: Tensor, letters: str, wanted: set) -> tuple[Tensor, str]:
+    """The dimensions that nobody needs any more, summed."""
+    dims = tuple(i for i, c in enumerate(letters) if c not in wanted)
+    return (total(t, dims), "".join(c for c in letters if c in wanted)) if dims else (t, letters)
+
+
+def contract(a: Tensor, in_a: str, b: Tensor, in_b: str, wanted: set, sizes: dict) -> tuple[Tensor, str]:
+    """The product of two operands, summed over the letters that neither the output nor a later operand wants."""
+    a, in_a = summed(a, in_a, wanted | set(in_b))
+    b, in_b = summed(b, in_b, wanted | set(in_a))
+    # a letter of size 1 in one operand only broadcasts: there it cannot be contracted as it stands
+    a, in_a = squeezed(a, in_a, sizes)
+    b, in_b = squeezed(b, in_b, sizes)
+    batch = [c for c in in_a if c in in_b and c in wanted]
+    inner = [c for c in in_a if c in in_b and c not in wanted]
+    rows, columns = [c for c in in_a if c not in in_b], [c for c in in_b if c not in in_a]
+    out = "".join(batch + rows + columns)
+    shape = tuple(sizes[c] for c in out)
+    if not inner:                                 # an outer product: broadcasting does it
+        left = reshape(permute(a, places(in_a, batch + rows)), tuple(sizes[c] for c in batch + rows) + (1,) * len(columns))
+        right = reshape(permute(b, places(in_b, batch + columns)),
+                        tuple(sizes[c] for c in batch) + (1,) * len(rows) + tuple(sizes[c] for c in columns))
+        return mul(left, right), out
+    n = [prod(sizes[c] for c in group) for group in (batch, rows, inner, columns)]
+    left = reshape(permute(a, places(in_a, batch + rows + inner)), (n[0], n[1], n[2]))
+    right = reshape(permute(b, places(in_b, batch + inner + columns)), (n[0], n[2], n[3]))
+    return reshape(mm(left, right), shape), out
+
+
+def places(letters: str, order: Sequence[str]) -> tuple[int, ...]:
+    return tuple(letters.index(c) for c in order)
+
+
+def squeezed(t: Tensor, letters: str, sizes: dict) -> tuple[Tensor, str]:
+    """Without the dimensions of size 1 whose letter has a larger size elsewhere."""
+    keep = [i for i, (c, n) in enumerate(zip(letters, t.array.shape)) if n == sizes[c]]
+    if len(keep) == len(letters):
+        return t, letters
+    return reshape(t, tuple(t.array.shape[i] for i in keep)), "".join(letters[i] for i in keep)
