@@ -16,8 +16,9 @@ LAYERS = [
     ["printing", "ops.table", "autograd.node", "autograd.clock", "autograd.grad_mode"],
     ["tensor"],
     ["autograd", "ops.worlds"],  # the engine hands out tensors
-    ["ops", "creation", "random", "serialization"],
-    ["autograd.functional", "autograd.forward_ad", "autograd.gradcheck", "linalg", "fft", "special"],
+    ["ops", "creation", "random", "sampling", "serialization"],
+    ["autograd.functional", "autograd.forward_ad", "autograd.gradcheck"],
+    ["linalg", "fft", "special", "backends", "cuda"],
     ["nn", "optim", "compile", "compiler", "utils", "viz", "distributions", "func", "distributed", "testing"],
     [""],
     ["compat", "demo", "cli", "__main__"],
