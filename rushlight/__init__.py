@@ -52,7 +52,9 @@ _LAZY = ("nn", "optim", "utils", "viz", "compiler", "cuda", "backends", "random"
 
 
 # Functions whose modules are loaded when they are first called for.
-_HOME = {"save": "serialization", "load": "serialization", "compile": "compiler"}
+_HOME = {"save": "serialization", "load": "serialization", "compile": "compiler", "einsum": "ops.einsum",
+         "Generator": "random", "default_generator": "random", "manual_seed": "random", "seed": "random",
+         "initial_seed": "random"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,24 +1,27 @@
 """Random tensors, on torch's CPU stream: the same numbers for the same seed."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rushlight import dtypes, random
+from rushlight import dtypes
 from rushlight.creation import made, shape_of
 from rushlight.dtypes import dtype as Dtype
 from rushlight.errors import explain
 from rushlight.ops.arithmetic import copy_
 from rushlight.ops.shape import overwrite
-from rushlight.random import Generator, in_memory_order
 from rushlight.tensor import Tensor, from_array, method, noticed
+
+if TYPE_CHECKING:
+    from rushlight.random import Generator
 
 
 def source(generator: Generator | None) -> Generator:
-    return random.default_generator if generator is None else generator
+    """The generator to draw from. `rushlight.random` is loaded at the first draw: 5 ms that an import need not pay."""
+    from rushlight.random import default_generator
+    return default_generator if generator is None else generator
 
 
 def drawn(array: np.ndarray, dtype: Any, requires_grad: bool = False, device: Any = None,
@@ -151,6 +154,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
 def filling(name: str, what: str, draw: Callable) -> Callable:
     """x.name_(...): fresh numbers written in the order in which the elements lie in memory, as torch does."""
     def fill(self: Tensor, *args: Any, generator: Generator | None = None, **kwargs: Any) -> Tensor:
+        from rushlight.random import in_memory_order
         fresh = np.empty_like(self.array, subok=False)
         target = in_memory_order(fresh)
         target[...] = draw(source(generator), target.shape, fresh.dtype, target is fresh, *args, **kwargs)
@@ -199,19 +203,14 @@ method(lambda self, p=None, *, generator=None: bernoulli(self, p, generator=gene
 
 def get_rng_state() -> Tensor:
     """The default generator's state: 5056 bytes, which torch understands too."""
+    from rushlight import random
     return from_array(random.get_rng_state())
 
 
 def set_rng_state(new_state: Tensor) -> None:
     """The default generator goes on from a state that `get_rng_state` gave, here or in torch."""
+    from rushlight import random
     random.set_rng_state(new_state.array if isinstance(new_state, Tensor) else new_state)
-
-
-@contextmanager
-def fork_rng(devices: Any = (), enabled: bool = True, device_type: str = "cuda") -> Iterator[None]:
-    """What is drawn or seeded inside leaves the default generator as it was."""
-    with random.fork_rng(devices, enabled, device_type):
-        yield
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
@@ -222,6 +221,4 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 FUNCTIONS = {f.__name__: f for f in (
     rand, randn, randint, randperm, rand_like, randn_like, randint_like, normal, bernoulli, multinomial, poisson,
-    binomial, get_rng_state, set_rng_state, use_deterministic_algorithms)} | {
-    "manual_seed": random.manual_seed, "seed": random.seed, "initial_seed": random.initial_seed,
-    "Generator": Generator, "default_generator": random.default_generator}
+    binomial, get_rng_state, set_rng_state, use_deterministic_algorithms)}

@@ -2,7 +2,6 @@
 from rushlight.ops import (  # noqa: F401
     arithmetic,
     complex,
-    einsum,
     elementwise,
     index,
     indexing,

@@ -7,6 +7,7 @@ node is written out in the elementwise closures: a call to share it would cost a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from sys import _getframe as frame
 from types import FrameType
@@ -90,7 +91,7 @@ def into(out: Any, result: Any) -> Any:
 def unary(op: Op) -> Callable:
     """x -> kernel(x), element by element."""
     kernel, floating = op.kernel, op.result == FLOATING
-    cls = op.node = node_class(op)
+    op.make_node = node_class
     saves_x, saves_out = "x" in op.saves, "out" in op.saves
     differentiable = op.rules["x"] is not None
     order = op.saves
@@ -114,7 +115,7 @@ def unary(op: Op) -> Callable:
         t.array, t._grad, t.viewing, t.writes = r, None, None, None
         m = mode()
         if differentiable and input.node is not None and m.grad:
-            n = t.node = new(cls)
+            n = t.node = new(op.node)
             if saves_x:
                 n.saved = ((input, r) if order[0] == "x" else (r, input)) if saves_out else (input,)
             else:
@@ -139,7 +140,7 @@ def binary(op: Op) -> Callable:
     has_x, has_y = (op.rules[name] is not None for name in "xy")
     saves_out = "out" in op.saves
     op.saves = ("x", "y", "out") if saves_out else ("x", "y")   # one layout for all, so that nothing is sorted per call
-    cls = op.node = node_class(op)
+    op.make_node = node_class
 
     def call(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         try:
@@ -170,7 +171,7 @@ def binary(op: Op) -> Callable:
         m = mode()
         x, y = input.node if has_x else None, other.node if has_y else None
         if (x is not None or y is not None) and m.grad:
-            n = t.node = new(cls)
+            n = t.node = new(op.node)
             n.edges, n.seq, n.shape = (x, y), tick(), r.shape
             sx = input if (x is not None and x_for_x) or (y is not None and x_for_y) else None
             sy = other if (x is not None and y_for_x) or (y is not None and y_for_y) else None
@@ -215,7 +216,7 @@ def reduction(op: Op) -> Callable:
     elements went into one.
     """
     kernel, floating = op.kernel, op.result == FLOATING
-    cls = op.node = node_class(op, kept=True)
+    op.make_node = partial(node_class, kept=True)
     differentiable, saves = op.rules["x"] is not None, op.saves
     only_shape = saves == ("x_shape",)
 
@@ -238,7 +239,7 @@ def reduction(op: Op) -> Callable:
         t.array, t._grad, t.viewing, t.writes = r, None, None, None
         m = mode()
         if differentiable and input.node is not None and m.grad:
-            n = t.node = new(cls)
+            n = t.node = new(op.node)
             shape = a.shape
             kept = POINTS[len(shape)] if axes is None else kept_shape(shape, axes)
             n.saved = (shape, kept) if only_shape else (*[
@@ -299,7 +300,7 @@ def saver(op: Op) -> Callable:
 def view(op: Op) -> Callable:
     """x -> another look at the same memory."""
     kernel, bind = op.kernel, binder(op)
-    op.node = node_class(op)
+    op.make_node = node_class
     save, copies, count = saver(op), op.options.get("copies"), len(op.settings)
     differentiable = op.rules["x"] is not None
 
@@ -330,7 +331,7 @@ def general(op: Op) -> Callable:
     """Tensors and settings -> one array or several: every op whose arguments follow no common pattern."""
     kernel, bind = op.kernel, binder(op)
     names = op.options.get("outputs", "").split()
-    op.node = node_class(op, several=len(names) > 1 or op.options.get("list"))
+    op.make_node = partial(node_class, several=len(names) > 1 or op.options.get("list"))
     save = saver(op)
     count = len(op.inputs)
     together = [op.inputs.index(name) for name in op.options.get("promote", "").split()]

@@ -25,7 +25,7 @@ class Op:
     """One entry: `forward`, `rules` by input, and what is derived from them when the table is built."""
 
     __slots__ = ("name", "forward", "rules", "family", "result", "doc", "options", "inputs", "settings", "defaults",
-                 "saves", "saves_out", "kernel", "node", "call", "elementwise")
+                 "saves", "saves_out", "kernel", "node", "make_node", "call", "elementwise")
 
     def __init__(self, forward: Callable, family: Callable, result: str, doc: str, options: dict, rules: dict):
         code = forward.__code__
@@ -45,7 +45,15 @@ class Op:
         self.kernel: Callable
         self.call: Callable
         self.node: type[Node]
+        self.make_node: Callable[[Op], type[Node]]
         self.elementwise = False
+
+    def __getattr__(self, name: str) -> Any:
+        """The class of the op's nodes, made when the first one is: 164 classes would cost 4 ms of the import."""
+        if name != "node":
+            raise AttributeError(name)
+        self.node = self.make_node(self)
+        return self.node
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.call(*args, **kwargs)
