@@ -1,0 +1,73 @@
+"""What readers of a derived function ask for, worked out when they ask.
+
+Writing all docstrings takes 15 ms and reading the table for it 3 more, of the 25 that `import rushlight` may cost. So a
+derived function carries a `Docstring`, which is written when it is read, and stands for its entry through
+`__wrapped__`: `inspect.signature` finds torch's parameters there, `inspect.getsource` the entry in the table.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rushlight.ops.table import Op
+
+
+class Entry:
+    """The entry behind a function, as `inspect` looks at it."""
+
+    __slots__ = ("op", "writes")
+
+    def __init__(self, op: Op, writes: bool):
+        self.op, self.writes = op, writes         # whether it is the form with an underscore
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.op.call(*args, **kwargs)
+
+    @property
+    def __signature__(self) -> Any:
+        from rushlight.ops import documentation
+        return documentation.signature(self.op, self.writes)
+
+    @property
+    def __wrapped__(self) -> Callable:
+        return self.op.forward
+
+
+class Docstring(str):
+    """A docstring that is written when it is read: a `str` whose methods work on the written text.
+
+    C code that looks at a string's characters without a method (`re`, `join`) sees the name and where to look.
+    """
+
+    __slots__ = ("entry",)
+    entry: Entry
+
+    def written(self) -> str:
+        """The text, from the entry as it is now."""
+        from rushlight.ops import documentation
+        return documentation.text(self.entry.op, self.entry.writes)
+
+    def __radd__(self, other: str) -> str:
+        return other + self.written()
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        return str, (self.written(),)
+
+
+def on_the_text(name: str) -> Callable:
+    def method(self: Docstring, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self.written(), name)(*args, **kwargs)
+    return method
+
+
+for _name, _method in vars(str).items():
+    if callable(_method) and _name not in vars(Docstring) and _name not in ("__new__", "__getattribute__"):
+        setattr(Docstring, _name, on_the_text(_name))
+
+
+def documented(function: Callable, op: Op, writes: bool = False) -> None:
+    """Give a function made from an entry its docstring and signature; `writes` for the form with an underscore."""
+    entry = Entry(op, writes)
+    doc = Docstring(f"{function.__name__}: written when it is read, as by help(rushlight.{op.name})")
+    doc.entry = entry
+    function.__doc__, function.__wrapped__ = doc, entry  # type: ignore[attr-defined]
