@@ -3,9 +3,9 @@
     out[n, o, p] = sum over c, k of x[n, c, p stride - padding + k dilation] w[o, c, k]
 
 It is linear in x and in w, so `conv`, `conv_input_grad` and `conv_weight_grad` are each the derivative of the other
-two. All three run over the same columns (im2col), made block by block so that a block stays in the cache. Where it pays,
-windows are copied out in every dimension but the first: windows one row apart are the same columns one row apart, so
-each row of the kernel is a product with another slice of them, and less is copied by the height of the kernel.
+two. All three run over the same columns (im2col), made block by block so that a block stays in the cache. Where it
+pays, windows are copied out in every dimension but the first: windows one row apart are the same columns one row apart,
+so each row of the kernel is a product with another slice of them, and less is copied by the height of the kernel.
 
 Arrays are NumPy's, x (N, C, *size), w (O, C / groups, *kernel); stride, padding, dilation are tuples with a number for
 each spatial dimension. float16 and bfloat16 are computed in float32, integers wrap around, bool is refused as by torch.
@@ -257,9 +257,9 @@ def result_size(x: Ints, w: Ints, stride: Ints, padding: Ints, dilation: Ints, g
     if min(out) < 1:
         padded = " x ".join([str(s + 2 * p) for s, p in zip(size, padding)])
         dilated = " x ".join([str(d * (k - 1) + 1) for k, d in zip(kernel, dilation)])
-        raise RuntimeError(f"Calculated padded input size per channel: ({padded}). Kernel size: ({dilated}). Kernel size "
-                           f"can't be greater than actual input size. {op}: input {list(x)}, weight {list(w)}; pad the "
-                           "input or take a smaller kernel or dilation")
+        raise RuntimeError(f"Calculated padded input size per channel: ({padded}). Kernel size: ({dilated}). Kernel "
+                           f"size can't be greater than actual input size. {op}: input {list(x)}, weight {list(w)}; "
+                           "pad the input or take a smaller kernel or dilation")
     return out
 
 

@@ -103,9 +103,9 @@ def best_of_each(x: ndarray, windows: tuple[list[slice], ...]) -> tuple[ndarray,
     values, indices = np.empty((len(x), *out), x.dtype), np.empty((len(x), *out), np.int64)
     flat = np.arange(prod(x.shape[1:])).reshape(x.shape[1:])
     for at, window in zip(np.ndindex(out), product(*windows)):
-        elements = x[(slice(None), *window)].reshape(len(x), -1)
-        values[(..., *at)], best = best_of_rows(elements)
-        indices[(..., *at)] = flat[window].ravel().take(best)
+        positions = flat[window].ravel()
+        values[(..., *at)], best = best_of_rows(x[(slice(None), *window)].reshape(len(x), len(positions)))
+        indices[(..., *at)] = positions.take(best)
     return values, indices
 
 
@@ -215,7 +215,8 @@ def avg_pool_grad(g: ndarray, size: Ints, kernel: Ints, stride: Ints, padding: I
 
 
 def adaptive_avg_pool(x: ndarray, output_size: Ints) -> ndarray:
-    """The mean of each of `output_size` nearly equal parts; part p goes from floor(p in / out) to ceil((p + 1) in / out).
+    """The mean of each of `output_size` nearly equal parts; part p goes from floor(p in / out) to
+    ceil((p + 1) in / out).
 
     x (N, C, *size), float -> (N, C, *output_size). Linear: `adaptive_avg_pool_grad` is its transpose, its derivative.
     RuntimeError for a negative output size or an empty spatial input; NotImplementedError unless x is float.
@@ -227,7 +228,7 @@ def adaptive_avg_pool(x: ndarray, output_size: Ints) -> ndarray:
     check_ordered(op, x, integers=False)
     check_adaptive(op, x.shape, output_size)
     if prod(output_size) == 1:
-        mean = x.reshape(*x.shape[:2], -1).mean(-1, dtype=wide_dtype(x.dtype))
+        mean = x.reshape(*x.shape[:2], prod(size)).mean(-1, dtype=wide_dtype(x.dtype))
         return mean.astype(x.dtype, copy=False).reshape(*x.shape[:2], *output_size)
     sums = window_sums(x, tuple(map(adaptive_pairs, size, output_size)), output_size)
     return divided(sums, adaptive_sizes(size, output_size), x.dtype)
@@ -347,8 +348,8 @@ def pooled_size(op: str, shape: Ints, kernel: Ints, stride: Ints, padding: Ints,
     check_windows(op, kernel, stride, padding, dilation)
     size = shape[1:]
     if len(size) != len(kernel) or not prod(shape):
-        raise RuntimeError(f"{op}: Expected {len(kernel) + 1}D or {len(kernel) + 2}D (batch mode) tensor with optional 0 "
-                           f"dim batch size for input, but got an input of (channels, *size) = {list(shape)}")
+        raise RuntimeError(f"{op}: Expected {len(kernel) + 1}D or {len(kernel) + 2}D (batch mode) tensor with optional "
+                           f"0 dim batch size for input, but got an input of (channels, *size) = {list(shape)}")
     for k, p, d in zip(kernel, padding, dilation):
         if p > ((k - 1) * d + 1) // 2:
             raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} "
@@ -399,5 +400,5 @@ def check_indices(op: str, indices: ndarray, size: Ints) -> None:
     if indices.dtype != np.int64:
         raise IndexError(f"{op}: indices should be int64, but got {indices.dtype}; convert with .long()")
     if indices.size and indices.view(np.uint64).max() >= volume:       # a negative one is huge as unsigned
-        raise IndexError(f"{op}: indices from {indices.min()} to {indices.max()}, but a plane of size {tuple(size)} has "
-                         f"the places 0 to {volume - 1}")
+        raise IndexError(f"{op}: indices from {indices.min()} to {indices.max()}, but a plane of size {tuple(size)} "
+                         f"has the places 0 to {volume - 1}")
