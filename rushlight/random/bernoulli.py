@@ -19,7 +19,7 @@ def bernoulli(stream: Stream, p: np.ndarray, dtype: DType | None = None) -> np.n
 
     Shape: that of p. Dtypes: p floating; the result `dtype`, or p's. RuntimeError if a p is not in [0, 1].
 
-    >>> Generator().manual_seed(0).bernoulli(np.array([0.5, 1.0, 0.0]))
+    >>> rushlight.Generator().manual_seed(0).bernoulli(np.array([0.5, 1.0, 0.0]))
     array([0., 1., 0.])
     """
     if kind_of(p.dtype) != "f":
@@ -42,7 +42,7 @@ def bernoulli_scalar(stream: Stream, p: float, shape: Shape, dtype: DType = np.b
     Shape: `shape`. Dtypes: bool, integers, floating. RuntimeError if p is not in [0, 1]. The numbers depend on the
     generator's attribute `stream`; see `Generator`.
 
-    >>> Generator().manual_seed(123).bernoulli_scalar(0.5, 6).astype(int)
+    >>> rushlight.Generator().manual_seed(123).bernoulli_scalar(0.5, 6).astype(int)
     array([1, 1, 0, 1, 1, 0])
     """
     if not 0.0 <= p <= 1.0:

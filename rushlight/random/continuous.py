@@ -18,7 +18,7 @@ def exponential(stream: Stream, shape: Shape, dtype: DType = np.float32, lambd: 
 
     Shape: `shape`. Dtypes: float16, bfloat16, float32, float64. RuntimeError unless lambd > 0.
 
-    >>> Generator().manual_seed(0).exponential(2)
+    >>> rushlight.Generator().manual_seed(0).exponential(2)
     array([3.5083263, 1.2303847], dtype=float32)
     """
     if not lambd > 0.0:
@@ -34,7 +34,7 @@ def cauchy(stream: Stream, shape: Shape, dtype: DType = np.float32, median: floa
 
     Shape: `shape`. Dtypes: float16, bfloat16, float32, float64. RuntimeError unless sigma > 0.
 
-    >>> Generator().manual_seed(0).cauchy(2)
+    >>> rushlight.Generator().manual_seed(0).cauchy(2)
     array([10.59773  ,  0.7647673], dtype=float32)
     """
     if not sigma > 0.0:
@@ -50,7 +50,7 @@ def geometric(stream: Stream, shape: Shape, p: float, dtype: DType = np.float32)
 
     Shape: `shape`. Dtypes: integers of 8 to 64 bits with a sign, uint8, floating. RuntimeError unless 0 < p < 1.
 
-    >>> Generator().manual_seed(0).geometric(3, 0.3)
+    >>> rushlight.Generator().manual_seed(0).geometric(3, 0.3)
     array([1., 1., 3.], dtype=float32)
     """
     if not 0.0 < p < 1.0:
@@ -67,7 +67,7 @@ def log_normal(stream: Stream, shape: Shape, dtype: DType = np.float32, mean: fl
 
     Shape: `shape`. Dtypes: float16, bfloat16, float32, float64. RuntimeError unless std > 0.
 
-    >>> Generator().manual_seed(0).log_normal(2)
+    >>> rushlight.Generator().manual_seed(0).log_normal(2)
     array([59.263416,  1.51156 ], dtype=float32)
     """
     if not std > 0.0:

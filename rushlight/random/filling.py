@@ -45,7 +45,7 @@ def in_memory_order(array: np.ndarray) -> np.ndarray:
 
     >>> x = np.empty((3, 2)).T
     >>> target = in_memory_order(x)
-    >>> target[...] = Generator().uniform(target.shape, target.dtype)
+    >>> target[...] = rushlight.Generator().uniform(target.shape, target.dtype)
     """
     strides = array.strides
     if array.flags.c_contiguous:

@@ -46,7 +46,7 @@ class Generator(Stream):
 
     RuntimeError for a device that is not 'cpu'.
 
-    >>> Generator().manual_seed(0).uniform(2)
+    >>> rushlight.Generator().manual_seed(0).uniform(2)
     array([0.4962566, 0.7682218], dtype=float32)
     """
 

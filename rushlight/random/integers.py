@@ -19,7 +19,7 @@ def randint(stream: Stream, low: int, high: int, shape: Shape, dtype: DType = np
     Shape: `shape`. Dtypes: bool, integers, float16, bfloat16, float32, float64; bounds that a floating dtype does not
     hold move inwards, as in torch. RuntimeError if low >= high or a bound does not fit the dtype.
 
-    >>> Generator().manual_seed(0).randint(0, 10, 5)
+    >>> rushlight.Generator().manual_seed(0).randint(0, 10, 5)
     array([4, 9, 3, 0, 3])
     """
     out, flat = empty("randint", shape, dtype, "iubf")
@@ -36,7 +36,7 @@ def random_(stream: Stream, shape: Shape, dtype: DType = np.int64, low: int | No
     Shape: `shape`. Dtypes: bool, signed integers, uint8, float16, bfloat16, float32, float64, and with `low` the other
     unsigned integers but uint64. RuntimeError if `low` does not fit the dtype.
 
-    >>> Generator().manual_seed(0).random_(2, np.uint8)
+    >>> rushlight.Generator().manual_seed(0).random_(2, np.uint8)
     array([172,  47], dtype=uint8)
     """
     out, flat = empty("random_", shape, dtype, "iubf")
@@ -133,7 +133,7 @@ def randperm(stream: Stream, n: int, dtype: DType = np.int64) -> np.ndarray:
     Shape: (n,). Dtypes: integers, float16, bfloat16, float32, float64. RuntimeError if n < 0, n is more than the dtype
     can count, or more than 214,748,364.
 
-    >>> Generator().manual_seed(0).randperm(5)
+    >>> rushlight.Generator().manual_seed(0).randperm(5)
     array([4, 0, 1, 3, 2])
     """
     check_count(n, np.dtype(dtype))

@@ -19,7 +19,7 @@ def multinomial(stream: Stream, weights: np.ndarray, num_samples: int, replaceme
     replacement than categories. One sample, or no replacement: the largest of weight / exponential (where float16 or
     bfloat16 makes some equal, torch's order of those is not followed). Else the inverse of the cumulative sum.
 
-    >>> Generator().manual_seed(0).multinomial(np.array([0.1, 0.2, 0.7]), 2)
+    >>> rushlight.Generator().manual_seed(0).multinomial(np.array([0.1, 0.2, 0.7]), 2)
     array([2, 1])
     """
     check(weights, num_samples, replacement)

@@ -24,7 +24,7 @@ def normal(stream: Stream, shape: Shape, dtype: DType = np.float32, mean: float 
     Shape: `shape`. Dtypes: float16, bfloat16, float32, float64; complex64 and complex128, each part with std / sqrt 2.
     `contiguous=False` draws as torch does for a tensor that is not contiguous. RuntimeError for std < 0.
 
-    >>> Generator().manual_seed(0).normal(2)
+    >>> rushlight.Generator().manual_seed(0).normal(2)
     array([ 1.5409961, -0.2934289], dtype=float32)
     """
     if not std >= 0.0:

@@ -39,7 +39,7 @@ def poisson(stream: Stream, rate: np.ndarray) -> np.ndarray:
     Shape and dtype: those of `rate`, floating. RuntimeError for a rate that is negative, infinite or nan. Products of
     uniforms below a rate of 10 (D. Knuth), else transformed rejection (W. Hoermann, PTRS, 1993).
 
-    >>> Generator().manual_seed(0).poisson(np.array([4.0, 50.0]))
+    >>> rushlight.Generator().manual_seed(0).poisson(np.array([4.0, 50.0]))
     array([ 7., 52.])
     """
     check("poisson", rate, (rate >= 0) & np.isfinite(rate), "rates that are finite and non-negative", half=True)
@@ -83,7 +83,7 @@ def binomial(stream: Stream, count: np.ndarray, p: np.ndarray) -> np.ndarray:
     for other dtypes, RuntimeError for a count that is negative or infinite, and for p outside [0, 1]. Geometric gaps
     where count * p < 10, else transformed rejection (W. Hoermann, BTRS, 1993).
 
-    >>> Generator().manual_seed(0).binomial(np.array([10.0, 100.0]), np.array([0.5, 0.5]))
+    >>> rushlight.Generator().manual_seed(0).binomial(np.array([10.0, 100.0]), np.array([0.5, 0.5]))
     array([ 7., 51.])
     """
     if p.dtype != count.dtype:
@@ -154,7 +154,7 @@ def standard_gamma(stream: Stream, alpha: np.ndarray) -> np.ndarray:
     Shape and dtype: those of `alpha`, float32 or float64. RuntimeError for an alpha that is negative, infinite or nan.
     Results are at least the dtype's smallest normal number.
 
-    >>> Generator().manual_seed(0).standard_gamma(np.array([1.0, 5.0]))
+    >>> rushlight.Generator().manual_seed(0).standard_gamma(np.array([1.0, 5.0]))
     array([2.88243278, 4.06105479])
     """
     check("standard_gamma", alpha, (alpha >= 0) & np.isfinite(alpha), "alphas that are finite and non-negative")
@@ -192,7 +192,7 @@ def dirichlet(stream: Stream, alpha: np.ndarray) -> np.ndarray:
     `standard_gamma`. Results lie between the dtype's smallest normal number and the last number before 1. In float64
     the last bit may differ from torch's, which adds up in an order that depends on the processor.
 
-    >>> Generator().manual_seed(0).dirichlet(np.array([1.0, 1.0, 1.0]))
+    >>> rushlight.Generator().manual_seed(0).dirichlet(np.array([1.0, 1.0, 1.0]))
     array([0.83490015, 0.13168619, 0.03341366])
     """
     if alpha.ndim == 0:

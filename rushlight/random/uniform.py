@@ -16,7 +16,7 @@ def uniform(stream: Stream, shape: Shape, dtype: DType = np.float32, low: float 
     Shape: `shape`. Dtypes: float16, bfloat16, float32, float64, complex64, complex128 (both parts). RuntimeError if
     low > high or a bound does not fit the dtype.
 
-    >>> Generator().manual_seed(42).uniform(3)
+    >>> rushlight.Generator().manual_seed(42).uniform(3)
     array([0.88226926, 0.91500396, 0.38286376], dtype=float32)
     """
     out, parts = empty("uniform_", shape, dtype, "fc")
