@@ -139,7 +139,11 @@ def filled(name: str, fill: Callable, what: str) -> Callable:
         d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
         return made(fill(shape_of(size), d.numpy), None, requires_grad, device, out)
     create.__name__ = create.__qualname__ = name
-    create.__doc__ = f"A tensor of the given size {what}; default dtype unless told.\n\n    >>> rushlight.{name}(2, 3).shape\n    torch.Size([2, 3])\n    "
+    create.__doc__ = f"""A tensor of the given size {what}; default dtype unless told.
+
+    >>> rushlight.{name}(2, 3).shape
+    torch.Size([2, 3])
+    """
     return create
 
 
@@ -191,8 +195,8 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, out: Tensor | None = N
         start, end = 0, start
     start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
     if step == 0 or (end - start) * step < 0:
-        raise RuntimeError(explain("step must be nonzero" if step == 0 else
-                                   "upper bound and lower bound inconsistent with step sign", arange=(start, end, step)))
+        what = "step must be nonzero" if step == 0 else "upper bound and lower bound inconsistent with step sign"
+        raise RuntimeError(explain(what, arange=(start, end, step)))
     whole = all(isinstance(v, int) for v in (start, end, step))
     d = dtypes.as_dtype(dtype) if dtype is not None else dtypes.int64 if whole else dtypes.get_default_dtype()
     n = -(-(end - start) // step) if whole else math.ceil((end - start) / step)
@@ -254,7 +258,7 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = None, de
     return made(np.stack(np.triu_indices(row, offset, col)), dtype or dtypes.int64, False, device)
 
 
-def complex_from_parts(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
+def complex_from_parts(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Any:
     """real + i imag."""
     r = real + imag * 1j  # type: ignore[operator]
     return r if out is None else into(out, r)

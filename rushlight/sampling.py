@@ -83,7 +83,8 @@ def randperm(n: int, *, generator: Generator | None = None, out: Tensor | None =
 
 
 def like(name: str, create: Callable) -> Callable:
-    def draw(input: Tensor, *args: Any, dtype: Dtype | None = None, memory_format: Any = None, **options: Any) -> Tensor:
+    def draw(input: Tensor, *args: Any, dtype: Dtype | None = None, memory_format: Any = None,
+             **options: Any) -> Tensor:
         return create(*args, tuple(input.array.shape), dtype=input.dtype if dtype is None else dtype, **options)
     draw.__name__ = draw.__qualname__ = name
     draw.__doc__ = f"`{create.__name__}` in the input's shape and dtype."
@@ -93,7 +94,8 @@ def like(name: str, create: Callable) -> Callable:
 rand_like, randn_like = like("rand_like", rand), like("randn_like", randn)
 
 
-def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Dtype | None = None, **options: Any) -> Tensor:
+def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Dtype | None = None,
+                 **options: Any) -> Tensor:
     """`randint` in the input's shape and dtype."""
     low, high = (0, low) if high is None else (low, high)
     return randint(low, high, tuple(input.array.shape), dtype=input.dtype if dtype is None else dtype)
@@ -151,35 +153,65 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
 
 # -- tensors filled in place -----------------------------------------------------------------------------------------
 
-def filling(name: str, what: str, draw: Callable) -> Callable:
-    """x.name_(...): fresh numbers written in the order in which the elements lie in memory, as torch does."""
-    def fill(self: Tensor, *args: Any, generator: Generator | None = None, **kwargs: Any) -> Tensor:
-        from rushlight.random import in_memory_order
-        fresh = np.empty_like(self.array, subok=False)
-        target = in_memory_order(fresh)
-        target[...] = draw(source(generator), target.shape, fresh.dtype, target is fresh, *args, **kwargs)
-        t = from_array(fresh)
-        noticed(t)
-        return copy_(self, t)
-    fill.__name__ = fill.__qualname__ = name
-    fill.__doc__ = f"Fill the tensor with {what}. Returns the tensor."
-    return method(fill)
+def refilled(self: Tensor, generator: Generator | None, draw: Callable) -> Tensor:
+    """Fresh numbers, draw(generator, shape, dtype), written in the order in which the elements lie in memory."""
+    from rushlight.random import in_memory_order
+    fresh = np.empty_like(self.array, subok=False)
+    target = in_memory_order(fresh)
+    target[...] = draw(source(generator), target.shape, fresh.dtype)
+    t = from_array(fresh)
+    noticed(t)
+    return copy_(self, t)
 
 
-filling("uniform_", "uniform numbers in [from, to)",
-        lambda g, shape, dtype, whole, low=0.0, to=1.0, **k: g.uniform(shape, dtype, float(k.get("from", low)), float(to)))
-filling("normal_", "normal numbers", lambda g, shape, dtype, whole, mean=0.0, std=1.0:
-        g.normal(shape, dtype, float(mean), float(std), whole))
-filling("exponential_", "exponential numbers", lambda g, shape, dtype, whole, lambd=1.0: g.exponential(shape, dtype, lambd))
-filling("cauchy_", "Cauchy numbers", lambda g, shape, dtype, whole, median=0.0, sigma=1.0:
-        g.cauchy(shape, dtype, median, sigma))
-filling("geometric_", "geometric numbers", lambda g, shape, dtype, whole, p: g.geometric(shape, p, dtype))
-filling("log_normal_", "numbers whose logarithm is normal", lambda g, shape, dtype, whole, mean=1.0, std=2.0:
-        g.log_normal(shape, dtype, mean, std))
-filling("random_", "whole numbers, up to the dtype's largest or in [from, to)", lambda g, shape, dtype, whole, low=None, to=None:
-        g.random_(shape, dtype) if low is None else g.randint(0 if to is None else low, low if to is None else to, shape, dtype))
+@method
+def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill the tensor with uniform numbers in [a, b). Returns the tensor."""
+    return refilled(self, generator, lambda g, shape, dtype: g.uniform(shape, dtype, float(a), float(b)))
 
 
+@method
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill the tensor with normal numbers. Returns the tensor."""
+    whole = self.array.flags.c_contiguous
+    return refilled(self, generator, lambda g, shape, dtype: g.normal(shape, dtype, float(mean), float(std), whole))
+
+
+@method
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill the tensor with exponential numbers of rate `lambd`. Returns the tensor."""
+    return refilled(self, generator, lambda g, shape, dtype: g.exponential(shape, dtype, lambd))
+
+
+@method
+def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill the tensor with Cauchy numbers. Returns the tensor."""
+    return refilled(self, generator, lambda g, shape, dtype: g.cauchy(shape, dtype, median, sigma))
+
+
+@method
+def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Fill the tensor with numbers of trials up to the first success of probability `p`. Returns the tensor."""
+    return refilled(self, generator, lambda g, shape, dtype: g.geometric(shape, p, dtype))
+
+
+@method
+def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill the tensor with numbers whose logarithm is normal. Returns the tensor."""
+    return refilled(self, generator, lambda g, shape, dtype: g.log_normal(shape, dtype, mean, std))
+
+
+@method
+def random_(self: Tensor, low: int | None = None, to: int | None = None, *,
+            generator: Generator | None = None) -> Tensor:
+    """Fill the tensor with whole numbers: in [low, to), in [0, low), or up to the dtype's largest."""
+    if low is None:
+        return refilled(self, generator, lambda g, shape, dtype: g.random_(shape, dtype))
+    low, high = (0, low) if to is None else (low, to)
+    return refilled(self, generator, lambda g, shape, dtype: g.randint(low, high, shape, dtype))
+
+
+@method
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill the tensor with 1, with probability p (a number or a tensor), and 0. Returns the tensor."""
     g = source(generator)
@@ -193,13 +225,12 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     return copy_(self, t)
 
 
-method(bernoulli_)
 method(lambda self, num_samples, replacement=False, *, generator=None:
        multinomial(self, num_samples, replacement, generator=generator), "multinomial")
 method(lambda self, p=None, *, generator=None: bernoulli(self, p, generator=generator), "bernoulli")
 
 
-# -- the state -----------------------------------------------------------------------------------------------------------
+# -- the state -------------------------------------------------------------------------------------------------------
 
 def get_rng_state() -> Tensor:
     """The default generator's state: 5056 bytes, which torch understands too."""

@@ -23,6 +23,16 @@ CPU = device("cpu")
 F = TypeVar("F", bound=Callable)
 
 
+class Layout:
+    """How tensors lie in memory."""
+
+    def __repr__(self) -> str:
+        return "torch.strided"
+
+
+strided = Layout()
+
+
 class Tensor:
     """An n-dimensional array that can record what is done to it.
 
@@ -378,16 +388,6 @@ class AccumulateGrad(Node):
         return ()
 
 
-class Layout:
-    """How tensors lie in memory."""
-
-    def __repr__(self) -> str:
-        return "torch.strided"
-
-
-strided = Layout()
-
-
 def from_array(array: ndarray) -> Tensor:
     """A tensor on this very array: memory is shared."""
     t = new(Tensor)
@@ -397,7 +397,7 @@ def from_array(array: ndarray) -> Tensor:
 
 def rebuild(cls: type, array: ndarray, requires_grad: bool, grad: Tensor | None, attributes: dict) -> Tensor:
     """A leaf from its parts: what pickle and deepcopy call."""
-    t = new(cls)
+    t: Tensor = new(cls)
     t.array, t.node, t._grad, t.viewing, t.writes = array, None, grad, None, None
     t.__dict__.update(attributes)
     t.requires_grad = requires_grad

@@ -39,8 +39,7 @@ def backward(tensors: Tensors, grad_tensors: Any = None, retain_graph: bool | No
     targets = None if chosen is None else targets_of(chosen)
     found = run(seeds, world, targets, create_graph if retain_graph is None else retain_graph, create_graph)
     for t in chosen or ():
-        g = found.get(t.node)
-        if g is not None:
+        if t.node is not None and (g := found.get(t.node)) is not None:
             accumulate(t, g, world)
 
 
@@ -69,7 +68,7 @@ def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Any = None, retain_gra
     ins = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     seeds, world = seed(outs, grad_outputs, create_graph)
     found = run(seeds, world, targets_of(ins), create_graph if retain_graph is None else retain_graph, create_graph)
-    results = [found.get(t.node) for t in ins]
+    results = [found.get(t.node) for t in ins if t.node is not None]
     if allow_unused is None:
         allow_unused = materialize_grads
     if not allow_unused and any(g is None for g in results):
@@ -86,7 +85,7 @@ def finished(g: Any, t: Tensor, world: str, materialize: bool) -> Any:
 
 
 def batched(outputs: Tensors, inputs: Tensors, grad_outputs: Any, retain_graph: bool | None, create_graph: bool,
-            allow_unused: bool | None, materialize: bool) -> tuple[Tensor, ...]:
+            allow_unused: bool | None, materialize: bool) -> tuple[Any, ...]:
     """One backward for each row of the gradients, stacked."""
     rows = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
     count = rows[0].array.shape[0]

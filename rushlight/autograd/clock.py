@@ -21,6 +21,7 @@ class Clock:
     """`last_write`: when any memory was last written; backward looks at saved tensors only past it."""
 
     __slots__ = ("last_write",)
+    last_write: int
 
 
 clock = Clock()

@@ -21,6 +21,8 @@ class FunctionNode(Node):
     """The node of a user's op, which is also the `ctx` that its forward and backward are given."""
 
     __slots__ = ("places", "outputs", "__dict__")
+    places: list[int]                             # which arguments of forward are tensors
+    outputs: list | None                          # shape and dtype of each output, if there are several
     function: type[Function]
     materialize = True
     dirty: tuple = ()
@@ -75,14 +77,15 @@ class FunctionNode(Node):
         if len(answer) > n and all(a is None for a in answer[n:]):
             answer = answer[:n]
         if len(answer) != n:
-            raise RuntimeError(explain(f"function {self.name()} returned an incorrect number of gradients (expected {n}, "
-                                       f"got {len(answer)})", "return one gradient, or None, for each input of forward"))
+            raise RuntimeError(explain(
+                f"function {self.name()} returned an incorrect number of gradients (expected {n}, got {len(answer)})",
+                "return one gradient, or None, for each input of forward"))
         return tuple(self.checked(answer[i], i, edge) for i, edge in zip(self.places, self.edges))
 
     def incoming(self, g: dict, i: int) -> Tensor | None:
         if i in g or not self.materialize:
             return g.get(i)
-        shape, dtype = self.outputs[i]
+        shape, dtype = self.outputs[i]  # type: ignore[index]
         return from_array(np.zeros(shape, dtype))
 
     def checked(self, g: Any, i: int, edge: Node | None) -> Tensor | None:

@@ -17,14 +17,14 @@ class GradcheckError(RuntimeError):
 
 def gradcheck(func: Callable, inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
               raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
-              check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
-              check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
+              check_grad_dtypes: bool = False, check_batched_grad: bool = False,
+              check_batched_forward_grad: bool = False, check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
               masked: bool = False) -> bool:
     """Compare the gradients of `func(*inputs)` with (f(x + eps) - f(x - eps)) / (2 eps), element by element.
 
     Inputs that require grad are varied; they should be float64 or complex128. For complex numbers the gradient is
-    d/da + i d/db of the real part of conj(v) f, for v = 1 and i. Returns True, or raises GradcheckError (a RuntimeError),
-    or returns False if told so.
+    d/da + i d/db of the real part of conj(v) f, for v = 1 and i. Returns True, or raises GradcheckError (a
+    RuntimeError), or returns False if told so.
 
     >>> x = rushlight.tensor([0.5, 1.5], dtype=rushlight.float64, requires_grad=True)
     >>> rushlight.autograd.gradcheck(rushlight.sin, (x,))
@@ -48,7 +48,8 @@ def gradcheck(func: Callable, inputs: Any, *, eps: float = 1e-6, atol: float = 1
 def outputs_of(func: Callable, args: Sequence) -> list[Tensor]:
     """The differentiable outputs."""
     made = func(*args)
-    return [t for t in (made if isinstance(made, (tuple, list)) else (made,)) if isinstance(t, Tensor) and t.requires_grad]
+    made = made if isinstance(made, (tuple, list)) else (made,)
+    return [t for t in made if isinstance(t, Tensor) and t.requires_grad]
 
 
 def compare(func: Callable, args: Sequence, varied: list[Tensor], k: int, eps: float, atol: float, rtol: float) -> None:

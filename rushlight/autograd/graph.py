@@ -41,7 +41,8 @@ def saved_by_name(self: Node, name: str) -> Any:
         raise second_time(self)
     wanted = {"self": "x", "other": "y", "exponent": "y", "result": "out"}.get(name[7:], name[7:])
     if wanted not in self.op.saves:
-        raise AttributeError(f"'{type(self).__name__}' has saved {', '.join(self.op.saves) or 'nothing'}, not '{wanted}'")
+        saved = ", ".join(self.op.saves) or "nothing"
+        raise AttributeError(f"'{type(self).__name__}' has saved {saved}, not '{wanted}'")
     item = self.saved[self.op.saves.index(wanted)]
     return saved_output(self, item) if wanted == "out" else item
 

@@ -26,6 +26,8 @@ class Node:
     seq: int
     shape: tuple | None
     where: tuple[CodeType, int] | None
+    writes: Any                                   # the `Writes` of the output's memory; empty slot before the first
+    extra: Any                                    # the `Hooks` of a node that has some
     arrays: Callable                              # (node, ndarray) -> gradients of the inputs, ndarrays
     tensors: Callable                             # (node, Tensor) -> gradients of the inputs, Tensors
 

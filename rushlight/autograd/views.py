@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from sys import _getframe as frame
-from typing import Any
 from weakref import ref
 
 import numpy as np
@@ -67,6 +66,7 @@ class CopySlices(Node):
     """The base after a write through a view: edges lead to the base before, and to what was written."""
 
     __slots__ = ("region",)
+    region: Region
 
     def arrays(self, g: np.ndarray) -> tuple:
         outside, inside = self.tensors(from_array(g))

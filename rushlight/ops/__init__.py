@@ -1,5 +1,5 @@
 """The ops: a table, a file a subject, and the families that make functions of its entries."""
-from rushlight.ops import (  # noqa: F401
+from rushlight.ops import (
     arithmetic,
     complex,
     elementwise,

@@ -177,7 +177,7 @@ def number_dtype(d: dtypes.dtype) -> np.dtype:
 
 
 def promoted(op: Op, operands: Sequence[Any]) -> list[Tensor]:
-    """The operands as tensors of one dtype, by torch's rules; a conversion is an op, so gradients go back through it."""
+    """The operands as tensors of one dtype, by torch's rules; conversions are ops, so gradients go back."""
     pairs = [as_operand(value, op) for value in operands]
     if len(pairs) == 1:
         result = pairs[0][0].dtype

@@ -340,7 +340,7 @@ for name in ("addmm", "addmv", "baddbmm"):
     method(writing(addmm), name + "_")
 
 
-# -- transposes as properties --------------------------------------------------------------------------------------------
+# -- transposes as properties ----------------------------------------------------------------------------------------
 
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; a vector or a number is itself."""

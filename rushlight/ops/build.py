@@ -10,6 +10,7 @@ from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.views import assign, wrote
 from rushlight.ops import families
 from rushlight.ops.arguments import constant
+from rushlight.ops.docstring import introduce
 from rushlight.ops.table import BOOL, FLOATING, REAL, SAME, TABLE, Op, entry
 from rushlight.ops.worlds import ARRAYS, TENSORS, rebind
 from rushlight.tensor import Tensor, method
@@ -35,6 +36,10 @@ view = entry(families.view, SAME, inplace=False)
 product = entry(families.binary, SAME, inplace=False, strict=True)
 general = entry(families.general, SAME, inplace=False)
 floating_general = entry(families.general, FLOATING, inplace=False)
+# Ops that rules and composites use, not users.
+inner = entry(families.general, SAME, inplace=False, method=False, function=False)
+inner_floating = entry(families.general, FLOATING, inplace=False, method=False, function=False)
+inner_view = entry(families.view, SAME, inplace=False, method=False, function=False)
 
 
 def build(namespace: dict[str, Any]) -> None:
@@ -45,9 +50,7 @@ def build(namespace: dict[str, Any]) -> None:
         one.kernel = one.options.get("kernel") or ARRAYS.get(name) or rebind(one.forward, ARRAYS)
         ARRAYS[name] = one.kernel
         one.call = one.family(one)
-        one.call.__name__ = one.call.__qualname__ = name
-        one.call.__module__ = "rushlight"
-        one.call.op = one  # type: ignore[attr-defined]
+        introduce(one.call, one)
         TABLE[name] = one
         namespace[name] = one.call
         TENSORS[name] = in_own_order(one) if "order" in one.options else one.call
@@ -97,9 +100,7 @@ def inplace(one: Op) -> Callable:
         wrote(input)
         return input
 
-    call.__name__ = call.__qualname__ = name
-    call.__module__ = "rushlight"
-    call.op = one  # type: ignore[attr-defined]
+    introduce(call, one, writes=True)
     return call
 
 

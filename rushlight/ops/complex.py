@@ -1,20 +1,19 @@
 """Complex numbers: their parts, as views, and back."""
-# ruff: noqa: F821, A001, E731  (names inside rules are ops; see worlds.py)
 from __future__ import annotations
 
 import numpy as np
 
-from rushlight.ops.build import build, composite, view
+from rushlight.ops.build import build, composite, inner_view, view
 from rushlight.ops.elementwise import conj as conjugate
 from rushlight.ops.worlds import ARRAYS
 from rushlight.tensor import Tensor, assign_property
 
 ARRAYS["view_pairs"] = lambda x: x.view(x.real.dtype).reshape(*x.shape, 2) if x.flags.c_contiguous else np.stack(
     (x.real, x.imag), -1)
-ARRAYS["join_pairs"] = lambda x: np.ascontiguousarray(x).view(np.result_type(x.dtype, np.complex64)).reshape(x.shape[:-1])
+ARRAYS["join_pairs"] = lambda x: np.ascontiguousarray(x).view(np.result_type(x.dtype, np.complex64))[..., 0]
 
-real_part  = view(lambda x, /: x.real,          x=lambda g, x_dtype: to(g, x_dtype),      method=False, function=False)
-imag_part  = view(lambda x, /: x.imag,          x=lambda g, x_dtype: to(g, x_dtype) * 1j, method=False, function=False)
+real_part  = inner_view(lambda x, /: x.real,    x=lambda g, x_dtype: to(g, x_dtype))
+imag_part  = inner_view(lambda x, /: x.imag,    x=lambda g, x_dtype: to(g, x_dtype) * 1j)
 view_as_real = view(lambda x, /: view_pairs(x), x=lambda g: view_as_complex(g), copies=True)
 view_as_complex = view(lambda x, /: join_pairs(x), x=lambda g: view_as_real(conj(g)), copies=True)
 

@@ -66,8 +66,9 @@ def parse(equation: str, tensors: Sequence[Tensor]) -> tuple[list[str], str]:
     extra = [t.array.ndim - len(s.replace("...", "")) for s, t in zip(inputs, tensors)]
     for s, n, t in zip(inputs, extra, tensors):
         if n < 0 or (n > 0 and "..." not in s):
-            raise wrong(equation, f"the subscript '{s}' names {len(s.replace('...', ''))} dimensions, but the operand has "
-                        f"{t.array.ndim}", tensors)
+            named = len(s.replace("...", ""))
+            raise wrong(equation, f"the subscript '{s}' names {named} dimensions, but the operand has {t.array.ndim}",
+                        tensors)
     dots = max((n for s, n in zip(inputs, extra) if "..." in s), default=0)
     spelled = "".join(chr(0x3B1 + i) for i in range(dots))            # Greek letters for the dimensions of the dots
     inputs = [s.replace("...", spelled[dots - n:]) for s, n in zip(inputs, extra)]
@@ -87,7 +88,8 @@ def sizes_of(equation: str, inputs: Sequence[str], tensors: Sequence[Tensor]) ->
         for c, n in zip(letters, t.array.shape):
             if sizes.setdefault(c, n) != n:
                 if 1 not in (n, sizes[c]):
-                    raise wrong(equation, f"operands do not broadcast: subscript {c} has size {sizes[c]} and {n}", tensors)
+                    raise wrong(equation, f"operands do not broadcast: subscript {c} has size {sizes[c]} and {n}",
+                                tensors)
                 sizes[c] = max(n, sizes[c])
     return sizes
 
@@ -122,9 +124,11 @@ def contract(a: Tensor, in_a: str, b: Tensor, in_b: str, wanted: set, sizes: dic
     out = "".join(batch + rows + columns)
     shape = tuple(sizes[c] for c in out)
     if not inner:                                 # an outer product: broadcasting does it
-        left = reshape(permute(a, places(in_a, batch + rows)), tuple(sizes[c] for c in batch + rows) + (1,) * len(columns))
+        ones = dict.fromkeys(columns, 1) | dict.fromkeys(rows, 1)
+        left = reshape(permute(a, places(in_a, batch + rows)),
+                       tuple(sizes[c] if c in in_a else ones[c] for c in out))
         right = reshape(permute(b, places(in_b, batch + columns)),
-                        tuple(sizes[c] for c in batch) + (1,) * len(rows) + tuple(sizes[c] for c in columns))
+                        tuple(sizes[c] if c in in_b else ones[c] for c in out))
         return mul(left, right), out
     n = [prod(sizes[c] for c in group) for group in (batch, rows, inner, columns)]
     left = reshape(permute(a, places(in_a, batch + rows + inner)), (n[0], n[1], n[2]))

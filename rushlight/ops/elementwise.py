@@ -1,5 +1,4 @@
 """Element by element: arithmetic, functions, comparisons."""
-# ruff: noqa: F821, A001, E731  (names inside rules are ops; see worlds.py)
 from __future__ import annotations
 
 from rushlight.ops.build import build, floating, op, predicate, real
@@ -95,7 +94,7 @@ trunc      = op(lambda x, /: trunc(x),              x=lambda g: zeros_like(g),  
 round      = op(lambda x, /: round(x),              x=lambda g: zeros_like(g))
 frac       = op(lambda x, /: x - trunc(x),          x=lambda g: g)
 sign       = op(lambda x, /: sign(x),               x=lambda g: zeros_like(g))
-sgn        = op(lambda x, /: x / abs(x),            
+sgn        = op(lambda x, /: x / abs(x),
                 x=lambda g, x, out: where(x == 0, 0, (g - real(g * out) * conj(out)) / abs(x)))
 heaviside  = op(lambda x, y, /: where(x == 0, y, x > 0))
 
@@ -118,7 +117,8 @@ copysign   = floating(lambda x, y, /: copysign(x, y),
 where      = op(lambda condition, x, y, /: where(condition, x, y), promote="x y", inplace=False, method=False,
                 x=lambda g, condition: where(condition, g, 0), y=lambda g, condition: where(condition, 0, g))
 lerp       = op(lambda x, y, weight, /: x + weight * (y - x), names={"y": "end"},
-                x=lambda g, weight: g * (1 - weight), y=lambda g, weight: g * weight, weight=lambda g, x, y: g * (y - x))
+                x=lambda g, weight: g * (1 - weight),               y=lambda g, weight: g * weight,
+                weight=lambda g, x, y: g * (y - x))
 nan_to_num = op(lambda x, /, nan=0.0, posinf=None, neginf=None: nan_to_num(x, nan, posinf, neginf),
                 x=lambda g, x: g * isfinite(x))
 

@@ -1,8 +1,8 @@
 """Families: closure factories that turn an entry of the table into a fast function.
 
-What can be decided once is decided here, not per call. The fast path of each closure is the ordinary case, tensors of one
-dtype; everything else (numbers, promotion, `out=`) goes the long way round and comes back. The code that makes the result and its
-node is written out in the elementwise closures: a call to share it would cost a tenth of the op.
+What can be decided once is decided here, not per call. The fast path of each closure is the ordinary case, tensors of
+one dtype; everything else (numbers, promotion, `out=`) goes the long way round and comes back. The code that makes the
+result and its node is written out in the hot closures: a call to share it would cost a tenth of the op.
 """
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from numpy import asarray, ndarray
 
 from rushlight.autograd.clock import tick
 from rushlight.autograd.grad_mode import mode
-from rushlight.errors import PACKAGE, explain
 from rushlight.autograd.node import Node, Output
 from rushlight.autograd.views import register
+from rushlight.errors import PACKAGE, explain
 from rushlight.ops.arguments import binder, constant, failure, promoted, reduced_dims, same_dtype
 from rushlight.ops.table import FLOATING, Op, node_name, parameters
-from rushlight.ops.worlds import TENSORS, vjp
+from rushlight.ops.worlds import vjp
 from rushlight.tensor import Tensor, from_array
 
 new = object.__new__

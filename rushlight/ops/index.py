@@ -1,49 +1,54 @@
 """Reading and writing at positions given by tensors."""
-# ruff: noqa: F821, A001, E731  (names inside rules are ops; see worlds.py)
 from __future__ import annotations
 
-from rushlight.ops.build import build, general
+from rushlight.ops.build import build, general, inner
 from rushlight.ops.kernels import index as kernels
 from rushlight.ops.worlds import ARRAYS, shared
 
 ARRAYS.update((name, value) for name, value in vars(kernels).items() if not name.startswith("_") and callable(value))
 
-# x[key] with index tensors in it; `key` holds HERE where they go
-index      = general(lambda x, tensors, /, key: index(x, tensors, key), method=False, function=False,
-                     x=lambda g, tensors, key, x_shape: index_add_zeros(g, tensors, key, x_shape))
-index_add_zeros = general(lambda x, tensors, /, key, size: index_add_zeros(x, tensors, key, size), method=False,
-                     function=False,                    x=lambda g, tensors, key: index(g, tensors, key))
-write_at   = general(lambda x, y, tensors, /, key, accumulate=False: index_put(x, y, tensors, key, accumulate),
-                     x=lambda g, tensors, key, accumulate: g if accumulate else clear(g, tensors, key),
-                     y=lambda g, tensors, key: index(g, tensors, key), method=False, function=False,
-                     node="IndexPutBackward0")
-clear      = general(lambda x, tensors, /, key: clear(x, tensors, key), x=lambda g, tensors, key: clear(g, tensors, key),
-                     method=False, function=False)
+# -- x[key] with index tensors in it; `key` holds HERE where they go
+
+index      = inner(lambda x, tensors, /, key: index(x, tensors, key),
+                   x=lambda g, tensors, key, x_shape: index_add_zeros(g, tensors, key, x_shape))
+index_add_zeros = inner(lambda x, tensors, /, key, size: index_add_zeros(x, tensors, key, size),
+                   x=lambda g, tensors, key: index(g, tensors, key))
+write_at   = inner(lambda x, y, tensors, /, key, accumulate=False: index_put(x, y, tensors, key, accumulate),
+                   x=lambda g, tensors, key, accumulate: g if accumulate else clear(g, tensors, key),
+                   y=lambda g, tensors, key: index(g, tensors, key), node="IndexPutBackward0")
+clear      = inner(lambda x, tensors, /, key: clear(x, tensors, key),
+                   x=lambda g, tensors, key: clear(g, tensors, key))
+
+# -- positions along one dimension
 
 gather     = general(lambda x, index, /, dim: gather(x, index, dim), order="x dim index",
                      x=lambda g, index, dim, x_shape: scatter_add(zeros(x_shape, g), index, g, dim))
-scatter_add = general(lambda x, index, source, /, dim: scatter_add(x, index, source, dim), order="x dim index source",
-                     names={"source": "src"}, inplace=True,
-                     x=lambda g: g,                     source=lambda g, index, dim, source_shape:
-                     gather_part(g, index, dim, source_shape))
 scatter    = general(lambda x, index, source, /, dim: scatter(x, index, source, dim), order="x dim index source",
-                     names={"source": "src"}, inplace=True, promote="",
                      x=lambda g, index, dim: scatter(g, index, zeros((), g), dim),
-                     source=lambda g, index, dim, source_shape: gather_part(g, index, dim, source_shape))
+                     source=lambda g, index, dim, source_shape: gather_part(g, index, dim, source_shape),
+                     names={"source": "src"}, inplace=True)
+scatter_add = general(lambda x, index, source, /, dim: scatter_add(x, index, source, dim), order="x dim index source",
+                     x=lambda g: g,
+                     source=lambda g, index, dim, source_shape: gather_part(g, index, dim, source_shape),
+                     names={"source": "src"}, inplace=True)
 index_select = general(lambda x, index, /, dim: index_select(x, index, dim), order="x dim index",
                      x=lambda g, index, dim, x_shape: index_add(zeros(x_shape, g), index, g, dim))
 index_add  = general(lambda x, index, source, /, dim: index_add(x, index, source, dim), order="x dim index source",
-                     inplace=True, x=lambda g: g,       source=lambda g, index, dim, source_shape:
-                     reshape(index_select(g, index, dim), source_shape))
+                     x=lambda g: g,
+                     source=lambda g, index, dim, source_shape: reshape(index_select(g, index, dim), source_shape),
+                     inplace=True)
 index_copy = general(lambda x, index, source, /, dim: index_copy(x, index, source, dim), order="x dim index source",
-                     inplace=True,                      x=lambda g, index, dim: index_copy(g, index, zeros_like(
-                         index_select(g, index, dim)), dim),
-                     source=lambda g, index, dim, source_shape: reshape(index_select(g, index, dim), source_shape))
-embedding  = general(lambda weight, index, /, padding_idx=None: embedding(weight, index), method=False, function=False,
-                     weight=lambda g, index, weight_shape, padding_idx:
-                     embedding_grad(g, index, weight_shape[0], padding_idx))
-embedding_grad = general(lambda x, index, /, n, padding_idx=None: embedding_grad(x, index, n, padding_idx), method=False,
-                     function=False, x=lambda g, index, padding_idx: embedding_back(g, index, padding_idx))
+                     x=lambda g, index, dim: index_copy(g, index, zeros_like(index_select(g, index, dim)), dim),
+                     source=lambda g, index, dim, source_shape: reshape(index_select(g, index, dim), source_shape),
+                     inplace=True)
+
+# -- rows of a table
+
+embedding  = inner(lambda weight, index, /, padding_idx=None: embedding(weight, index),
+                   weight=lambda g, index, weight_shape, padding_idx:
+                   embedding_grad(g, index, weight_shape[0], padding_idx))
+embedding_grad = inner(lambda x, index, /, n, padding_idx=None: embedding_grad(x, index, n, padding_idx),
+                   x=lambda g, index, padding_idx: embedding_back(g, index, padding_idx))
 
 
 @shared

@@ -1,8 +1,7 @@
 """Products of matrices."""
-# ruff: noqa: F821, A001, E731  (names inside rules are ops; see worlds.py)
 from __future__ import annotations
 
-from rushlight.ops.build import build, general, product
+from rushlight.ops.build import build, inner, product
 from rushlight.ops.kernels import matmul as kernels
 from rushlight.ops.worlds import ARRAYS
 
@@ -13,7 +12,7 @@ mm         = product(lambda x, y, /: x @ y,             x=lambda g, y: g @ y.mT,
                      names={"y": "mat2"})
 dot        = product(lambda x, y, /: dot(x, y),         x=lambda g, y: g * y,          y=lambda g, x: g * x)
 # x w^T + b, with w of shape (out, in): what nn.Linear computes
-linear     = general(lambda x, weight, bias, /: linear(x, weight, bias), method=False, function=False,
+linear     = inner(lambda x, weight, bias, /: linear(x, weight, bias),
                      x=lambda g, weight: g @ weight,    weight=lambda g, x: rows(g).mT @ rows(x),
                      bias=lambda g: sum(rows(g), (0,)), node="AddmmBackward0")
 

@@ -1,8 +1,7 @@
 """Reductions: one number from many. Rules see `g` and `out` with the reduced dimensions kept."""
-# ruff: noqa: F821, A001, E731  (names inside rules are ops; see worlds.py)
 from __future__ import annotations
 
-from rushlight.ops.build import averaging, build, floating_general, general, reduction
+from rushlight.ops.build import averaging, build, general, inner, inner_floating, reduction
 from rushlight.ops.kernels import reduce as kernels
 from rushlight.ops.worlds import ARRAYS, shared
 
@@ -23,30 +22,32 @@ logsumexp  = averaging(lambda x, /, dim=None, keepdim=False: logsumexp(x, dim, k
 all        = reduction(lambda x, /, dim=None, keepdim=False: all(x, dim, keepdim))
 any        = reduction(lambda x, /, dim=None, keepdim=False: any(x, dim, keepdim))
 
-var_core   = floating_general(lambda x, /, axes, correction: var(x, axes, True, correction), method=False, function=False,
-                      x=lambda g, x, axes, correction: g * (x - mean(x, axes, True)) * spread(x, axes, correction),
-                      node="VarBackward0")
+var_core   = inner_floating(lambda x, /, axes, correction: var(x, axes, True, correction), node="VarBackward0",
+                       x=lambda g, x, axes, correction: g * (x - mean(x, axes, True)) * spread(x, axes, correction))
 
-softmax    = floating_general(lambda x, /, dim: softmax(x, dim), x=lambda g, out, dim: out * (g - sum(g * out, dim, True)),
-                      method=False, function=False)
-log_softmax = floating_general(lambda x, /, dim: log_softmax(x, dim), method=False, function=False,
-                      x=lambda g, out, dim: g - exp(out) * sum(g, dim, True))
+softmax    = inner_floating(lambda x, /, dim: softmax(x, dim),
+                       x=lambda g, out, dim: out * (g - sum(g * out, dim, True)))
+log_softmax = inner_floating(lambda x, /, dim: log_softmax(x, dim),
+                       x=lambda g, out, dim: g - exp(out) * sum(g, dim, True))
 
 argmax     = general(lambda x, /, dim=None, keepdim=False: argmax(x, dim, keepdim))
 argmin     = general(lambda x, /, dim=None, keepdim=False: argmin(x, dim, keepdim))
-max_dim    = general(lambda x, /, dim, keepdim=False: max_dim(x, dim, keepdim), outputs="values indices", method=False,
-                     x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
-                     function=False, node="MaxBackward0")
-min_dim    = general(lambda x, /, dim, keepdim=False: min_dim(x, dim, keepdim), outputs="values indices", method=False,
-                     x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
-                     function=False, node="MinBackward0")
-sort       = general(lambda x, /, dim=-1, descending=False, stable=False: sort(x, dim, descending, stable), outputs="values indices",
-                     x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True))
+max_dim    = inner(lambda x, /, dim, keepdim=False: max_dim(x, dim, keepdim), outputs="values indices",
+                   x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
+                   node="MaxBackward0")
+min_dim    = inner(lambda x, /, dim, keepdim=False: min_dim(x, dim, keepdim), outputs="values indices",
+                   x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
+                   node="MinBackward0")
+sort       = general(lambda x, /, dim=-1, descending=False, stable=False: sort(x, dim, descending, stable),
+                   x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True),
+                   outputs="values indices")
 topk       = general(lambda x, /, k, dim=-1, largest=True, sorted=True: topk(x, k, dim, largest, sorted),
-                     x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True),
-                     outputs="values indices")
-cumsum     = general(lambda x, /, dim: cumsum(x, dim), inplace=True,  x=lambda g, dim: flip(cumsum(flip(g, (dim,)), dim), (dim,)))
-cumprod    = general(lambda x, /, dim: cumprod(x, dim), inplace=True, x=lambda g, x, out, dim: cumprod_gradient(g, x, out, dim))
+                   x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True),
+                   outputs="values indices")
+cumsum     = general(lambda x, /, dim: cumsum(x, dim),  x=lambda g, dim: flip(cumsum(flip(g, (dim,)), dim), (dim,)),
+                     inplace=True)
+cumprod    = general(lambda x, /, dim: cumprod(x, dim), x=lambda g, x, out, dim: cumprod_gradient(g, x, out, dim),
+                     inplace=True)
 
 
 @shared

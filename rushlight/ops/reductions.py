@@ -25,10 +25,10 @@ def extreme(name: str, both: Any, whole: Any, along: Any) -> None:
         made = along(input, dim, keepdim)
         return made if out is None else into(out, made)
     pick.__name__ = pick.__qualname__ = name
-    pick.__doc__ = f"""The {'largest' if name == 'max' else 'smallest'} element, or along `dim` (values, indices), or of two tensors.
+    pick.__doc__ = f"""The {'largest' if name == 'max' else 'smallest'} element: of all, along a dimension, or of two.
 
-    {name}(input): one element, its gradient shared by ties. {name}(input, dim, keepdim=False): a pair; the first of
-    equal elements counts. {name}(input, other): element by element, broadcast. nan wins. RuntimeError if there are none.
+    {name}(input): one element, its gradient shared by ties; RuntimeError if there is none. {name}(input, dim,
+    keepdim=False): (values, indices), the first of equal elements. {name}(input, other): element by element. nan wins.
 
     >>> rushlight.{name}(rushlight.tensor([[1, 3], [5, 2]]), 1).indices
     tensor({'[1, 0]' if name == 'max' else '[0, 1]'})

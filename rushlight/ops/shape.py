@@ -1,10 +1,9 @@
 """Shapes: views, and joining and splitting."""
-# ruff: noqa: F821, A001, E731  (names inside rules are ops; see worlds.py)
 from __future__ import annotations
 
 import numpy as np
 
-from rushlight.ops.build import build, general, op, view
+from rushlight.ops.build import build, general, inner, inner_view, op, view
 from rushlight.ops.kernels import shape as kernels
 from rushlight.ops.worlds import ARRAYS, TENSORS, shared
 from rushlight.tensor import from_array
@@ -15,69 +14,71 @@ ARRAYS.update((name, value) for name, value in vars(kernels).items() if not name
 
 reshape    = view(lambda x, /, shape: reshape(x, shape),       x=lambda g, x_shape: reshape(g, x_shape),
                   copies=True, variadic="shape", node="ViewBackward0")
-view_as_shape = view(lambda x, /, shape: view(x, shape),       x=lambda g, x_shape: reshape(g, x_shape),
-                     kernel=kernels.view, variadic="shape", names={"shape": "size"}, node="ViewBackward0", method=False)
-flatten    = view(lambda x, /, start_dim=0, end_dim=-1: flatten(x, start_dim, end_dim),
-                  x=lambda g, x_shape: reshape(g, x_shape),    copies=True)
-unflatten  = view(lambda x, /, dim, shape: unflatten(x, dim, shape), names={"shape": "sizes"},
-                  x=lambda g, x_shape: reshape(g, x_shape),    copies=True)
+flatten    = view(lambda x, /, start_dim=0, end_dim=-1: flatten(x, start_dim, end_dim), copies=True,
+                  x=lambda g, x_shape: reshape(g, x_shape))
+unflatten  = view(lambda x, /, dim, shape: unflatten(x, dim, shape), copies=True, names={"shape": "sizes"},
+                  x=lambda g, x_shape: reshape(g, x_shape))
 squeeze    = view(lambda x, /, dims=None: squeeze(x, dims),    x=lambda g, x_shape: reshape(g, x_shape),
                   names={"dims": "dim"})
 unsqueeze  = view(lambda x, /, new_dim: unsqueeze(x, new_dim), x=lambda g, x_shape: reshape(g, x_shape))
 transpose  = view(lambda x, /, dim0, dim1: transpose(x, dim0, dim1), alias="swapaxes swapdims",
                   x=lambda g, dim0, dim1: transpose(g, dim0, dim1))
 permute    = view(lambda x, /, dims: permute(x, dims),         x=lambda g, dims: unpermute(g, dims), variadic="dims")
-unpermute  = view(lambda x, /, dims: unpermute(x, dims),       x=lambda g, dims: permute(g, dims), method=False,
-                  function=False)
-expand     = view(lambda x, /, shape: expand(x, shape),        x=lambda g: g, variadic="shape", function=False,
-                  names={"shape": "size"})
+expand     = view(lambda x, /, shape: expand(x, shape),        x=lambda g: g,
+                  variadic="shape", function=False, names={"shape": "size"})
 narrow     = view(lambda x, /, dim, start, length: narrow(x, dim, start, length),
                   x=lambda g, x_shape, dim, start: embed(g, x_shape, part(dim, start, g.shape[dim])))
 select     = view(lambda x, /, dim, index: select(x, dim, index),
                   x=lambda g, x_shape, dim, index: embed(g, x_shape, part(dim, index, None)))
-getitem    = view(lambda x, /, key: x[key],                    x=lambda g, x_shape, key: embed(g, x_shape, key),
-                  method=False, function=False, node="SliceBackward0")
-diagonal   = view(lambda x, /, offset=0, dim0=0, dim1=1: diagonal(x, offset, dim0, dim1), names={"dim0": "dim1", "dim1": "dim2"},
-                  x=lambda g, x_shape, offset, dim0, dim1: embed_diagonal(g, x_shape, offset, dim0, dim1))
-unfold_dim = view(lambda x, /, dim, size, step: unfold_dim(x, dim, size, step), names={"dim": "dimension"},
-                  x=lambda g, x_shape, dim, size, step: add_windows(g, x_shape, dim, size, step), function=False,
-                  method=False)
+diagonal   = view(lambda x, /, offset=0, dim0=0, dim1=1: diagonal(x, offset, dim0, dim1),
+                  x=lambda g, x_shape, offset, dim0, dim1: embed_diagonal(g, x_shape, offset, dim0, dim1),
+                  names={"dim0": "dim1", "dim1": "dim2"})
+
+view_as_shape = inner_view(lambda x, /, shape: view(x, shape), x=lambda g, x_shape: reshape(g, x_shape),
+                  kernel=kernels.view, variadic="shape", names={"shape": "size"}, node="ViewBackward0")
+getitem    = inner_view(lambda x, /, key: x[key],              x=lambda g, x_shape, key: embed(g, x_shape, key),
+                  node="SliceBackward0")
+unpermute  = inner_view(lambda x, /, dims: unpermute(x, dims), x=lambda g, dims: permute(g, dims))
+unfold_dim = inner_view(lambda x, /, dim, size, step: unfold_dim(x, dim, size, step), names={"dim": "dimension"},
+                  x=lambda g, x_shape, dim, size, step: add_windows(g, x_shape, dim, size, step))
 
 # -- copies
 
 contiguous = view(lambda x, /: contiguous(x),                  x=lambda g: g, copies=True, function=False)
 clone      = general(lambda x, /: clone(x),                    x=lambda g: g)
-overwrite  = general(lambda x, y, /: overwrite(x, y),          x=lambda g: zeros_like(g), y=lambda g: g, method=False,
-                     function=False, promote="", node="CopyBackwards")
-to         = general(lambda x, /, dtype: to(x, dtype),         x=lambda g, x_dtype: to(g, x_dtype), method=False,
-                     function=False, node="ToCopyBackward0")
-embed      = general(lambda x, /, size, key: embed(x, size, key), x=lambda g, key: getitem(g, key),
-                     method=False, function=False)
-embed_diagonal = general(lambda x, /, size, offset, first, second: embed_diagonal(x, size, offset, first, second),
-                         x=lambda g, offset, first, second: diagonal(g, offset, first, second), method=False, function=False)
-add_windows = general(lambda x, /, size, axis, width, step: add_windows(x, size, axis, width, step),
-                      x=lambda g, axis, width, step: unfold_dim(g, axis, width, step), method=False, function=False)
 flip       = general(lambda x, /, dims: flip(x, dims),         x=lambda g, dims: flip(g, dims), variadic="dims")
 tril       = op(lambda x, /, diagonal=0: tril(x, diagonal),    x=lambda g, diagonal: tril(g, diagonal))
 triu       = op(lambda x, /, diagonal=0: triu(x, diagonal),    x=lambda g, diagonal: triu(g, diagonal))
-repeat     = general(lambda x, /, shape: repeat(x, shape),     variadic="shape", function=False,
-                     names={"shape": "repeats"},               x=lambda g, x_shape, shape: fold_repeats(g, x_shape, shape))
-fold_repeats = general(lambda x, /, size, repeats: fold_repeats(x, size, repeats), x=lambda g, repeats: repeat(g, repeats),
-                       method=False, function=False)
+repeat     = general(lambda x, /, shape: repeat(x, shape),
+                     x=lambda g, x_shape, shape: fold_repeats(g, x_shape, shape),
+                     variadic="shape", function=False, names={"shape": "repeats"})
+
+to         = inner(lambda x, /, dtype: to(x, dtype),           x=lambda g, x_dtype: to(g, x_dtype),
+                   node="ToCopyBackward0")
+overwrite  = inner(lambda x, y, /: overwrite(x, y),            x=lambda g: zeros_like(g), y=lambda g: g,
+                   promote="", node="CopyBackwards")
+embed      = inner(lambda x, /, size, key: embed(x, size, key), x=lambda g, key: getitem(g, key))
+embed_diagonal = inner(lambda x, /, size, offset, first, second: embed_diagonal(x, size, offset, first, second),
+                   x=lambda g, offset, first, second: diagonal(g, offset, first, second))
+add_windows = inner(lambda x, /, size, axis, width, step: add_windows(x, size, axis, width, step),
+                   x=lambda g, axis, width, step: unfold_dim(g, axis, width, step))
+fold_repeats = inner(lambda x, /, size, repeats: fold_repeats(x, size, repeats),
+                   x=lambda g, repeats: repeat(g, repeats))
 
 # -- joining and splitting
 
-cat        = general(lambda tensors, /, dim=0: cat(tensors, dim), tensors=lambda g, tensors_shapes, dim:
-                     uncat(g, tensors_shapes, dim), alias="concat concatenate")
-stack      = general(lambda tensors, /, new_dim=0: stack(tensors, new_dim), tensors=lambda g, new_dim: unbind(g, new_dim))
+cat        = general(lambda tensors, /, dim=0: cat(tensors, dim), alias="concat concatenate",
+                     tensors=lambda g, tensors_shapes, dim: uncat(g, tensors_shapes, dim))
+stack      = general(lambda tensors, /, new_dim=0: stack(tensors, new_dim),
+                     tensors=lambda g, new_dim: unbind(g, new_dim))
 unbind     = general(lambda x, /, dim=0: unbind(x, dim),       x=lambda gs, dim: stack(gs, dim), list=True)
-split_sizes = general(lambda x, /, lengths, dim=0: split_sizes(x, lengths, dim), x=lambda gs, dim: cat(gs, dim),
-                      list=True, method=False, function=False, node="SplitBackward0")
+split_sizes = inner(lambda x, /, lengths, dim=0: split_sizes(x, lengths, dim), x=lambda gs, dim: cat(gs, dim),
+                    list=True, node="SplitBackward0")
 
 
 @shared
 def part(dim, start, length):
-    """The key that reads `length` elements from `start` on along `dim`; one element, without its dimension, for None."""
+    """The key that reads `length` elements from `start` on along `dim`; for None one, without its dimension."""
     return (slice(None),) * dim + (start if length is None else slice(start, start + length), ...)
 
 

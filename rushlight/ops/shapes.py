@@ -72,7 +72,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def view(input: Tensor, *shape: Any) -> Tensor:
-    """The same memory in another shape (-1: what is left), or seen as another dtype. RuntimeError where a copy is needed."""
+    """The same memory in another shape (-1: what is left), or seen as another dtype; never a copy (RuntimeError)."""
     if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
         return seen_as(input, shape[0])
     return s.view_as_shape(input, *shape)
@@ -237,7 +237,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 @composite("where_of", tensor=False, function=False)
 def where_of(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """`input` where the condition is true, `other` elsewhere, broadcast; with the condition alone, `nonzero` as a tuple."""
+    """`input` where the condition is true, `other` elsewhere, broadcast; the condition alone: `nonzero` as a tuple."""
     if input is None:
         return nonzero(condition, as_tuple=True)
     return choose(condition, input, other)

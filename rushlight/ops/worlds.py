@@ -39,8 +39,8 @@ def shared(function: Callable) -> Callable:
 def backward_source(op: Op, world: str, kept: bool, several: bool) -> str:
     """The text of (node, g) -> gradients of the inputs, in which each rule is given what its parameters name.
 
-    `kept`: a reduction, whose rules see g and out with the reduced dimensions; `several`: g becomes a list, one for each
-    output. Rules of inputs that nobody wants are not run. Rules give g times the derivative; torch's gradient of a
+    `kept`: a reduction, whose rules see g and out with the reduced dimensions; `several`: g becomes a list, one for
+    each output. Rules of inputs that nobody wants are not run. Rules give g times the derivative; torch's gradient of a
     holomorphic function is g times its conjugate, which is conj(rule(conj(g))) for every rule linear in g.
     """
     array = "" if world == "arrays" else ".array"

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any  # noqa: F401
+from typing import Any
 
 import numpy as np
 from numpy import (  # noqa: F401

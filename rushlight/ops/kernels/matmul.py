@@ -20,8 +20,9 @@ def dot(x: ndarray, y: ndarray) -> ndarray:
 def linear(x: ndarray, weight: ndarray, bias: ndarray | None) -> ndarray:
     """x w^T + b; x of any leading shape as one product."""
     if x.shape[-1:] != weight.shape[-1:]:
-        raise ValueError(f"mat1 and mat2 shapes cannot be multiplied ({x.size // max(x.shape[-1], 1)}x{x.shape[-1]} and "
-                         f"{weight.shape[1]}x{weight.shape[0]}): the input has {x.shape[-1]} features, "
+        n = x.shape[-1] if x.ndim else 1
+        raise ValueError(f"mat1 and mat2 shapes cannot be multiplied ({x.size // max(n, 1)}x{n} and "
+                         f"{weight.shape[-1]}x{weight.shape[0]}): the input has {n} features, "
                          f"the weight takes {weight.shape[-1]}")
     flat = x if x.ndim <= 2 else x.reshape(-1, x.shape[-1])
     r = mm(flat, weight.T)

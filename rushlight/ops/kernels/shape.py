@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -109,12 +110,9 @@ def embed(g: ndarray, shape: tuple, key: tuple) -> ndarray:
 
 
 def diagonal(x: ndarray, offset: int = 0, dim0: int = 0, dim1: int = 1) -> ndarray:
-    r = np.diagonal(x, offset, dim0, dim1)
-    r = r[...]
-    try:
+    r = np.diagonal(x, offset, dim0, dim1)[...]
+    with suppress(ValueError):                    # NumPy hands it out read-only; of a read-only array it stays so
         r.flags.writeable = True
-    except ValueError:
-        pass
     return r
 
 

@@ -71,16 +71,16 @@ def copy_windows(x: ndarray, columns: ndarray, stride: Ints, padding: Ints, dila
     """columns (..., *kernel, *out) = the windows of x (..., *size). What lies on padding is left as it is."""
     n = len(stride)
     size, kernel, out = x.shape[-n:], columns.shape[-2 * n:-n], columns.shape[-n:]
-    if not any(padding) and all(map(inside, size, kernel, stride, dilation, out)):
-        columns[...] = all_windows(x, kernel, out, stride, dilation)     # 1 to 5 times as fast as tap by tap
+    if all(map(inside, size, kernel, stride, padding, dilation, out)):   # 1 to 5 times as fast as tap by tap
+        columns[...] = all_windows(x[(..., *[slice(-p, None) for p in padding])], kernel, out, stride, dilation)
     else:
         for tap in taps(size, kernel, stride, padding, dilation, out):
             columns[tap.column] = x[tap.input]
 
 
-def inside(size: int, kernel: int, stride: int, dilation: int, out: int) -> bool:
-    """All windows end inside the input, of unpadded ones."""
-    return (out - 1) * stride + (kernel - 1) * dilation < size
+def inside(size: int, kernel: int, stride: int, padding: int, dilation: int, out: int) -> bool:
+    """All windows lie in the input, in one dimension."""
+    return padding <= 0 and (out - 1) * stride + (kernel - 1) * dilation - padding < size
 
 
 def all_windows(x: ndarray, kernel: Ints, out: Ints, stride: Ints, dilation: Ints) -> ndarray:
