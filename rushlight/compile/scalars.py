@@ -23,7 +23,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-FLAGS = {"fastmath": {"contract"}, "error_model": "numpy", "nogil": True}
+from rushlight.compile.intrinsics import backend
 
 # Lowest degree first; above each, the largest relative error of the function made with it (tools/minimax.py).
 # 1.5e-08
@@ -54,42 +54,12 @@ ERFC64 = (3.336270151107021e-06, 0.2819947648365153, 0.28339957723697773, 0.2371
 LIBM = ("asin", "acos", "atan", "atan2", "sinh", "cosh", "asinh", "acosh", "atanh", "lgamma")
 
 
-@cache
-def backend() -> SimpleNamespace:
-    """Numba and the few instructions Python has no spelling for; imported at the first compilation."""
-    try:
-        import numba
-        from numba.extending import intrinsic
-    except ImportError as e:
-        raise ImportError("rushlight.compile fuses loops with Numba, which is not installed: "
-                          "pip install rushlight[jit]") from e
-
-    def cast_bits(frm, to):
-        @intrinsic
-        def bits(typing, x):
-            def generate(context, builder, signature, args):
-                return builder.bitcast(args[0], context.get_value_type(to))
-            return to(frm), generate
-        return bits
-
-    @intrinsic
-    def select(typing, condition, a, b):
-        """b or a without a branch."""
-        kind = typing.unify_types(a, b)
-
-        def generate(context, builder, signature, args):
-            return builder.select(args[0], args[1], args[2])
-        return kind(numba.types.boolean, kind, kind), generate
-
-    return SimpleNamespace(numba=numba, jit=numba.njit(**FLAGS), select=select, cast_bits=cast_bits)
-
-
 def horner(coefficients: tuple[float, ...], real: type) -> Callable:
     """x -> c0 + x (c1 + x (c2 + ...)), unrolled, in `real`."""
     text = f"c{len(coefficients) - 1}"
     for k in reversed(range(len(coefficients) - 1)):
         text = f"({text} * x + c{k})"
-    names = {f"c{k}": real(c) for k, c in enumerate(coefficients)}
+    names = {f"c{k}": real(c) for k, c in enumerate(coefficients)} | {"__name__": __name__}
     return backend().jit(eval(f"lambda x: {text}", names))
 
 

@@ -1,0 +1,118 @@
+"""Loops compiled once: equal text is the same function, in this process and, through files, in the next one."""
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from types import FunctionType
+from typing import Any
+
+from rushlight.compile.intrinsics import FLAGS, backend
+from rushlight.version import __version__
+
+MOST_LOOPS, MOST_FILES = 2048, 1024
+LOOPS: dict[str, Callable] = {}
+lock = Lock()
+
+FILE = '''from rushlight.compile.cache import cached, scope
+
+globals().update(scope())
+
+
+@cached
+{text}'''
+
+
+def loop(function: FunctionType) -> Callable:
+    """The decorator of fused loops: the function compiled, or the one compiled earlier from the same text."""
+    text = inspect.getsource(function)
+    text = "def kernel" + text[text.index("("):]
+    key = hashlib.sha256("\n".join((text, *versions())).encode()).hexdigest()[:24]
+    with lock:
+        found = LOOPS.get(key)
+        if found is None:
+            if len(LOOPS) >= MOST_LOOPS:
+                LOOPS.clear()
+            found = LOOPS[key] = from_file(text, key) or in_memory(text, key)
+    return found
+
+
+@cache
+def versions() -> tuple[str, ...]:
+    """What makes old machine code wrong: another Numba, another Python, other scalar functions."""
+    own = Path(__file__).parent
+    sources = [(own / name).read_text() for name in ("scalars.py", "intrinsics.py")]
+    return (backend().numba.__version__, sys.version, __version__, *sources)
+
+
+@cache
+def scope() -> dict[str, Any]:
+    """The globals of a loop: exp, tanh, where... for float32, exp64... for float64, and how sums are added up."""
+    import numpy as np
+
+    from rushlight.compile.scalars import world
+    b = backend()
+    names: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "empty": np.empty, "inf": np.inf, "nan": np.nan,
+                             "restrict": b.restrict, "plus": b.plus, "largest": b.largest, "smallest": b.smallest}
+    names |= world("float32")
+    names |= {f"{name}64": f for name, f in world("float64").items()}
+    del names["abs"]                              # Python's own serves all types
+    return names
+
+
+def cached(function: FunctionType) -> Callable:
+    """The decorator in the files: machine code is kept beside them."""
+    return backend().numba.njit(cache=True, **FLAGS)(function)
+
+
+def folder() -> Path | None:
+    """Where compiled loops are kept: RUSHLIGHT_CACHE, or the user's cache folder; None if it cannot be written."""
+    named = os.environ.get("RUSHLIGHT_CACHE")
+    base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rushlight"
+    try:
+        place = base / "loops"
+        place.mkdir(parents=True, exist_ok=True)
+        return place if os.access(place, os.W_OK) else None
+    except (OSError, RuntimeError):
+        return None
+
+
+def from_file(text: str, key: str) -> Callable | None:
+    """The loop from the cache folder, put there if it is new; None where there is no folder."""
+    place = folder()
+    if place is None:
+        return None
+    path = place / f"rushlight_loop_{key}.py"
+    try:
+        if not path.exists():
+            prune(place)
+            partial = path.with_suffix(f".{os.getpid()}")
+            partial.write_text(FILE.format(text=text))
+            partial.replace(path)                 # whole or not at all: another process may be reading
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+        sys.modules[path.stem] = module           # Numba looks there for the globals of what it has kept
+        spec.loader.exec_module(module)  # type: ignore[union-attr]
+        return module.kernel
+    except OSError:
+        return None
+
+
+def in_memory(text: str, key: str) -> Callable:
+    names = {**scope(), "__name__": __name__}
+    exec(compile(text, f"<loop {key}>", "exec"), names)
+    return backend().numba.njit(**FLAGS)(names["kernel"])
+
+
+def prune(place: Path) -> None:
+    """Make room: the files that were used longest ago go first."""
+    files = sorted(place.glob("rushlight_loop_*.py"), key=lambda f: f.stat().st_mtime)
+    for old in files[:max(0, len(files) - MOST_FILES)]:
+        for part in (*place.glob(f"__pycache__/{old.stem}*"), old):
+            part.unlink(missing_ok=True)

@@ -1,0 +1,240 @@
+"""Elementwise ops as text: a rule of the table run on symbols that know their dtype and write down what is done to them.
+
+The text is what stands in the loop of a fused kernel. Constants of a rule take the dtype of what they meet, so that a
+float32 loop stays one; functions are those of the scalars world (scalars.py), others are written out by their own rule.
+"""
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from rushlight.compile import scalars
+from rushlight.ops.table import TABLE, Op
+from rushlight.ops.worlds import rebind
+
+REALS = (np.dtype(np.float32), np.dtype(np.float64))
+BOOL, INT = np.dtype(np.bool_), np.dtype(np.int64)
+SHORT = {"float32": "f32", "float64": "f64", "int64": "i64", "bool": "b1"}
+TYPES = (*REALS, BOOL, INT)                       # what fused loops work in
+ATOM, PRODUCT, SUM, COMPARISON = 4, 3, 2, 1       # how tightly a text binds
+
+# Ops whose formula is the mathematics but not the numerics, or that are no function of one element's numbers.
+UNFUSED = {"logaddexp", "logaddexp2", "hypot", "remainder", "fmod", "floor_divide", "lerp", "xlogy", "sinc", "angle",
+           "nan_to_num", "tril", "triu", "heaviside", "conj", "real", "erfinv", "digamma", "logical_and", "logical_or",
+           "logical_xor", "logical_not", "sgn"}
+
+
+class NotFused(Exception):
+    """This op stays a call of its NumPy kernel."""
+
+
+class Scalar:
+    """One element, as text with a dtype; `rank` says whether brackets are needed around it."""
+
+    __slots__ = ("dtype", "rank", "text")
+
+    def __init__(self, text: str, dtype: np.dtype, rank: int = ATOM):
+        self.text, self.dtype, self.rank = text, dtype, rank
+
+    def within(self, rank: int) -> str:
+        return self.text if self.rank >= rank else f"({self.text})"
+
+    def __neg__(self) -> Scalar:
+        return Scalar(f"-{self.within(ATOM)}", self.dtype, PRODUCT)
+
+    def __invert__(self) -> Scalar:
+        if self.dtype != BOOL:
+            raise NotFused
+        return Scalar(f"not {self.within(COMPARISON + 1)}", BOOL, COMPARISON - 1)
+
+    def __pow__(self, n: Any) -> Scalar:
+        return power(self, n)
+
+    def __rpow__(self, n: Any) -> Scalar:
+        return power(constant(n, self.dtype), self)
+
+    def __abs__(self) -> Scalar:
+        return Scalar(f"abs({self.text})", self.dtype)
+
+
+def constant(value: Any, dtype: np.dtype) -> Scalar:
+    """A Python number as text in a dtype."""
+    if isinstance(value, Scalar):
+        return value if value.dtype == dtype else cast(value, dtype)
+    if value is True or value is False:
+        value = int(value)
+    if dtype == INT and isinstance(value, int):
+        return Scalar(str(value), INT, ATOM if value >= 0 else PRODUCT)
+    if dtype not in REALS:
+        raise NotFused
+    number = repr(float(value)) if float(value) != int_or(value) else str(int(value))
+    return Scalar(f"{SHORT[dtype.name]}({number})", dtype)
+
+
+def int_or(value: Any) -> Any:
+    return int(value) if value == value and abs(value) < 1e15 else None
+
+
+def cast(x: Scalar, dtype: np.dtype) -> Scalar:
+    if x.dtype == dtype:
+        return x
+    if dtype == BOOL:
+        return Scalar(f"{x.within(SUM)} != 0", BOOL, COMPARISON)
+    if dtype not in TYPES:
+        raise NotFused
+    return Scalar(f"{SHORT[dtype.name]}({x.text})", dtype)
+
+
+def meet(x: Any, y: Any) -> tuple[Scalar, Scalar]:
+    """Both operands in one dtype: numbers take the other's, bool gives way."""
+    if not isinstance(x, Scalar):
+        return constant(x, real_if(x, y.dtype)), cast(y, real_if(x, y.dtype))
+    if not isinstance(y, Scalar):
+        return cast(x, real_if(y, x.dtype)), constant(y, real_if(y, x.dtype))
+    if x.dtype != y.dtype:
+        wide = np.promote_types(x.dtype, y.dtype) if BOOL not in (x.dtype, y.dtype) else \
+            x.dtype if y.dtype == BOOL else y.dtype
+        return cast(x, wide), cast(y, wide)
+    return x, y
+
+
+def real_if(number: Any, dtype: np.dtype) -> np.dtype:
+    """The dtype in which a Python number meets an element of `dtype`."""
+    if dtype in REALS or (dtype == INT and isinstance(number, int)):
+        return dtype
+    raise NotFused
+
+
+def infix(sign: str, rank: int, result: np.dtype | None = None) -> tuple[Callable, Callable]:
+    """`x sign y` and its reflection; the right operand of - and / needs brackets at the same rank."""
+    def operator(x: Any, y: Any) -> Scalar:
+        x, y = meet(x, y)
+        if result is None and x.dtype == BOOL:
+            raise NotFused
+        if sign == "/" and x.dtype == INT:
+            raise NotFused
+        right = y.within(rank + (sign in "-/" or result is BOOL))
+        return Scalar(f"{x.within(rank + (result is BOOL))} {sign} {right}", result or x.dtype, rank)
+    return operator, lambda x, y: operator(y, x)
+
+
+def logical(sign: str) -> tuple[Callable, Callable]:
+    def operator(x: Any, y: Any) -> Scalar:
+        if not (isinstance(x, Scalar) and isinstance(y, Scalar) and x.dtype == y.dtype == BOOL):
+            raise NotFused
+        return Scalar(f"{x.within(ATOM)} {sign} {y.within(ATOM)}", BOOL, COMPARISON + 1)
+    return operator, lambda x, y: operator(y, x)
+
+
+for _name, _sign, _rank in (("add", "+", SUM), ("sub", "-", SUM), ("mul", "*", PRODUCT), ("truediv", "/", PRODUCT)):
+    _direct, _reflected = infix(_sign, _rank)
+    setattr(Scalar, f"__{_name}__", _direct)
+    setattr(Scalar, f"__r{_name}__", _reflected)
+for _name, _sign in (("and", "&"), ("or", "|"), ("xor", "^")):
+    _direct, _reflected = logical(_sign)
+    setattr(Scalar, f"__{_name}__", _direct)
+    setattr(Scalar, f"__r{_name}__", _reflected)
+for _name, _sign in (("eq", "=="), ("ne", "!="), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")):
+    setattr(Scalar, f"__{_name}__", infix(_sign, COMPARISON, BOOL)[0])
+
+
+def power(x: Scalar, y: Any) -> Scalar:
+    """x^y; by products for the exponents people write, as the array kernel does."""
+    if x.dtype not in REALS:
+        raise NotFused
+    one = constant(1, x.dtype)
+    simple: dict[Any, Callable[[], Scalar]] = {
+        1: lambda: x, 2: lambda: x * x, 3: lambda: x * x * x, 0.5: lambda: call("sqrt", x),
+        -1: lambda: one / x, -0.5: lambda: one / call("sqrt", x)}
+    if not isinstance(y, Scalar) and y in simple:
+        return simple[y]()
+    return call("pow", *meet(x, y))
+
+
+def call(name: str, *args: Scalar) -> Scalar:
+    """A function of the scalars world; float64's has its dtype in the name."""
+    dtype = next(a.dtype for a in reversed(args) if isinstance(a, Scalar))
+    if dtype not in REALS:
+        raise NotFused
+    result = BOOL if name in ("isnan", "isinf", "isfinite", "signbit") else dtype
+    suffix = "" if dtype == REALS[0] else "64"
+    return Scalar(f"{name}{suffix}({', '.join(a.text for a in args)})", result)
+
+
+def where(c: Scalar, x: Any, y: Any) -> Scalar:
+    """x where c, else y."""
+    if isinstance(x, Scalar) or isinstance(y, Scalar):
+        x, y = meet(x, y)
+    if not isinstance(x, Scalar) or c.dtype != BOOL:
+        raise NotFused
+    if x.dtype not in REALS:
+        raise NotFused
+    return Scalar(f"where{'' if x.dtype == REALS[0] else '64'}({c.text}, {x.text}, {y.text})", x.dtype)
+
+
+def function(name: str) -> Callable:
+    """What a name in a rule means: a function of the scalars world, or the rule of that name written out."""
+    if name in scalars.NAMES:
+        def known(*args: Any) -> Scalar:
+            first = next(a for a in args if isinstance(a, Scalar))
+            together = [constant(a, first.dtype) for a in args]
+            return call(name, *together)
+        return known
+    if name in TABLE and TABLE[name].elementwise and name not in UNFUSED:
+        return lambda *args: write_out(TABLE[name], args)
+    raise NotFused
+
+
+class World(dict):
+    """The names of a rule, looked up as symbols."""
+
+    def __missing__(self, name: str) -> Any:
+        if hasattr(builtins, name) and name not in TABLE:
+            raise NotFused
+        found = self[name] = SPECIAL.get(name) or function(name)
+        return found
+
+
+def softplus(x: Scalar, beta: float = 1.0, threshold: float = 20.0) -> Scalar:
+    bx = x * beta
+    return where(bx > threshold, x, call("log1p", call("exp", call("minimum", *meet(bx, threshold)))) / beta)
+
+
+SPECIAL: dict[str, Callable] = {"where": where, "softplus": softplus, "pow": power, "expm1": lambda x: call("expm1", x),
+                                "abs": abs, "log1p": lambda x: call("log1p", x)}
+
+
+def write_out(op: Op, args: tuple) -> Scalar:
+    """The op's rule run on symbols."""
+    direct = SPECIAL.get(op.name)
+    if direct is None and op.name in scalars.NAMES:
+        direct = function(op.name)
+    return direct(*args) if direct is not None else symbolic(op)(*args)
+
+
+@cache
+def symbolic(op: Op) -> Callable:
+    """The op's rule with its names looked up as symbols.
+
+    A code object finds globals in a plain dict only: the names are looked up beforehand.
+    """
+    if op.name in op.forward.__code__.co_names:   # "erfinv(x)" says nothing: there is only the kernel
+        raise NotFused
+    world = World(__builtins__={})
+    for name in op.forward.__code__.co_names:
+        world[name]
+    return rebind(op.forward, dict(world))
+
+
+def expression(op: Op, args: tuple, dtype: np.dtype) -> Scalar:
+    """The op on symbols and settings, in the dtype that the traced run gave. NotFused where that is not possible."""
+    if not op.elementwise and op.name != "to" or op.name in UNFUSED or dtype not in TYPES:
+        raise NotFused
+    if any(isinstance(a, Scalar) and a.dtype not in TYPES for a in args):
+        raise NotFused
+    made = cast(args[0], dtype) if op.name == "to" else write_out(op, args)
+    return cast(made, dtype)

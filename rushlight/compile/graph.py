@@ -1,0 +1,142 @@
+"""What a trace is made of: values, calls of ops on them, and what must be true of memory afterwards."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+Line = tuple[CodeType, int] | None                # a user's statement: code object and instruction
+
+
+class Value:
+    """An array that some call makes, or that comes from outside.
+
+    `kind`: "call", "input" (read at each run) or "constant"; `array`: its elements in the traced run;
+    `source`: where an input comes from.
+    """
+
+    __slots__ = ("array", "kind", "name", "source")
+
+    def __init__(self, array: np.ndarray, kind: str = "call", source: Any = None):
+        self.array, self.kind, self.source = array, kind, source
+        self.name = ""
+
+    shape = property(lambda self: self.array.shape)
+    dtype = property(lambda self: self.array.dtype)
+    size = property(lambda self: self.array.size)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.dtype.name}{list(self.shape)}>"
+
+
+class Call:
+    """One op of the table run on `args` (values, and settings as they are), giving `outs`."""
+
+    __slots__ = ("args", "line", "op", "outs")
+
+    def __init__(self, op: Any, args: tuple, outs: tuple[Value, ...], line: Line = None):
+        self.op, self.args, self.outs, self.line = op, args, outs, line
+
+    def __repr__(self) -> str:
+        return f"{', '.join(map(repr, self.outs))} = {self.op}{self.args}"
+
+
+@dataclass
+class Store:
+    """At this point of the program `value` is written into the memory of the input `target`."""
+
+    target: Value
+    value: Value
+    line: Line = None
+
+    op = "store"
+    outs = ()
+
+    @property
+    def args(self) -> tuple:
+        return self.target, self.value
+
+
+@dataclass
+class Graph:
+    """Steps in the order in which they ran, and the values that the world sees afterwards.
+
+    `results`: what is returned, flattened; `grads`: (leaf tensor, value or None) for each `.grad` that changed.
+    """
+
+    steps: list[Call | Store] = field(default_factory=list)
+    inputs: list[Value] = field(default_factory=list)
+    results: list[Value] = field(default_factory=list)
+    grads: list[tuple[Any, Value | None]] = field(default_factory=list)
+
+    def outputs(self) -> Iterator[Value]:
+        """Values that must exist when the program ends."""
+        yield from self.results
+        yield from (v for _, v in self.grads if v is not None)
+
+    def users(self) -> dict[Value, list[Call | Store]]:
+        """Who reads each value."""
+        found: dict[Value, list[Call | Store]] = {}
+        for step in self.steps:
+            for v in set(values_in(step.args)):
+                found.setdefault(v, []).append(step)
+        return found
+
+
+def values_in(args: Any) -> Iterator[Value]:
+    """The values among arguments, also inside lists and tuples."""
+    for a in args:
+        if isinstance(a, Value):
+            yield a
+        elif isinstance(a, (list, tuple)):
+            yield from values_in(a)
+
+
+def replaced(args: Any, by: dict[Value, Value]) -> Any:
+    """The arguments with some values in place of others."""
+    if isinstance(args, Value):
+        return by.get(args, args)
+    if isinstance(args, tuple) and type(args) is tuple or isinstance(args, list):
+        return type(args)(replaced(a, by) for a in args)
+    return args
+
+
+def substitute(graph: Graph, by: dict[Value, Value]) -> None:
+    """Read other values instead of some, everywhere."""
+    if not by:
+        return
+    for old in by:                                # chains: a -> b, b -> c
+        while by[old] in by:
+            by[old] = by[by[old]]
+    for step in graph.steps:
+        if isinstance(step, Store):
+            step.value = by.get(step.value, step.value)
+        else:
+            step.args = replaced(step.args, by)
+    graph.results = [by.get(v, v) for v in graph.results]
+    graph.grads = [(t, by.get(v, v)) for t, v in graph.grads]
+
+
+def used(graph: Graph) -> set[Value]:
+    """Values from which something that the world sees is made."""
+    wanted = set(graph.outputs())
+    for step in reversed(graph.steps):
+        if isinstance(step, Store) or any(v in wanted for v in step.outs):
+            wanted.update(values_in(step.args))
+    return wanted
+
+
+def drop_unused(graph: Graph) -> None:
+    """Dead code: leave out calls whose results nobody sees."""
+    wanted = used(graph)
+    graph.steps = [s for s in graph.steps if isinstance(s, Store) or any(v in wanted for v in s.outs)]
+    graph.inputs = [v for v in graph.inputs if v in wanted]
+
+
+def all_values(steps: Iterable[Call | Store]) -> Iterator[Value]:
+    for step in steps:
+        yield from values_in(step.args)
+        yield from step.outs

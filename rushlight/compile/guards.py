@@ -1,0 +1,161 @@
+"""What a program was made under, and whether it still holds: the Python values and tensors that a function can reach.
+
+A traced run forgets Python: the program would go on with yesterday's learning rate, or with a layer that has been
+replaced. So what is reachable from the function (closure, the globals it names, modules, optimizers, lists...) is noted
+item by item, and compared before each run. Values count by equality, objects by identity; their insides are walked too.
+"""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from rushlight.tensor import Tensor
+
+PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, type(Ellipsis))
+LIBRARIES = {"rushlight", "numpy", "scipy", "numba", "builtins", *sys.stdlib_module_names}
+MOST = 50_000                                     # items; more is not a training step's state
+
+
+class Snapshot:
+    """Items as (container, key, value): what `container[key]` was. `tensors`: those found on the way."""
+
+    def __init__(self, function: Any, extra: tuple = ()):
+        self.items: list[tuple[Any, Any, Any]] = []
+        self.sizes: list[tuple[Any, int]] = []
+        self.tensors: dict[int, Tensor] = {}
+        self.seen: set[int] = set()
+        self.kept: list[Any] = []
+        todo: list[Any] = [function, *extra]
+        while todo and len(self.items) < MOST:
+            self.visit(todo.pop(), todo)
+        self.complete = not todo
+
+    def visit(self, thing: Any, todo: list) -> None:
+        if isinstance(thing, PLAIN) or id(thing) in self.seen:
+            return
+        self.seen.add(id(thing))
+        self.kept.append(thing)
+        if isinstance(thing, Tensor):
+            self.tensors[id(thing)] = thing
+        elif isinstance(thing, dict):
+            self.note(thing, thing.items(), todo)
+        elif isinstance(thing, (list, tuple)):
+            self.note(thing, enumerate(thing), todo)
+        else:
+            self.visit_object(thing, todo)
+
+    def visit_object(self, thing: Any, todo: list) -> None:
+        if isinstance(thing, MethodType):
+            todo += thing.__func__, thing.__self__
+        elif isinstance(thing, FunctionType):
+            if owned(thing):
+                self.visit_function(thing, todo)
+        elif isinstance(thing, type):
+            for base in thing.__mro__:
+                if owned(base):                   # class attributes and methods
+                    self.note(vars(base), [(k, v) for k, v in vars(base).items() if not k.startswith("__")], todo)
+        elif not isinstance(thing, (ModuleType, BuiltinFunctionType)):
+            todo.append(type(thing))
+            state = getattr(thing, "__dict__", None)
+            if state is not None:
+                self.note(state, state.items(), todo)
+
+    def visit_function(self, function: FunctionType, todo: list) -> None:
+        for cell in function.__closure__ or ():
+            try:
+                self.item(cell, None, cell.cell_contents, todo)
+            except ValueError:                    # not filled yet
+                continue
+        names = set(names_in(function.__code__))
+        for name in sorted(names & function.__globals__.keys()):
+            value = function.__globals__[name]
+            self.item(function.__globals__, name, value, todo)
+            if isinstance(value, ModuleType) and value.__name__.partition(".")[0] not in LIBRARIES:
+                for attribute in sorted(names & vars(value).keys()):
+                    self.item(vars(value), attribute, vars(value)[attribute], todo)
+        todo += [function.__defaults__, function.__kwdefaults__]
+
+    def note(self, container: Any, items: Any, todo: list) -> None:
+        self.sizes.append((container, len(container)))
+        for key, value in list(items):
+            self.item(container, key, value, todo)
+            if isinstance(key, Tensor):           # an optimizer's state has parameters for keys
+                todo.append(key)
+
+    def item(self, container: Any, key: Any, value: Any, todo: list) -> None:
+        self.items.append((container, key, value))
+        todo.append(value)
+
+    def same_as(self, other: Snapshot) -> bool:
+        """Whether the same items hold equal values."""
+        return not self.difference(other)
+
+    def difference(self, other: Snapshot) -> str:
+        """The first item that differs, in words; empty if none does."""
+        if [n for _, n in self.sizes] != [n for _, n in other.sizes]:
+            for (c, n), (d, m) in zip(self.sizes, other.sizes):
+                if c is d and n != m:
+                    return f"a {type(c).__name__} of {n} items now has {m}"
+        for (c, key, old), (d, key2, new) in zip(self.items, other.items):
+            if c is d and key is key2 and not equal(old, new):
+                return f"{described(c, key)} was {short(old)} and now is {short(new)}"
+        return "" if len(self.items) == len(other.items) else "there are other objects than before"
+
+    def check(self) -> Callable[[], bool]:
+        """A function that says whether everything noted still holds, as fast as Python can."""
+        names: dict[str, Any] = {"equal": equal}
+        tests = []
+        containers: dict[int, str] = {}
+        for i, (container, key, value) in enumerate(self.items):
+            c = containers.setdefault(id(container), f"c{len(containers)}")
+            names[c], names[f"v{i}"] = container, value
+            if not isinstance(key, (str, int)):
+                names[f"k{i}"] = key
+            now = f"{c}.cell_contents" if key is None else f"{c}[{key!r}]" if isinstance(key, (str, int)) else f"{c}[k{i}]"
+            test = f"{now} is v{i}"
+            tests.append(f"({test} or equal({now}, v{i}))" if isinstance(value, PLAIN[1:]) else test)
+        for i, (container, n) in enumerate(self.sizes):
+            c = containers.setdefault(id(container), f"c{len(containers)}")
+            names[c] = container
+            tests.append(f"len({c}) == {n}")
+        for i, t in enumerate(self.tensors.values()):
+            names[f"t{i}"] = t
+            tests.append(f"(t{i}.node is None) is {t.node is None} and (t{i}._grad is None) is {t._grad is None}")
+        return compiled(tests, names)
+
+
+def compiled(tests: list[str], names: dict[str, Any]) -> Callable[[], bool]:
+    """All tests in one function; an error while testing means that something is gone."""
+    body = "".join(f"        if not ({' and '.join(tests[i:i + 50])}): return False\n" for i in range(0, len(tests), 50))
+    text = f"def check():\n    try:\n{body}        return True\n    except Exception:\n        return False\n"
+    exec(compile(text, "<rushlight guards>", "exec"), names)
+    return names["check"]
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Whether two items count as the same: objects by identity, plain values by type and value."""
+    return a is b or (type(a) is type(b) and isinstance(a, PLAIN) and (a == b or a != a and b != b))
+
+
+def owned(thing: FunctionType | type) -> bool:
+    """Whether a function or class is the user's, not a library's."""
+    return (thing.__module__ or "").partition(".")[0] not in LIBRARIES
+
+
+def names_in(code: CodeType) -> Iterator[str]:
+    """The global names that a function and the functions inside it use."""
+    todo = [code]
+    for c in todo:
+        yield from c.co_names
+        todo += [k for k in c.co_consts if isinstance(k, CodeType)]
+
+
+def described(container: Any, key: Any) -> str:
+    return "a variable of the closure" if key is None else f"{key!r}" if isinstance(key, (str, int)) else "an item"
+
+
+def short(value: Any) -> str:
+    text = repr(value) if isinstance(value, PLAIN) else f"a {type(value).__name__}"
+    return text if len(text) < 60 else text[:57] + "..."

@@ -1,0 +1,245 @@
+"""From a graph to the text of a Python program: fused loops, BLAS for products, `out=` into memory that is planned once.
+
+The text can be read, printed and run: it names the user's line over each statement.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from rushlight.compile.expressions import SHORT
+from rushlight.compile.graph import Call, Graph, Line, Store, Value, values_in
+from rushlight.compile.loops import Kernel
+from rushlight.compile.memory import Plan
+from rushlight.compile.passes.fuse import RESHAPES, Cluster, Fusion, memory_of
+from rushlight.compile.passes.simplify import uniform
+from rushlight.errors import line_of
+from rushlight.ops.table import TABLE
+
+DENSE = ("reshape", "view_as_shape", "flatten", "unsqueeze", "squeeze", "unflatten")
+HEADER = '''"""{title}"""
+import numpy as np
+from numpy import asarray, copyto, inf, matmul, nan
+
+from rushlight.compile.runtime import f32, f64, i64, kernels, loop, memory
+'''
+
+
+class Lowering:
+    """Writes the program of one graph. `text` is the whole module, `constants` what it needs besides."""
+
+    def __init__(self, graph: Graph, title: str, names: list[str], fuse: bool = True):
+        self.graph = graph
+        self.constants: dict[str, Any] = {}
+        self.count = 0
+        self.kernels: dict[str, str] = {}         # text of a loop without its name -> its name
+        self.setup: list[str] = []                # statements that run once
+        self.lines: list[str] = []                # statements of each run
+        self.origin = memory_of(graph)
+        self.items = Fusion(graph).ordered() if fuse else list(graph.steps)
+        self.items = [step for item in self.items for step in self.split(item)]
+        self.escaping = {r for v in graph.outputs() for r in (v, self.origin.get(v, v))}
+        for v, name in zip(graph.inputs, names):
+            v.name = name
+        self.static: set[Value] = set()           # arrays that stay the same from run to run
+        self.dense = {v for v in graph.inputs if v.array.flags.c_contiguous}
+        self.plan = Plan(self.items, self.origin)
+        self.new: list[tuple[tuple, np.dtype]] = []
+        self.users, self.final = graph.users(), set(graph.outputs())
+        self.last_line: Any = None
+        for i, item in enumerate(self.items):
+            self.write(item)
+            self.plan.release(i)
+        self.text = self.module(title)
+
+    def split(self, item: Any) -> Iterable[Any]:
+        """A cluster that is not worth a loop of its own as its steps."""
+        if isinstance(item, Cluster):
+            if all(s.op in RESHAPES for s in item.steps) or (len(item.steps) == 1 and self.simple(item.steps[0])):
+                return item.steps
+        return [item]
+
+    @staticmethod
+    def simple(step: Any) -> bool:
+        """Whether NumPy does this step as well as a loop would."""
+        if isinstance(step, Store) or step.op in ("sum", "amax", "amin"):
+            return True
+        return step.op in ("add", "sub", "mul", "div", "neg", "sqrt", "maximum", "minimum") and step.outs[0].size < 1 << 16
+
+    # -- statements ------------------------------------------------------------------------------------------------
+
+    def write(self, item: Any) -> None:
+        self.comment(item)
+        if isinstance(item, Cluster):
+            self.write_kernel(item)
+        elif isinstance(item, Store):
+            self.lines.append(f"copyto({self.array(item.target)}, {self.array(item.value)})")
+        else:
+            self.write_call(item)
+
+    def comment(self, item: Any) -> None:
+        """Name the user's statements, where they change."""
+        steps = item.steps if isinstance(item, Cluster) else [item]
+        places = list(dict.fromkeys(place_of(s.line) for s in steps if s.line))
+        if places and places != self.last_line:
+            self.last_line = places
+            shown = places if len(places) < 4 else [*places[:2], "...", places[-1]]
+            self.lines.append("# " + "; ".join(shown))
+
+    def write_kernel(self, cluster: Cluster) -> None:
+        kernel = Kernel(cluster, self.wanted(cluster))
+        name = self.kernels.setdefault(kernel.text(""), f"loop_{len(self.kernels)}")
+        for v in kernel.outs:
+            self.make(v)
+        given = [self.shaped(v, kernel.inner_shape(v)) for v in kernel.arguments]
+        given += [f"{SHORT[d.name]}({shortest(number, d)})" for number, d in kernel.numbers]
+        self.lines.append(f"{name}({', '.join(given)})")
+
+    def wanted(self, cluster: Cluster) -> set[Value]:
+        """What a cluster makes that others read."""
+        own = {id(s) for s in cluster.steps}
+        return {v for v in cluster.made
+                if v in self.final or any(id(s) not in own for s in self.users.get(v, ()))}
+
+    def write_call(self, call: Call) -> None:
+        op = TABLE[call.op]
+        out = call.outs[0]
+        if call.op == "mm" and out.dtype.name in SHORT and out.dtype.kind == "f":
+            self.make(out)
+            self.lines.append(f"matmul({self.array(call.args[0])}, {self.array(call.args[1])}, out={out.name})")
+        elif isinstance(op.kernel, np.ufunc) and len(call.outs) == 1 and self.direct(call):
+            self.make(out)
+            given = ", ".join(self.array(v) for v in call.args)
+            self.lines.append(f"np.{op.kernel.__name__}({given}, out={out.name})")
+        elif call.op == "sum" and out.dtype == call.args[0].dtype and out.dtype.name in SHORT:
+            self.make(out)
+            self.lines.append(f"np.add.reduce({self.array(call.args[0])}, {call.args[1]!r}, None, {out.name}, "
+                              f"{bool(call.args[2])})")
+        elif op.family.__name__ == "view":
+            self.write_view(call)
+        else:
+            self.write_plain(call)
+
+    def direct(self, call: Call) -> bool:
+        """Whether a ufunc gives what was traced, in its dtype, without help."""
+        out = call.outs[0]
+        return all(isinstance(v, Value) and v.dtype == out.dtype for v in call.args) and out.dtype.kind in "fi"
+
+    def write_view(self, call: Call) -> None:
+        """Another look at the same memory; once for all where the memory stays the same."""
+        x, out = call.args[0], call.outs[0]
+        source = self.array(x)
+        if call.op in DENSE:
+            text = f"{source}.reshape({out.shape})"
+        elif call.op == "transpose" and len(out.shape) == 2:
+            text = f"{source}.T"
+        else:
+            text = f"kernels.{call.op}({', '.join([source, *map(self.setting, call.args[1:])])})"
+        out.name = self.name("v")
+        copies = call.op in DENSE and x not in self.dense
+        if call.op in DENSE:
+            self.dense.add(out)
+        if x in self.static and not copies:
+            self.static.add(out)
+            self.setup.append(f"{out.name} = {text}")
+        else:
+            self.lines.append(f"{out.name} = {text}")
+
+    def write_plain(self, call: Call) -> None:
+        """The op's own kernel, which makes its own memory."""
+        given = ", ".join(self.setting(a) for a in call.args)
+        for v in call.outs:
+            v.name = self.name("r")
+            if v.array.flags.c_contiguous:
+                self.dense.add(v)
+        made = f"kernels.{call.op}({given})"
+        if len(call.outs) == 1:
+            made = f"asarray({made})" if call.outs[0].shape == () else made
+        self.lines.append(f"{', '.join(v.name for v in call.outs)} = {made}")
+
+    # -- arrays ----------------------------------------------------------------------------------------------------
+
+    def make(self, v: Value) -> None:
+        """Memory for a value: planned, or new at each run if the world gets to see it."""
+        v.name = self.name("t")
+        self.dense.add(v)
+        if v in self.escaping:
+            self.lines.append(f"{v.name} = new({len(self.new)})")
+            self.new.append((v.shape, v.dtype))
+        else:
+            self.setup.append(f"{v.name} = place({self.plan.take(v)}, {v.shape}, '{v.dtype.name}')")
+            self.static.add(v)
+
+    def shaped(self, v: Value, shape: tuple[int, ...]) -> str:
+        """The array in the shape that a loop wants it in."""
+        name = self.array(v)
+        if v.shape == shape:
+            return name
+        text = f"{name}.reshape({shape})"
+        if v not in self.static or v not in self.dense:
+            return text
+        again = f"{name}_{'x'.join(map(str, shape)) or 'number'}"
+        if (line := f"{again} = {text}") not in self.setup:
+            self.setup.append(line)
+        return again
+
+    def name(self, letter: str) -> str:
+        self.count += 1
+        return f"{letter}{self.count}"
+
+    def array(self, v: Value) -> str:
+        """The name of a value's array."""
+        if v.kind == "constant" and not v.name:
+            v.name = f"k{len(self.constants)}"
+            number = uniform(v)
+            self.constants[v.name] = np.ascontiguousarray(v.array) if number is None else np.full(v.shape, number, v.dtype)
+            self.static.add(v)
+            self.dense.add(v)
+        return v.name
+
+    def setting(self, a: Any) -> str:
+        """An argument as text; what has no text is handed over under a name."""
+        if isinstance(a, Value):
+            return self.array(a)
+        if type(a) in (tuple, list):
+            inside = ", ".join(map(self.setting, a))
+            return f"[{inside}]" if type(a) is list else f"({inside}{',' if len(a) == 1 else ''})"
+        if a is None or a is Ellipsis or type(a) in (bool, int, str, slice) or (type(a) is float and np.isfinite(a)):
+            return repr(a)
+        name = f"k{len(self.constants)}"
+        self.constants[name] = a
+        return name
+
+    # -- the whole -------------------------------------------------------------------------------------------------
+
+    def module(self, title: str) -> str:
+        parts = [HEADER.format(title=title)]
+        if self.constants:
+            parts.append("# constants of the traced run: " + ", ".join(self.constants) + "\n")
+        parts += [f"\n@loop\n{text.replace('def ', 'def ' + name, 1)}" for text, name in self.kernels.items()]
+        parts.append("\n# memory, used again where a value is no longer needed: "
+                     f"{sum(self.plan.sizes) / 1e6:.2f} MB of {self.plan.asked / 1e6:.2f}\n"
+                     f"place = memory({self.plan.sizes})\n" + "\n".join(self.setup) + "\n")
+        results = [self.array(v) for v in self.graph.results]
+        grads = [self.array(v) for _, v in self.graph.grads if v is not None]
+        body = [*self.lines, f"return [{', '.join(results)}], [{', '.join(grads)}]"]
+        inputs = ", ".join(["new", *(v.name for v in self.graph.inputs)])
+        parts.append(f"\ndef run({inputs}):\n" + "\n".join("    " + line for line in body) + "\n")
+        return "\n".join(parts)
+
+
+def shortest(number: Any, dtype: np.dtype) -> str:
+    """The number as its dtype prints it: 0.1, not the double nearest to the float32 nearest to it."""
+    return str(dtype.type(number))
+
+
+def place_of(line: Line) -> str:
+    import linecache
+    from os.path import basename
+    code, lasti = line  # type: ignore[misc]
+    number = line_of(code, lasti)
+    text = linecache.getline(code.co_filename, number).strip()
+    return f"{basename(code.co_filename)}:{number} {text}".strip()
+

@@ -1,0 +1,357 @@
+"""Which calls share a loop: elementwise chains, the reductions inside and at the end of them, writes to memory.
+
+A cluster runs over one space: the shape of its largest values, seen as rows and columns once a reduction says where rows
+end. A value in it lies on a level: FULL, one a ROW (sums along a row), one a COLUMN (sums down the columns: known
+after the last row), or a SCALAR (known before the loops, or, if a total, at the END).
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rushlight.compile.expressions import TYPES, NotFused, Scalar, expression
+from rushlight.compile.graph import Call, Graph, Store, Value, values_in
+from rushlight.compile.passes.decompose import REDUCTIONS
+from rushlight.compile.passes.simplify import uniform
+from rushlight.ops.table import TABLE
+
+FULL, ROW, COLUMN, SCALAR, END = "full", "row", "column", "scalar", "end"
+RESHAPES = ("reshape", "unsqueeze", "squeeze", "view_as_shape", "flatten", "unflatten", "expand", "clone")
+LARGEST = 400                                     # members of a cluster: LLVM's time grows faster than its text
+
+
+class Cluster:
+    """Steps that run in one loop. `levels` knows where each value lies that they read or make."""
+
+    def __init__(self, space: tuple[int, ...]):
+        self.space = space
+        self.split: int | None = None             # how many dimensions of the space are rows
+        self.steps: list[Call | Store] = []
+        self.levels: dict[Value, str] = {}
+        self.made: set[Value] = set()
+
+    @property
+    def reduces(self) -> bool:
+        return any(s.op in REDUCTIONS for s in self.steps)
+
+    def reads(self) -> list[Value]:
+        """Values from outside, in order of first use."""
+        return list(dict.fromkeys(v for s in self.steps for v in inputs_of(s) if v not in self.made))
+
+    def admit(self, step: Call | Store) -> bool:
+        """Take the step in, if it fits; nothing changes otherwise."""
+        if len(self.steps) >= LARGEST:
+            return False
+        before = self.levels.copy(), self.split
+        try:
+            self.place(step)
+        except NotFused:
+            self.levels, self.split = before
+            return False
+        self.steps.append(step)
+        self.made.update(step.outs)
+        return True
+
+    def place(self, step: Call | Store) -> None:
+        if isinstance(step, Store):
+            self.place_store(step)
+        elif step.op in REDUCTIONS:
+            self.place_reduction(step)
+        elif step.op in RESHAPES:
+            self.place_reshape(step)
+        else:
+            self.place_element(step)
+        self.settle()
+
+    def settle(self) -> None:
+        """Where a total meets operands that are smaller than the space, there must be rows."""
+        levels = self.levels.values()
+        if self.split is not None or END not in levels or "part" not in levels:
+            return
+        before = self.levels.copy()
+        for split in range(1, len(self.space)):
+            try:
+                return self.rows_are(split)
+            except NotFused:
+                self.split, self.levels = None, before.copy()
+        raise NotFused
+
+    def place_store(self, step: Store) -> None:
+        """Written where its value is made; not in a loop with sums along rows, which reads memory twice."""
+        if self.levels.get(step.value) != FULL or self.has(ROW) or step.value.shape != self.space:
+            raise NotFused
+        if self.levels.setdefault(step.target, FULL) != FULL:
+            raise NotFused
+
+    def place_reduction(self, step: Call) -> None:
+        x, dims = step.args[0], step.args[1]
+        n = len(self.space)
+        dims = tuple(range(n)) if dims is None else tuple(sorted(dims))
+        if x.shape != self.space or not n or self.level(x) != FULL or x.dtype.kind != "f" or not x.size:
+            raise NotFused
+        if step.outs[0].dtype != x.dtype:
+            raise NotFused
+        if dims == tuple(range(n)):
+            level = END
+        elif dims == tuple(range(n - len(dims), n)):
+            level = ROW
+            self.rows_are(n - len(dims))
+        elif dims == tuple(range(len(dims))):
+            level = COLUMN
+            self.rows_are(len(dims))
+        else:
+            raise NotFused
+        if level is not ROW and step.op != "sum" or level is ROW and self.writes_memory():
+            raise NotFused
+        self.levels[step.outs[0]] = level
+
+    def writes_memory(self) -> bool:
+        return any(isinstance(s, Store) for s in self.steps)
+
+    def rows_are(self, split: int) -> None:
+        """Fix which dimensions are rows, and see that what was read so far fits that."""
+        if self.split not in (None, split):
+            raise NotFused
+        if self.split is None:
+            self.split = split
+            for v, level in list(self.levels.items()):
+                if v not in self.made and level != FULL:
+                    self.levels[v] = self.pattern(v.shape)
+
+    def place_reshape(self, step: Call) -> None:
+        """A value on the way between a reduction and its use: the same elements, other dimensions of size 1."""
+        x, out = step.args[0], step.outs[0]
+        level = self.levels.get(x)
+        if out.shape == self.space:
+            if x.size == out.size and x.shape != out.shape:
+                raise NotFused
+            self.levels[out] = self.reading(x, out.shape) and FULL
+        elif level in (ROW, END, SCALAR) and x.size == out.size and x in self.made:
+            self.levels[out] = level
+        else:
+            raise NotFused
+
+    def place_element(self, step: Call) -> None:
+        out, made = step.outs[0], self.made
+        inside = {self.levels[v] for v in inputs_of(step) if v in made}
+        small = inside and inside <= {ROW, END}
+        if out.shape == self.space and not small:
+            for v in inputs_of(step):
+                if self.reading(v, out.shape) == COLUMN and v in made or self.levels[v] == END:
+                    raise NotFused
+            self.levels[out] = FULL
+        elif inside and (level := self.small(inside, out)) and out.shape != self.space:
+            for v in inputs_of(step):
+                if v not in made and v.size != 1 and (v.size != out.size or level != ROW):
+                    raise NotFused
+                self.levels.setdefault(v, SCALAR if v.size == 1 else ROW)
+            self.levels[out] = level
+        else:
+            raise NotFused
+
+    def small(self, inside: set[str], out: Value) -> str | None:
+        """The level of what is computed from row sums or from totals."""
+        if inside == {ROW} and out.size == int(np.prod(self.space[:self.split])):
+            return ROW
+        return END if inside == {END} and out.size == 1 else None
+
+    def reading(self, v: Value, shape: tuple) -> str:
+        """The level of an operand that is broadcast to `shape`, the space."""
+        if v in self.made:
+            level = self.levels[v]
+            if level == ROW and self.pattern(v.shape) != ROW or level == COLUMN:
+                raise NotFused
+            return level
+        level = self.pattern(v.shape)
+        if self.levels.setdefault(v, level) != level:
+            raise NotFused
+        return level
+
+    def pattern(self, shape: tuple) -> str:
+        """Where an operand of this shape lies in the space, once rows are known; else anything goes."""
+        n = len(self.space)
+        padded = (1,) * (n - len(shape)) + shape
+        if padded == self.space:
+            return FULL
+        if all(k == 1 for k in padded):
+            return SCALAR
+        if self.split is None:
+            return "part"
+        if padded == self.space[:self.split] + (1,) * (n - self.split):
+            return ROW
+        if padded == (1,) * self.split + self.space[self.split:]:
+            return COLUMN
+        raise NotFused
+
+    def level(self, v: Value) -> str:
+        return self.levels[v] if v in self.levels else self.reading(v, self.space)
+
+    def has(self, level: str) -> bool:
+        return any(self.levels[v] == level for v in self.made)
+
+
+def inputs_of(step: Call | Store) -> list[Value]:
+    """The values that a step reads as elements; constants of equal elements are part of the text."""
+    if isinstance(step, Store):
+        return [step.value]
+    return [v for v in values_in(step.args) if v.kind != "constant" or uniform(v) is None]
+
+
+def fusable(step: Call | Store) -> bool:
+    """Whether a step can be part of a loop at all."""
+    if isinstance(step, Store):
+        return step.value.dtype in TYPES and step.target.array.flags.c_contiguous
+    if len(step.outs) != 1 or any(v.dtype not in TYPES for v in (*inputs_of(step), *step.outs)):
+        return False
+    if step.op in REDUCTIONS or step.op in RESHAPES:
+        return True
+    return is_element(step)
+
+
+def is_element(call: Call) -> bool:
+    try:
+        expression(TABLE[call.op], symbols(call.args), call.outs[0].dtype)
+    except (NotFused, TypeError, AttributeError, KeyError):
+        return False
+    return True
+
+
+def symbols(args: Any, name: Any = lambda v: "x") -> tuple:
+    return tuple(Scalar(name(a), a.dtype) if isinstance(a, Value) else a for a in args)
+
+
+def memory_of(graph: Graph) -> dict[Value, Value]:
+    """For each view the value whose memory it shows."""
+    origin: dict[Value, Value] = {}
+    for s in graph.steps:
+        if isinstance(s, Call) and TABLE[s.op].family.__name__ == "view" and isinstance(s.args[0], Value):
+            origin[s.outs[0]] = origin.get(s.args[0], s.args[0])
+    return origin
+
+
+class Fusion:
+    """Puts the steps of a graph into clusters, one after the other.
+
+    `before[k]` has the bit of every cluster that must run before cluster k. It stays transitively closed, so that whether
+    two clusters can become one is a look at bits: nothing outside may lie between them.
+    """
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self.clusters: dict[int, Cluster | None] = {}           # None: a step that stays alone
+        self.before: dict[int, int] = {}
+        self.steps: dict[int, list[int]] = {}                   # numbers of the steps in a cluster
+        self.home: dict[Value, int] = {}                        # who makes a value
+        self.last_reader: dict[Value, int] = {}                 # who read a value from outside last
+        self.readers: dict[Value, set[int]] = {}                # who reads an input's memory
+        self.origin = memory_of(graph)
+        for number, step in enumerate(graph.steps):
+            self.add(number, step)
+
+    def add(self, number: int, step: Call | Store) -> None:
+        self.before[number], self.steps[number] = self.needs(step), [number]
+        cluster = None
+        if fusable(step):
+            cluster = Cluster(space_of(step))
+            if not cluster.admit(step):
+                cluster = None
+        self.clusters[number] = cluster
+        for v in step.outs:
+            self.home[v] = number
+        if fusable(step):
+            for other in self.candidates(step):
+                number = self.joined(other, number, step)
+        for v in values_in(step.args):
+            self.readers.setdefault(self.origin.get(v, v), set()).add(number)
+            if v not in self.home or self.home[v] != number:
+                self.last_reader[v] = number
+
+    def needs(self, step: Call | Store) -> int:
+        """The clusters that must run before this step, by value or because it overwrites what they read."""
+        direct = {self.home[v] for v in values_in(step.args) if v in self.home}
+        if isinstance(step, Store):
+            direct |= self.readers.get(step.target, set())
+        total = 0
+        for k in direct:
+            total |= 1 << k | self.before[k]
+        return total
+
+    def candidates(self, step: Call | Store) -> list[int]:
+        """Clusters that make what the step reads, newest first; then those that read the same large values."""
+        inputs = inputs_of(step)
+        makers = sorted({self.home[v] for v in inputs if v in self.home}, reverse=True)
+        if isinstance(step, Store):
+            return makers
+        space = space_of(step)
+        shared = [self.last_reader[v] for v in inputs if v in self.last_reader and v.shape == space and v.size > 1]
+        return list(dict.fromkeys(k for k in (*makers, *shared) if self.clusters.get(k) is not None))
+
+    def joined(self, other: int, number: int, step: Call | Store) -> int:
+        """The number of the cluster that holds both, or `number` as it was."""
+        first, second = self.clusters.get(other), self.clusters.get(number)
+        if other == number or first is None or self.between(other, number):
+            return number
+        steps = sorted({*self.steps[other], *self.steps[number]})
+        whole = grown(first, second, step, [self.graph.steps[i] for i in steps])
+        if whole is None:
+            return number
+        self.merge(other, number, whole, steps)
+        return other
+
+    def between(self, a: int, b: int) -> bool:
+        """Whether some third cluster must run after one of the two and before the other."""
+        for first, last in ((a, b), (b, a)):
+            middle = self.before[last] & ~(1 << first)
+            if self.before[last] >> first & 1:
+                while middle:
+                    k = middle.bit_length() - 1
+                    if self.before[k] >> first & 1:
+                        return True
+                    middle ^= 1 << k
+        return False
+
+    def merge(self, kept: int, gone: int, whole: Cluster, steps: list[int]) -> None:
+        """Make one cluster of two, and tell everyone who waits for either."""
+        both = 1 << kept | 1 << gone
+        need = (self.before[kept] | self.before[gone]) & ~both
+        self.clusters[kept], self.steps[kept], self.before[kept] = whole, steps, need
+        for book in (self.clusters, self.steps, self.before):
+            del book[gone]
+        for k, mask in self.before.items():
+            if mask & both:
+                self.before[k] = mask & ~both | 1 << kept | need
+        for book in (self.home, self.last_reader):
+            book.update([(v, kept) for v, k in book.items() if k == gone])
+        for who in self.readers.values():
+            if gone in who:
+                who.discard(gone)
+                who.add(kept)
+
+    def ordered(self) -> list[Cluster | Call | Store]:
+        """Clusters and single steps in an order in which they can run: as traced, where there is a choice."""
+        waiting = dict(self.before)
+        done, result = 0, []
+        todo = sorted(waiting, key=lambda k: self.steps[k][-1])
+        while todo:
+            k = next(k for k in todo if not waiting[k] & ~done)
+            todo.remove(k)
+            done |= 1 << k
+            result.append(self.clusters[k] or self.graph.steps[k])
+        return result
+
+
+def space_of(step: Call | Store) -> tuple[int, ...]:
+    if isinstance(step, Store):
+        return step.value.shape
+    return step.args[0].shape if step.op in REDUCTIONS else step.outs[0].shape
+
+
+def grown(first: Cluster, second: Cluster | None, step: Call | Store, steps: list) -> Cluster | None:
+    """One cluster of two; None where they do not fit."""
+    if second is None or len(second.steps) == 1:
+        return first if steps[-1] is step and first.admit(step) else None
+    if first.space != second.space:
+        return None
+    whole = Cluster(first.space)
+    return whole if all(whole.admit(s) for s in steps) else None

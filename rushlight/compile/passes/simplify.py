@@ -1,0 +1,97 @@
+"""Constants computed once, equal calls made one, calls that change nothing left out."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rushlight.compile.graph import Call, Graph, Store, Value, replaced, substitute, values_in
+
+SAME_SHAPE = ("reshape", "view_as_shape", "flatten", "expand", "contiguous", "squeeze", "unsqueeze", "permute")
+
+
+def simplify(graph: Graph) -> None:
+    """One walk in program order: every call sees its arguments already simplified."""
+    known: dict[Any, Value] = {}
+    by: dict[Value, Value] = {}
+    stored = {s.target for s in graph.steps if isinstance(s, Store)}
+    final = set(graph.outputs())
+    steps: list[Call | Store] = []
+    for step in graph.steps:
+        if isinstance(step, Store):
+            step.value = by.get(step.value, step.value)
+            steps.append(step)
+            continue
+        step.args = replaced(step.args, by)
+        if len(step.outs) == 1:
+            out = step.outs[0]
+            same = folded(step) or unchanged(step, stored, final) or known.setdefault(signature(step), out)
+            if same is not out:
+                by[out] = same
+                continue
+        steps.append(step)
+    graph.steps = steps
+    substitute(graph, by)
+
+
+def signature(call: Call) -> Any:
+    """What makes two calls equal."""
+    return call.op, key(call.args)
+
+
+def key(arg: Any) -> Any:
+    if isinstance(arg, Value) and arg.kind == "constant" and (number := uniform(arg)) is not None:
+        return "constant", arg.dtype.str, arg.shape, repr(number)
+    if isinstance(arg, (list, tuple)):
+        return type(arg).__name__, *(key(a) for a in arg)
+    if isinstance(arg, slice):
+        return "slice", arg.start, arg.stop, arg.step
+    if isinstance(arg, (float, int, complex)):
+        return type(arg).__name__, repr(arg)
+    return arg if arg.__hash__ else id(arg)
+
+
+def uniform(v: Value) -> Any:
+    """The number that all elements of a constant are; None if they differ or it is no constant."""
+    if v.kind != "constant" or v.size == 0 or v.dtype.kind not in "fbi":
+        return None
+    first = v.array.flat[0]
+    return first if not any(v.array.strides) or bool((v.array == first).all()) else None
+
+
+def folded(call: Call) -> Value | None:
+    """The traced result of a call on constants is one itself; equal elements are kept as one."""
+    inputs = list(values_in(call.args))
+    if not inputs or any(v.kind != "constant" for v in inputs):
+        return None
+    array = call.outs[0].array
+    v = Value(array, "constant")
+    number = uniform(v)
+    v.array = array.copy() if number is None else np.broadcast_to(np.asarray(number, array.dtype), array.shape)
+    return v
+
+
+def unchanged(call: Call, stored: set[Value], final: set[Value]) -> Value | None:
+    """The argument that a call merely hands on."""
+    x = call.args[0] if call.args else None
+    out = call.outs[0]
+    if not isinstance(x, Value) or x.dtype != out.dtype:
+        return None
+    if call.op in SAME_SHAPE and x.shape == out.shape and (call.op != "permute" or trivial(call.args[1])):
+        return x
+    if call.op == "clone":
+        return x if out not in final and x not in stored and x.kind != "constant" else None
+    if call.op in ("mul", "div") and x.shape == out.shape and is_one(call.args[1]):
+        return x
+    if call.op == "mul" and isinstance(call.args[1], Value) and call.args[1].shape == out.shape \
+            and call.args[1].dtype == out.dtype and is_one(x):
+        return call.args[1]
+    return None
+
+
+def trivial(dims: tuple) -> bool:
+    return tuple(dims) == tuple(range(len(dims)))
+
+
+def is_one(v: Any) -> bool:
+    return isinstance(v, Value) and uniform(v) == 1 or (not isinstance(v, Value) and v == 1)

@@ -1,0 +1,43 @@
+"""What the text of a compiled program imports: element types, kernels of the table, planned memory, the loop compiler."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rushlight.compile.cache import loop
+from rushlight.ops.table import TABLE
+
+f32, f64, i64 = np.float32, np.float64, np.int64
+
+
+class Kernels:
+    """The array functions of the op table: `kernels.gather(x, index, 1)`."""
+
+    def __getattr__(self, name: str) -> Callable:
+        return TABLE[name].kernel
+
+
+kernels = Kernels()
+
+
+def memory(sizes: list[int]) -> Callable[[int, tuple, str], np.ndarray]:
+    """Pieces of memory, and a function that sees a piece as an array: `place(piece, shape, dtype)`."""
+    pieces = [aligned(n) for n in sizes]
+
+    def place(piece: int, shape: tuple, dtype: str) -> np.ndarray:
+        kind = np.dtype(dtype)
+        n = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+        return pieces[piece][:n].view(kind).reshape(shape)
+    return place
+
+
+def aligned(n: int, to: int = 64) -> np.ndarray:
+    """n bytes that begin at a cache line."""
+    raw: Any = np.zeros(n + to, np.uint8)
+    start = -raw.ctypes.data % to
+    return raw[start:start + n]
+
+
+__all__ = ["f32", "f64", "i64", "kernels", "loop", "memory"]

@@ -1,0 +1,158 @@
+"""Recording one real run: the ops of forward, backward and update, as they happen, with their shapes and dtypes."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rushlight.autograd.grad_mode import Watcher, current, mode
+from rushlight.compile.graph import Call, Graph, Store, Value
+from rushlight.errors import place, user_frame
+from rushlight.ops.table import TABLE
+from rushlight.tensor import Tensor
+
+
+class CannotCompile(Exception):
+    """Why a run cannot be turned into a program; the message names the user's line."""
+
+
+class Tracer(Watcher):
+    """Sees every op, write and read of one run.
+
+    Arrays are told apart by identity: `detach()` and saved tensors make new tensors on the same array. `cells` holds
+    the value that is in each array now: a write gives the array another value, no value ever changes.
+    """
+
+    records = True                                # backward runs as ops
+
+    def __init__(self, known: dict[int, Any]):
+        """`known`: id of an array that existed before -> (array, where to find it at the next run)."""
+        self.known = known
+        self.cells: dict[int, Value] = {}
+        self.steps: list[Call | Store] = []
+        self.inputs: list[Value] = []
+        self.external: dict[int, Value] = {}      # the input of each known array that was read or written
+        self.fresh: list[Value] = []              # made during the run, but by no op: constants, if they stay the same
+        self.owner: dict[int, int] = {}           # id of a view's array -> id of the array whose memory it views
+        self.born: dict[int, int] = {}            # id of a view's array -> number of steps when it was made
+        self.written: dict[int, int] = {}         # id of an array -> number of steps when it was last written
+        self.kept: list[Any] = []                 # keeps ids unique
+        self.problem: str | None = None
+
+    # -- what the mode tells ---------------------------------------------------------------------------------------
+
+    def ran(self, op: Any, args: tuple, out: Any) -> None:
+        if self.problem is not None:
+            return
+        values = self.values(args)
+        outs = out if isinstance(out, (tuple, list)) else (out,)
+        made = tuple(self.made(t) for t in outs)
+        if op.family.__name__ == "view":
+            seen, array = id(args[0].array), out.array
+            if id(array) == seen:                 # nothing was done: flatten() of what is flat
+                self.cells[seen] = values[0]
+                return
+            if np.may_share_memory(array, args[0].array):
+                self.owner[id(array)] = self.owner.get(seen, seen)
+                self.born[id(array)] = len(self.steps)
+        self.steps.append(Call(op.name, values, made, line()))
+
+    def wrote(self, tensor: Tensor, value: Tensor) -> None:
+        if self.problem is not None:
+            return
+        if tensor.viewing is not None:
+            return self.stop("writes through a view")
+        target, v = self.value(tensor), self.value(value)
+        if v.dtype != target.dtype or v.shape != target.shape:
+            v = self.fitted(v, target)
+        place = id(tensor.array)
+        self.written[place] = len(self.steps)
+        if place in self.known:
+            self.steps.append(Store(self.external[place], v, line()))
+        self.cells[place] = v
+
+    def read(self, tensor: Tensor) -> None:
+        self.stop("looks at the numbers of a tensor")
+
+    def stop(self, what: str) -> None:
+        """This run cannot become a program; it goes on as it is."""
+        if self.problem is None:
+            where = line()
+            self.problem = f"{what}, at {place(*where) if where else '<unknown>'}"
+
+    # -- values ----------------------------------------------------------------------------------------------------
+
+    def values(self, args: Any) -> tuple:
+        """The arguments with values in place of tensors."""
+        return tuple(self.value(a) if isinstance(a, Tensor) else
+                     self.values(a) if type(a) in (tuple, list) else a for a in args)
+
+    def value(self, tensor: Tensor) -> Value:
+        """What is in the tensor's array now."""
+        array = tensor.array
+        v = self.cells.get(id(array))
+        if v is None:
+            v = self.cells[id(array)] = self.found(tensor)
+        elif self.written and self.written.get(self.owner.get(id(array)), -1) > self.born.get(id(array), 0):  # type: ignore
+            self.stop("reads a view of memory that was overwritten since")
+        return v
+
+    def found(self, tensor: Tensor) -> Value:
+        """The value of an array that no op of this run has made."""
+        array = tensor.array
+        self.kept.append(array)
+        if id(array) in self.known:
+            v = self.external[id(array)] = Value(array, "input", self.known[id(array)][1])
+            self.inputs.append(v)
+            return v
+        v = Value(array.copy(), "constant")
+        if not (array.ndim == 0 and not array.flags.writeable):
+            self.fresh.append(v)
+        return v
+
+    def made(self, tensor: Tensor) -> Value:
+        """A new value, in the array of an op's result."""
+        v = self.cells[id(tensor.array)] = Value(tensor.array)
+        self.kept.append(tensor.array)
+        return v
+
+    def fitted(self, v: Value, target: Value) -> Value:
+        """What is written, in the dtype and shape of where it is written to."""
+        if v.dtype != target.dtype:
+            v = self.call("to", (v, dtype_of(target.array)), v.array.astype(target.dtype))
+        if v.shape != target.shape:
+            v = self.call("expand", (v, target.shape), np.broadcast_to(v.array, target.shape))
+        return v
+
+    def call(self, name: str, args: tuple, array: np.ndarray) -> Value:
+        assert name in TABLE
+        v = Value(array)
+        self.steps.append(Call(name, args, (v,), line()))
+        return v
+
+    def graph(self, results: list[Value], grads: list[tuple[Tensor, Value | None]]) -> Graph:
+        """The recorded run; of several writes into one input only the last one counts."""
+        last: dict[Value, int] = {s.target: i for i, s in enumerate(self.steps) if isinstance(s, Store)}
+        steps = [s for i, s in enumerate(self.steps) if not isinstance(s, Store) or last[s.target] == i]
+        return Graph(steps, list(self.inputs), results, grads)
+
+
+def dtype_of(array: np.ndarray) -> Any:
+    from rushlight import dtypes
+    return dtypes.of(array.dtype)
+
+
+def line() -> Any:
+    """The user's statement that is running."""
+    frame = user_frame(2)
+    return (frame.f_code, frame.f_lasti) if frame is not None else None
+
+
+def traced(function: Callable, args: tuple, kwargs: dict, tracer: Tracer) -> Any:
+    """The function's result, with the tracer watching."""
+    token = current.set(mode().but(watch=tracer))
+    try:
+        return function(*args, **kwargs)
+    finally:
+        current.reset(token)
