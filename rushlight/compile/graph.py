@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.ops.table import TABLE
+
 Line = tuple[CodeType, int] | None                # a user's statement: code object and instruction
 
 
@@ -134,6 +136,15 @@ def drop_unused(graph: Graph) -> None:
     wanted = used(graph)
     graph.steps = [s for s in graph.steps if isinstance(s, Store) or any(v in wanted for v in s.outs)]
     graph.inputs = [v for v in graph.inputs if v in wanted]
+
+
+def memory_of(graph: Graph) -> dict[Value, Value]:
+    """For each view the value whose memory it shows."""
+    origin: dict[Value, Value] = {}
+    for s in graph.steps:
+        if isinstance(s, Call) and TABLE[s.op].family.__name__ == "view" and isinstance(s.args[0], Value):
+            origin[s.outs[0]] = origin.get(s.args[0], s.args[0])
+    return origin
 
 
 def all_values(steps: Iterable[Call | Store]) -> Iterator[Value]:

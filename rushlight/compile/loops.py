@@ -183,8 +183,9 @@ class Kernel:
             if v.dtype == np.bool_:
                 return Scalar(str(bool(number)), v.dtype)
             return constant(number, v.dtype)
-        self.env[v] = Scalar(f"c{len(self.numbers)}", v.dtype)
-        self.numbers.append((number, v.dtype))
+        if (number, v.dtype) not in self.numbers:
+            self.numbers.append((number, v.dtype))
+        self.env[v] = Scalar(f"c{self.numbers.index((number, v.dtype))}", v.dtype)
         return self.env[v]
 
     # -- flat: one long loop, in blocks where it is added up ---------------------------------------------------------

@@ -36,6 +36,10 @@ class Lowering:
         self.count = 0
         self.kernels: dict[str, str] = {}         # text of a loop without its name -> its name
         self.setup: list[str] = []                # statements that run once
+        self.binding: list[str] = []              # statements that run when a parameter gets other memory
+        self.bound = [v for v in graph.inputs if v.source[0] == "state"]
+        self.steady = set(self.bound)             # arrays that change only then
+        self.views: list[str] = []                # what binding hands to each run
         self.lines: list[str] = []                # statements of each run
         self.origin = memory_of(graph)
         self.items = Fusion(graph).ordered() if fuse else list(graph.steps)
@@ -144,6 +148,9 @@ class Lowering:
         if x in self.static and not copies:
             self.static.add(out)
             self.setup.append(f"{out.name} = {text}")
+        elif x in self.steady and not copies:
+            self.steady.add(out)
+            self.bind(out.name, text)
         else:
             self.lines.append(f"{out.name} = {text}")
 
@@ -178,12 +185,20 @@ class Lowering:
         if v.shape == shape:
             return name
         text = f"{name}.reshape({shape})"
-        if v not in self.static or v not in self.dense:
+        if v not in self.dense or v not in self.static and v not in self.steady:
             return text
         again = f"{name}_{'x'.join(map(str, shape)) or 'number'}"
-        if (line := f"{again} = {text}") not in self.setup:
+        if v in self.steady:
+            self.bind(again, text)
+        elif (line := f"{again} = {text}") not in self.setup:
             self.setup.append(line)
         return again
+
+    def bind(self, name: str, text: str) -> None:
+        """A view of a parameter, made when the parameter's memory is known."""
+        if name not in self.views:
+            self.views.append(name)
+            self.binding.append(f"{name} = {text}")
 
     def name(self, letter: str) -> str:
         self.count += 1
@@ -225,7 +240,11 @@ class Lowering:
         results = [self.array(v) for v in self.graph.results]
         grads = [self.array(v) for _, v in self.graph.grads if v is not None]
         body = [*self.lines, f"return [{', '.join(results)}], [{', '.join(grads)}]"]
-        inputs = ", ".join(["new", *(v.name for v in self.graph.inputs)])
+        bound = ", ".join(v.name for v in self.bound)
+        if self.views:
+            lines = [*self.binding, f"return {', '.join(self.views)},"]
+            parts.append(f"\ndef bind({bound}):\n" + "\n".join("    " + line for line in lines) + "\n")
+        inputs = ", ".join(["new", *(v.name for v in self.graph.inputs), *self.views])
         parts.append(f"\ndef run({inputs}):\n" + "\n".join("    " + line for line in body) + "\n")
         return "\n".join(parts)
 

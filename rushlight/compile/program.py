@@ -42,7 +42,8 @@ class Program:
         names = [name_of(v, i) for i, v in enumerate(graph.inputs)]
         lowering = Lowering(graph, title, names, fuse)
         self.source, self.shapes = lowering.text, lowering.new
-        self.call = defined(lowering)
+        self.call, self.bind = defined(lowering)
+        self.views: tuple | None = None
         self.sources = [v.source for v in graph.inputs]
         self.known: list[np.ndarray] = [v.array for v in graph.inputs]
         self.layout = [layout(v.array) for v in graph.inputs]
@@ -65,7 +66,11 @@ class Program:
                 if layout(a) != self.layout[i]:
                     return None
                 self.known[i] = a
+                if kind == "state":
+                    self.views = None
             found.append(a)
+        if self.views is None:
+            self.views = self.bind(*[a for a, (kind, _) in zip(found, self.sources) if kind == "state"])
         return found
 
     def run(self, arguments: list[Any]) -> Any:
@@ -73,7 +78,7 @@ class Program:
         arrays = self.arrays(arguments)
         if arrays is None or not self.apart(arrays):
             return NotImplemented
-        results, grads = self.call(self.new, *arrays)
+        results, grads = self.call(self.new, *arrays, *self.views)  # type: ignore[misc]
         for kind, what in self.written:
             t = arguments[what] if kind == "argument" else what if kind == "state" else what._grad
             writes = writes_of(t)
@@ -115,13 +120,13 @@ def name_of(v: Value, i: int) -> str:
     return f"{'grad' if kind == 'grad' else 'p'}{i}"
 
 
-def defined(lowering: Lowering) -> Callable:
+def defined(lowering: Lowering) -> tuple[Callable, Callable]:
     """The text as a function; tracebacks and `inspect` find its lines."""
     name = f"<rushlight program {number()}>"
     linecache.cache[name] = (len(lowering.text), None, lowering.text.splitlines(True), name)
     names: dict[str, Any] = {"__name__": "rushlight.compile.made", **lowering.constants}
     exec(compile(lowering.text, name, "exec"), names)
-    return names["run"]
+    return names["run"], names.get("bind", lambda *arrays: ())
 
 
 def rebuilt(plan: Any, arrays: list[np.ndarray], arguments: list[Any]) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from rushlight.autograd.grad_mode import Watcher, current, mode
 from rushlight.compile.graph import Call, Graph, Store, Value
-from rushlight.errors import place, user_frame
+from rushlight.errors import PACKAGE, place, user_frame
 from rushlight.ops.table import TABLE
 from rushlight.tensor import Tensor
 
@@ -146,6 +146,8 @@ def dtype_of(array: np.ndarray) -> Any:
 def line() -> Any:
     """The user's statement that is running."""
     frame = user_frame(2)
+    while frame is not None and frame.f_code.co_filename.startswith(("<backward", "<rushlight", PACKAGE)):
+        frame = frame.f_back
     return (frame.f_code, frame.f_lasti) if frame is not None else None
 
 

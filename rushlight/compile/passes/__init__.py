@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from rushlight.compile.graph import Graph, drop_unused
 from rushlight.compile.passes.decompose import decompose
+from rushlight.compile.passes.products import turn_products
 from rushlight.compile.passes.simplify import simplify
 
 
@@ -10,6 +11,8 @@ def optimize(graph: Graph) -> Graph:
     """All passes before fusion, in order."""
     drop_unused(graph)
     decompose(graph)
+    turn_products(graph)
+    drop_unused(graph)
     simplify(graph)
     drop_unused(graph)
     return graph

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from rushlight.compile.expressions import TYPES, NotFused, Scalar, expression
-from rushlight.compile.graph import Call, Graph, Store, Value, values_in
+from rushlight.compile.graph import Call, Graph, Store, Value, memory_of, values_in
 from rushlight.compile.passes.decompose import REDUCTIONS
 from rushlight.compile.passes.simplify import uniform
 from rushlight.ops.table import TABLE
 
 FULL, ROW, COLUMN, SCALAR, END = "full", "row", "column", "scalar", "end"
 RESHAPES = ("reshape", "unsqueeze", "squeeze", "view_as_shape", "flatten", "unflatten", "expand", "clone")
+HEAVY = ("mm", "conv2d", "convolution")            # a loop does not reach back over these: it would write what it could read
 LARGEST = 400                                     # members of a cluster: LLVM's time grows faster than its text
 
 
@@ -221,15 +222,6 @@ def symbols(args: Any, name: Any = lambda v: "x") -> tuple:
     return tuple(Scalar(name(a), a.dtype) if isinstance(a, Value) else a for a in args)
 
 
-def memory_of(graph: Graph) -> dict[Value, Value]:
-    """For each view the value whose memory it shows."""
-    origin: dict[Value, Value] = {}
-    for s in graph.steps:
-        if isinstance(s, Call) and TABLE[s.op].family.__name__ == "view" and isinstance(s.args[0], Value):
-            origin[s.outs[0]] = origin.get(s.args[0], s.args[0])
-    return origin
-
-
 class Fusion:
     """Puts the steps of a graph into clusters, one after the other.
 
@@ -246,6 +238,8 @@ class Fusion:
         self.last_reader: dict[Value, int] = {}                 # who read a value from outside last
         self.readers: dict[Value, set[int]] = {}                # who reads an input's memory
         self.origin = memory_of(graph)
+        self.epoch, self.epochs = 0, {}                         # how many products came before; where a cluster began
+        self.numbers: int | None = None                         # the cluster of 0-d arithmetic
         for number, step in enumerate(graph.steps):
             self.add(number, step)
 
@@ -257,11 +251,15 @@ class Fusion:
             if not cluster.admit(step):
                 cluster = None
         self.clusters[number] = cluster
+        self.epoch += step.op in HEAVY
+        self.epochs[number] = self.epoch
         for v in step.outs:
             self.home[v] = number
         if fusable(step):
             for other in self.candidates(step):
                 number = self.joined(other, number, step)
+        if self.clusters[number] is not None and self.clusters[number].space == ():
+            self.numbers = number
         for v in values_in(step.args):
             self.readers.setdefault(self.origin.get(v, v), set()).add(number)
             if v not in self.home or self.home[v] != number:
@@ -281,10 +279,13 @@ class Fusion:
         """Clusters that make what the step reads, newest first; then those that read the same large values."""
         inputs = inputs_of(step)
         makers = sorted({self.home[v] for v in inputs if v in self.home}, reverse=True)
+        makers = [k for k in makers if self.epochs[k] == self.epoch]
         if isinstance(step, Store):
             return makers
         space = space_of(step)
         shared = [self.last_reader[v] for v in inputs if v in self.last_reader and v.shape == space and v.size > 1]
+        if space == () and self.numbers is not None:
+            shared.append(self.numbers)
         return list(dict.fromkeys(k for k in (*makers, *shared) if self.clusters.get(k) is not None))
 
     def joined(self, other: int, number: int, step: Call | Store) -> int:

@@ -1,11 +1,12 @@
 """Constants computed once, equal calls made one, calls that change nothing left out."""
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
 
-from rushlight.compile.graph import Call, Graph, Store, Value, replaced, substitute, values_in
+from rushlight.compile.graph import Call, Graph, Store, Value, memory_of, replaced, substitute, values_in
 
 SAME_SHAPE = ("reshape", "view_as_shape", "flatten", "expand", "contiguous", "squeeze", "unsqueeze", "permute")
 
@@ -16,6 +17,7 @@ def simplify(graph: Graph) -> None:
     by: dict[Value, Value] = {}
     stored = {s.target for s in graph.steps if isinstance(s, Store)}
     final = set(graph.outputs())
+    views = memory_of(graph)
     steps: list[Call | Store] = []
     for step in graph.steps:
         if isinstance(step, Store):
@@ -25,7 +27,7 @@ def simplify(graph: Graph) -> None:
         step.args = replaced(step.args, by)
         if len(step.outs) == 1:
             out = step.outs[0]
-            same = folded(step) or unchanged(step, stored, final) or known.setdefault(signature(step), out)
+            same = folded(step) or unchanged(step, stored, final, views) or known.setdefault(signature(step), out)
             if same is not out:
                 by[out] = same
                 continue
@@ -71,7 +73,7 @@ def folded(call: Call) -> Value | None:
     return v
 
 
-def unchanged(call: Call, stored: set[Value], final: set[Value]) -> Value | None:
+def unchanged(call: Call, stored: set[Value], final: set[Value], views: Container[Value]) -> Value | None:
     """The argument that a call merely hands on."""
     x = call.args[0] if call.args else None
     out = call.outs[0]
@@ -80,13 +82,23 @@ def unchanged(call: Call, stored: set[Value], final: set[Value]) -> Value | None
     if call.op in SAME_SHAPE and x.shape == out.shape and (call.op != "permute" or trivial(call.args[1])):
         return x
     if call.op == "clone":
-        return x if out not in final and x not in stored and x.kind != "constant" else None
+        return original(x, out, stored, final, views)
     if call.op in ("mul", "div") and x.shape == out.shape and is_one(call.args[1]):
         return x
     if call.op == "mul" and isinstance(call.args[1], Value) and call.args[1].shape == out.shape \
             and call.args[1].dtype == out.dtype and is_one(x):
         return call.args[1]
     return None
+
+
+def original(x: Value, out: Value, stored: set[Value], final: set[Value], views: Container[Value]) -> Value | None:
+    """What a copy may be replaced by: its original, unless the world could tell them apart."""
+    if out not in final:
+        return x if x not in stored and x.kind != "constant" else None
+    if x.kind != "call" or x in final or x in views:
+        return None
+    final.add(x)                                  # x takes the copy's place
+    return x
 
 
 def trivial(dims: tuple) -> bool:
