@@ -1,42 +1,42 @@
 """Activations that elementwise.py does not have: nn.functional gives them torch's signatures."""
-# ruff: noqa: F821, A001, E731  (names inside rules are ops; see worlds.py)
+
 from __future__ import annotations
 
-from rushlight.ops.build import build, floating, op
+from rushlight.ops.build import build, elementwise, op
 from rushlight.ops.kernels import activation as kernels
+from rushlight.ops.table import FLOATING, SAME, entry
 from rushlight.ops.worlds import ARRAYS, shared
 
 ARRAYS.update((name, value) for name, value in vars(kernels).items() if not name.startswith("_") and callable(value))
 
-# -- smooth
+# Functions of nn.functional alone: neither methods nor names of the package.
+smooth = entry(elementwise, FLOATING, method=False, function=False)
+pieces = entry(elementwise, SAME, method=False, function=False)
 
-gelu        = floating(lambda x, /: x * 0.5 * (1 + erf(x * 0.7071067811865476)), method=False, function=False,
-                       x=lambda g, x: g * (0.5 + 0.5 * erf(x * 0.7071067811865476)
-                                           + x * exp(-0.5 * x * x) * 0.3989422804014327))
-gelu_tanh   = floating(lambda x, /: x * 0.5 * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))),
-                       x=lambda g, x: g * gelu_tanh_slope(x), method=False, function=False, node="GeluBackward0")
-log_sigmoid = floating(lambda x, /: minimum(x, 0) - log1p(exp(-abs(x))), method=False, function=False,
-                       x=lambda g, x: g * sigmoid(-x))
-mish        = floating(lambda x, /: x * tanh(softplus(x)), method=False, function=False,
-                       x=lambda g, x: g * mish_slope(x))
+gelu        = smooth(lambda x, /: x * 0.5 * (1 + erf(x * 0.7071067811865476)),
+                     x=lambda g, x: g * (0.5 + 0.5 * erf(x * 0.7071067811865476)
+                                         + x * exp(-0.5 * x * x) * 0.3989422804014327))
+gelu_tanh   = smooth(lambda x, /: x * 0.5 * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))),
+                     x=lambda g, x: g * gelu_tanh_slope(x),                  node="GeluBackward0")
+log_sigmoid = smooth(lambda x, /: minimum(x, 0) - log1p(exp(-abs(x))),      x=lambda g, x: g * sigmoid(-x))
+mish        = smooth(lambda x, /: x * tanh(softplus(x)),                    x=lambda g, x: g * mish_slope(x))
 
 # -- of straight pieces; where two meet, the slope is torch's
 
-hardtanh    = op(lambda x, /, min_val=-1.0, max_val=1.0: minimum(maximum(x, min_val), max_val), method=False,
-                 x=lambda g, x, min_val, max_val: where((x > min_val) & (x < max_val), g, 0), function=False)
-hardsigmoid = floating(lambda x, /: minimum(maximum(x + 3, 0), 6) / 6, method=False, function=False,
-                       x=lambda g, x: where((x > -3) & (x < 3), g / 6, 0))
-hardswish   = floating(lambda x, /: x * minimum(maximum(x + 3, 0), 6) / 6, method=False, function=False,
-                       x=lambda g, x: where(x <= -3, 0, where(x < 3, g * (x / 3 + 0.5), g)))
+hardtanh    = pieces(lambda x, /, min_val=-1.0, max_val=1.0: minimum(maximum(x, min_val), max_val),
+                     x=lambda g, x, min_val, max_val: where((x > min_val) & (x < max_val), g, 0))
+hardsigmoid = smooth(lambda x, /: minimum(maximum(x + 3, 0), 6) / 6,
+                     x=lambda g, x: where((x > -3) & (x < 3), g / 6, 0))
+hardswish   = smooth(lambda x, /: x * minimum(maximum(x + 3, 0), 6) / 6,
+                     x=lambda g, x: where(x <= -3, 0, where(x < 3, g * (x / 3 + 0.5), g)))
 hardshrink  = op(lambda x, /, lambd=0.5: where((x >= -lambd) & (x <= lambd), 0, x), inplace=False,
                  x=lambda g, x, lambd: where((x >= -lambd) & (x <= lambd), 0, g))
-softshrink  = op(lambda x, /, lambd=0.5: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0)),
-                 x=lambda g, x, lambd: where((x >= -lambd) & (x <= lambd), 0, g), method=False, function=False)
-threshold   = op(lambda x, /, threshold, value: where(x <= threshold, value, x), method=False, function=False,
-                 x=lambda g, x, threshold: where(x <= threshold, 0, g))
-prelu_core  = op(lambda x, y, /: where(x > 0, x, x * y), names={"y": "weight"}, method=False, function=False,
-                 x=lambda g, x, y: where(x > 0, g, g * y),    y=lambda g, x: where(x > 0, 0, g * x),
-                 node="PreluKernelBackward0")
+softshrink  = pieces(lambda x, /, lambd=0.5: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0)),
+                     x=lambda g, x, lambd: where((x >= -lambd) & (x <= lambd), 0, g))
+threshold   = pieces(lambda x, /, threshold, value: where(x <= threshold, value, x),
+                     x=lambda g, x, threshold: where(x <= threshold, 0, g))
+prelu_core  = pieces(lambda x, y, /: where(x > 0, x, x * y), names={"y": "weight"}, node="PreluKernelBackward0",
+                     x=lambda g, x, y: where(x > 0, g, g * y),               y=lambda g, x: where(x > 0, 0, g * x))
 
 
 @shared

@@ -1,12 +1,12 @@
 """Convolution: three ops, linear in two operands each, and each the derivative of the other two."""
-# ruff: noqa: F821, A001, E731  (names inside rules are ops; see worlds.py)
+
 from __future__ import annotations
 
 from typing import Any
 
 from numpy import ndarray
 
-from rushlight.ops.build import build, general
+from rushlight.ops.build import build, inner
 from rushlight.ops.kernels import conv as kernels
 from rushlight.ops.kernels import windows
 from rushlight.ops.worlds import ARRAYS, TENSORS
@@ -31,38 +31,36 @@ ARRAYS.update(add_bias=add_bias, im2col=windows.unfold, col2im=windows.fold)
 TENSORS["conv"] = plain
 
 # x (N, C, *size), weight (O, C / groups, *kernel), bias (O,) or None -> (N, O, *out); all settings are tuples of ints
-convolution = general(
+convolution = inner(
     lambda x, weight, bias, /, stride, padding, dilation, groups:
     add_bias(conv(x, weight, stride, padding, dilation, groups), bias),
     x=lambda g, weight, x_shape, stride, padding, dilation, groups:
     conv_input_grad(g, weight, x_shape[2:], stride, padding, dilation, groups),
     weight=lambda g, x, weight_shape, stride, padding, dilation, groups:
     conv_weight_grad(g, x, weight_shape[2:], stride, padding, dilation, groups),
-    bias=lambda g: sum(g, (0, *range(2, len(g.shape)))), node="ConvolutionBackward0", method=False, function=False)
+    bias=lambda g: sum(g, (0, *range(2, len(g.shape)))), node="ConvolutionBackward0")
 # the transposed convolution: x is what a convolution gives, and `size` what it takes
-conv_input_grad = general(
+conv_input_grad = inner(
     lambda x, weight, /, size, stride, padding, dilation, groups:
     conv_input_grad(x, weight, size, stride, padding, dilation, groups),
     x=lambda g, weight, stride, padding, dilation, groups: conv(g, weight, stride, padding, dilation, groups),
     weight=lambda g, x, weight_shape, stride, padding, dilation, groups:
     conv_weight_grad(x, g, weight_shape[2:], stride, padding, dilation, groups),
-    node="ConvolutionBackward0", method=False, function=False)
-conv_weight_grad = general(
+    node="ConvolutionBackward0")
+conv_weight_grad = inner(
     lambda x, y, /, kernel, stride, padding, dilation, groups:
     conv_weight_grad(x, y, kernel, stride, padding, dilation, groups),
     x=lambda g, y, stride, padding, dilation, groups: conv(y, g, stride, padding, dilation, groups),
     y=lambda g, x, y_shape, stride, padding, dilation, groups:
-    conv_input_grad(x, g, y_shape[2:], stride, padding, dilation, groups), method=False, function=False)
+    conv_input_grad(x, g, y_shape[2:], stride, padding, dilation, groups))
 
 # windows as columns, and columns added up where they came from: nn.functional.unfold and fold
-im2col     = general(lambda x, /, kernel, dilation, padding, stride: im2col(x, kernel, dilation, padding, stride),
-                     x=lambda g, x_shape, kernel, dilation, padding, stride:
-                     col2im(g, x_shape[2:], kernel, dilation, padding, stride), method=False, function=False,
-                     node="Im2ColBackward0")
-col2im     = general(lambda x, /, size, kernel, dilation, padding, stride:
-                     col2im(x, size, kernel, dilation, padding, stride), method=False, function=False,
-                     x=lambda g, kernel, dilation, padding, stride: im2col(g, kernel, dilation, padding, stride),
-                     node="Col2ImBackward0")
-
+im2col = inner(
+    lambda x, /, kernel, dilation, padding, stride: im2col(x, kernel, dilation, padding, stride),
+    x=lambda g, x_shape, kernel, dilation, padding, stride:
+    col2im(g, x_shape[2:], kernel, dilation, padding, stride), node="Im2ColBackward0")
+col2im = inner(
+    lambda x, /, size, kernel, dilation, padding, stride: col2im(x, size, kernel, dilation, padding, stride),
+    x=lambda g, kernel, dilation, padding, stride: im2col(g, kernel, dilation, padding, stride), node="Col2ImBackward0")
 
 build(globals())

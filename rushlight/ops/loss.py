@@ -1,41 +1,41 @@
-"""Losses, element by element; nn.functional reduces them. Classes are looked up by a pair, each the other's derivative."""
-# ruff: noqa: F821, A001, E731  (names inside rules are ops; see worlds.py)
+"""Losses, element by element; nn.functional reduces them. Classes are looked up by a pair of ops."""
+
 from __future__ import annotations
 
-from rushlight.ops.build import build, floating, general
+from rushlight.ops.build import build, elementwise, inner
 from rushlight.ops.kernels import loss as kernels
+from rushlight.ops.table import FLOATING, entry
 from rushlight.ops.worlds import ARRAYS
 
 ARRAYS.update((name, value) for name, value in vars(kernels).items() if not name.startswith("_") and callable(value))
 
-mse_loss   = floating(lambda x, y, /: (x - y) * (x - y), names={"y": "target"}, method=False, function=False,
-                      x=lambda g, x, y: 2 * g * (x - y),       y=lambda g, x, y: 2 * g * (y - x))
-huber_loss = floating(lambda x, y, /, delta=1.0: where(abs(x - y) < delta, 0.5 * (x - y) * (x - y),
-                                                       delta * (abs(x - y) - 0.5 * delta)),
-                      x=lambda g, x, y, delta: g * minimum(maximum(x - y, -delta), delta),
-                      y=lambda g, x, y, delta: g * minimum(maximum(y - x, -delta), delta),
-                      names={"y": "target"}, method=False, function=False)
-smooth_l1_loss = floating(lambda x, y, /, beta=1.0: where(abs(x - y) < beta, 0.5 * (x - y) * (x - y) / beta,
-                                                          abs(x - y) - 0.5 * beta),
-                      x=lambda g, x, y, beta: g * minimum(maximum((x - y) / beta, -1), 1),
-                      y=lambda g, x, y, beta: g * minimum(maximum((y - x) / beta, -1), 1),
-                      names={"y": "target"}, method=False, function=False)
-binary_cross_entropy = floating(lambda x, y, /: -(y * maximum(log(x), -100) + (1 - y) * maximum(log1p(-x), -100)),
-                      x=lambda g, x, y: g * (x - y) / maximum((1 - x) * x, 1e-12),
-                      y=lambda g, x: g * (maximum(log1p(-x), -100) - maximum(log(x), -100)),
-                      names={"y": "target"}, method=False, function=False)
-binary_cross_entropy_with_logits = floating(lambda x, y, /: maximum(x, 0) + log1p(exp(-abs(x))) - x * y,
-                      x=lambda g, x, y: g * (sigmoid(x) - y),  y=lambda g, x: -g * x,
-                      names={"y": "target"}, method=False, function=False)
+# What each element loses, by a target.
+loss = entry(elementwise, FLOATING, method=False, function=False, names={"y": "target"})
+
+mse_loss   = loss(lambda x, y, /: (x - y) * (x - y),
+                  x=lambda g, x, y: 2 * g * (x - y),          y=lambda g, x, y: 2 * g * (y - x))
+huber_loss = loss(lambda x, y, /, delta=1.0: where(abs(x - y) < delta, 0.5 * (x - y) * (x - y),
+                                                   delta * (abs(x - y) - 0.5 * delta)),
+                  x=lambda g, x, y, delta: g * minimum(maximum(x - y, -delta), delta),
+                  y=lambda g, x, y, delta: g * minimum(maximum(y - x, -delta), delta))
+smooth_l1_loss = loss(lambda x, y, /, beta=1.0: where(abs(x - y) < beta, 0.5 * (x - y) * (x - y) / beta,
+                                                      abs(x - y) - 0.5 * beta),
+                  x=lambda g, x, y, beta: g * minimum(maximum((x - y) / beta, -1), 1),
+                  y=lambda g, x, y, beta: g * minimum(maximum((y - x) / beta, -1), 1))
+binary_cross_entropy = loss(lambda x, y, /: -(y * maximum(log(x), -100) + (1 - y) * maximum(log1p(-x), -100)),
+                  x=lambda g, x, y: g * (x - y) / maximum((1 - x) * x, 1e-12),
+                  y=lambda g, x: g * (maximum(log1p(-x), -100) - maximum(log(x), -100)))
+binary_cross_entropy_with_logits = loss(lambda x, y, /: maximum(x, 0) + log1p(exp(-abs(x))) - x * y,
+                  x=lambda g, x, y: g * (sigmoid(x) - y),     y=lambda g, x: -g * x)
 
 # x (N, C, *d) of log-probabilities, target (N, *d) of classes, weight (C,) or None
-nll_loss   = general(lambda x, target, weight, /, ignore_index=-100, reduction="mean":
-                     nll_loss(x, target, weight, ignore_index, reduction), method=False, function=False,
-                     x=lambda g, target, weight, x_shape, ignore_index, reduction:
-                     nll_loss_grad(g, target, weight, x_shape, ignore_index, reduction))
-nll_loss_grad = general(lambda x, target, weight, /, size, ignore_index, reduction:
-                     nll_loss_grad(x, target, weight, size, ignore_index, reduction), method=False, function=False,
-                     x=lambda g, target, weight, ignore_index, reduction:
-                     nll_loss(g, target, weight, ignore_index, reduction), node="NllLossBackward1")
+nll_loss   = inner(lambda x, target, weight, /, ignore_index=-100, reduction="mean":
+                   nll_loss(x, target, weight, ignore_index, reduction),
+                   x=lambda g, target, weight, x_shape, ignore_index, reduction:
+                   nll_loss_grad(g, target, weight, x_shape, ignore_index, reduction))
+nll_loss_grad = inner(lambda x, target, weight, /, size, ignore_index, reduction:
+                   nll_loss_grad(x, target, weight, size, ignore_index, reduction), node="NllLossBackward1",
+                   x=lambda g, target, weight, ignore_index, reduction:
+                   nll_loss(g, target, weight, ignore_index, reduction))
 
 build(globals())

@@ -1,8 +1,8 @@
 """Normalization. Mean and variance are outputs, so that second derivatives find their way through them."""
-# ruff: noqa: F821, A001, E731  (names inside rules are ops; see worlds.py)
+
 from __future__ import annotations
 
-from rushlight.ops.build import build, general
+from rushlight.ops.build import build, inner
 from rushlight.ops.kernels import norm as kernels
 from rushlight.ops.shape import reshape
 from rushlight.ops.worlds import ARRAYS, TENSORS, shared
@@ -10,33 +10,33 @@ from rushlight.ops.worlds import ARRAYS, TENSORS, shared
 ARRAYS.update((name, value) for name, value in vars(kernels).items() if not name.startswith("_") and callable(value))
 TENSORS["per_channel"] = lambda a, ndim: a if a is None or ndim == 2 else reshape(a, (-1,) + (1,) * (ndim - 2))
 
-layer_norm = general(
+layer_norm = inner(
     lambda x, weight, bias, /, dims, eps: layer_norm(x, weight, bias, dims, eps),
     x=lambda gs, x, weight, mu, var, dims, eps: normalized_back(
         gs[0] if weight is None else gs[0] * weight, gs[1], gs[2], x - mu, rsqrt(var + eps), dims),
     weight=lambda gs, x, mu, var, eps: gs[0] * (x - mu) * rsqrt(var + eps),
     bias=lambda gs: gs[0],
-    outputs="out mu var", node="NativeLayerNormBackward0", method=False, function=False)
-batch_norm = general(
+    outputs="out mu var", node="NativeLayerNormBackward0")
+batch_norm = inner(
     lambda x, weight, bias, /, dims, eps: batch_norm(x, weight, bias, dims, eps),
     x=lambda gs, x, weight, mu, var, dims, eps: normalized_back(
         gs[0] if weight is None else gs[0] * per_channel(weight, len(x.shape)), gs[1], gs[2], x - mu,
         rsqrt(var + eps), dims),
     weight=lambda gs, x, mu, var, dims, eps: flat(sum(gs[0] * (x - mu), dims, True) * rsqrt(var + eps)),
     bias=lambda gs, dims: sum(gs[0], dims),
-    outputs="out mu var", node="NativeBatchNormBackward0", method=False, function=False)
+    outputs="out mu var", node="NativeBatchNormBackward0")
 # with mean and variance given, as in evaluation; no gradient goes to those
-frozen_batch_norm = general(
+frozen_batch_norm = inner(
     lambda x, weight, bias, mu, var, /, eps: frozen_batch_norm(x, weight, bias, mu, var, eps),
     x=lambda g, weight, var, eps: g * per_channel(
         rsqrt(var + eps) if weight is None else weight * rsqrt(var + eps), len(g.shape)),
     weight=lambda g, x, mu, var, eps: sum(g * (x - per_channel(mu, len(x.shape))), others(g)) * rsqrt(var + eps),
-    bias=lambda g: sum(g, others(g)), node="NativeBatchNormBackward0", method=False, function=False)
+    bias=lambda g: sum(g, others(g)), node="NativeBatchNormBackward0")
 
 
 @shared
 def normalized_back(g, g_mu, g_var, d, rstd, dims):
-    """g through y = d rstd, d = x - mu, rstd = 1 / sqrt(var + eps), and the gradients of mean and variance themselves."""
+    """g through y = d rstd, d = x - mu, rstd = 1 / sqrt(var + eps), and the gradients of mu and var themselves."""
     n = 1
     for i in dims:
         n *= d.shape[i]

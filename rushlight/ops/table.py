@@ -97,6 +97,7 @@ OPTIONS = {
     "strict": "operands of different dtypes are an error",
     "copies": "a view that may have to copy",
     "node": "torch's name of the node where it is not the op's",
+    "random": "draws fresh numbers: two calls are never one, and nothing is computed once for all",
 }
 
 # Public names of parameters; the short ones are for the formulas.

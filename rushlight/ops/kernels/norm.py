@@ -1,4 +1,4 @@
-"""Normalization: (x - mean) / sqrt(var + eps), then times weight, plus bias. Mean and var come out too, dimensions kept."""
+"""(x - mean) / sqrt(var + eps), then times weight, plus bias. Mean and var come out too, dimensions kept."""
 from __future__ import annotations
 
 import numpy as np

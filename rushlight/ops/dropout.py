@@ -1,0 +1,21 @@
+"""What dropout multiplies by: an op of its own, so that whoever records a program sees it drawn anew each time."""
+from __future__ import annotations
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight import random
+from rushlight.ops.build import build, inner
+
+
+def kept(x: ndarray, p: float, features: bool) -> ndarray:
+    """1 with probability 1 - p, else 0, in x's shape and dtype; if `features`, one for each (sample, channel) of x."""
+    fresh = np.empty((*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype) if features else np.empty_like(x, subok=False)
+    target = random.in_memory_order(fresh)
+    target[...] = random.default_generator.bernoulli_scalar(1 - p, target.shape, fresh.dtype)
+    return fresh
+
+
+dropout_mask = inner(lambda x, /, p, features=False: dropout_mask(x, p, features), kernel=kept, random=True)
+
+build(globals())

@@ -1,0 +1,41 @@
+"""Pooling: maxima by a pair that scatters and gathers, averages by pairs of linear maps."""
+from __future__ import annotations
+
+from rushlight.ops.build import build, inner
+from rushlight.ops.kernels import pool as kernels
+from rushlight.ops.worlds import ARRAYS
+
+for name in ("max_pool", "adaptive_max_pool", "scatter_spatial", "gather_spatial", "avg_pool", "avg_pool_grad",
+             "adaptive_avg_pool", "adaptive_avg_pool_grad"):
+    ARRAYS[name] = getattr(kernels, name)
+
+# x (N, C, *size); kernel, stride, padding, dilation, size are tuples of ints, indices flat over the spatial input
+max_pool = inner(
+    lambda x, /, kernel, stride, padding, dilation, ceil_mode:
+    max_pool(x, kernel, stride, padding, dilation, ceil_mode),
+    x=lambda gs, indices, x_shape: scatter_spatial(gs[0], indices, x_shape[2:]), outputs="out indices",
+    node="MaxPoolWithIndicesBackward0")
+adaptive_max_pool = inner(
+    lambda x, /, output_size: adaptive_max_pool(x, output_size), outputs="out indices",
+    x=lambda gs, indices, x_shape: scatter_spatial(gs[0], indices, x_shape[2:]))
+scatter_spatial = inner(lambda x, indices, /, size: scatter_spatial(x, indices, size),
+                        x=lambda g, indices: gather_spatial(g, indices))
+gather_spatial = inner(lambda x, indices, /: gather_spatial(x, indices),
+                       x=lambda g, indices, x_shape: scatter_spatial(g, indices, x_shape[2:]))
+
+avg_pool = inner(
+    lambda x, /, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override:
+    avg_pool(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override),
+    x=lambda g, x_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override:
+    avg_pool_grad(g, x_shape[2:], kernel, stride, padding, ceil_mode, count_include_pad, divisor_override))
+avg_pool_grad = inner(
+    lambda x, /, size, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override:
+    avg_pool_grad(x, size, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override),
+    x=lambda g, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override:
+    avg_pool(g, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override))
+adaptive_avg_pool = inner(lambda x, /, output_size: adaptive_avg_pool(x, output_size),
+                          x=lambda g, x_shape: adaptive_avg_pool_grad(g, x_shape[2:]))
+adaptive_avg_pool_grad = inner(lambda x, /, size: adaptive_avg_pool_grad(x, size),
+                               x=lambda g, x_shape: adaptive_avg_pool(g, x_shape[2:]))
+
+build(globals())
