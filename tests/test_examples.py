@@ -42,7 +42,8 @@ def mnist(monkeypatch, capsys):
 def test_both_pairs(mnist, tmp_path):
     write(tmp_path, "train", 80)
     write(tmp_path, "t10k", 20, packed=True)
-    status, out, _ = mnist("--data", tmp_path, "--epochs", 4, "--batch", 10, "--lr", "3e-3", "--save", tmp_path / "w.pt")
+    settings = ("--epochs", 4, "--batch", 10, "--lr", 0.003, "--save", tmp_path / "w.pt")
+    status, out, _ = mnist("--data", tmp_path, *settings)
     assert status == 0
     assert "80 images to learn from, 20 held out" in out
     assert out.rstrip().endswith("accuracy 100.00%")
