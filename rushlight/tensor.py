@@ -199,6 +199,8 @@ class Tensor:
     @data.setter
     def data(self, value: Tensor) -> None:
         self.array = value.array
+        if self.node is not None and self.node.leaf:
+            self.node.shape = value.array.shape
 
     @property
     def _version(self) -> int:

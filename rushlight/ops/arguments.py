@@ -23,7 +23,7 @@ def wrap(dim: Any, ndim: int) -> int:
     n = ndim or 1
     dim = index(dim)
     if not -n <= dim < n:
-        raise IndexError(explain(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})"))
+        raise out_of_range(dim, n)
     return dim % n
 
 
@@ -203,25 +203,34 @@ def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
 # -- what goes wrong ---------------------------------------------------------------------------------------------
 
 def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
-    """A kernel's error, told in terms of the user's call."""
+    """A kernel's error, told in terms of the user's call. A kernel's text may end in `; cure: ...`."""
     tensors = [a for a in args if isinstance(a, Tensor)]
+    name, text = op.options.get("called", op.name), str(error)
+    facts: dict[str, Any] = {"op": name, "inputs": described(args)}
+    if "\n  at: " in text:                        # explained already, but where it was found the op was not known
+        what, _, rest = text.partition("\n")
+        return error if "\n  op: " in text else type(error)(
+            "\n".join((what, *(f"  {k}: {v}" for k, v in facts.items()), rest)))
     if isinstance(error, np.exceptions.AxisError) and error.axis is not None:
-        n = error.ndim or 1
-        return IndexError(explain(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got "
-                                  f"{error.axis})", op=op.name, inputs=described(args)))
-    if isinstance(error, ValueError) and "broadcast" in str(error):
+        return out_of_range(error.axis, error.ndim or 1, **facts)
+    if isinstance(error, ValueError) and "broadcast" in text:
         return RuntimeError(explain(mismatch(tensors), "make them equal, or 1, counted from the last dimension: "
-                                    "reshape(), unsqueeze() or .T", op=op.name, inputs=described(args)))
-    if isinstance(error, TypeError) and ("ufunc" in str(error) or "not supported" in str(error)):
+                                    "reshape(), unsqueeze() or .T", **facts))
+    if isinstance(error, TypeError) and ("ufunc" in text or "not supported" in text):
         kinds = ", ".join(dict.fromkeys(f"'{t.dtype.scalar_type}'" for t in tensors))
-        return RuntimeError(explain(f'"{op.name}" not implemented for {kinds}', "convert with .to(dtype)",
-                                    inputs=described(args)))
-    if isinstance(error, (ValueError, TypeError, IndexError)) and not getattr(error, "explained", False):
-        kind = IndexError if isinstance(error, IndexError) else RuntimeError
-        if str(error).count("\n  at: "):
-            return error
-        return kind(explain(f"{op.name}(): {error}", inputs=described(args)))
+        return RuntimeError(explain(f'"{name}" not implemented for {kinds}', "convert with .to(dtype)", **facts))
+    what, _, cure = text.partition("; cure: ")
+    if isinstance(error, IndexError):
+        return IndexError(explain(what.replace("for axis", "for dimension"), cure, **facts))
+    if isinstance(error, (ValueError, TypeError)):
+        return RuntimeError(explain(f"{name}(): {what}", cure, **facts))
     return error
+
+
+def out_of_range(dim: int, n: int, **facts: Any) -> IndexError:
+    return IndexError(explain(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})",
+                              f"the tensor has {n} dimension{'s' * (n > 1)}: count from 0, or from -1 backwards",
+                              **facts))
 
 
 def described(args: Sequence[Any]) -> str:

@@ -11,7 +11,7 @@ from rushlight.autograd.views import assign, detached, wrote
 from rushlight.errors import explain
 from rushlight.ops import elementwise as e
 from rushlight.ops.arguments import promoted
-from rushlight.ops.build import composite, unrecorded
+from rushlight.ops.build import composite, inplace, unrecorded
 from rushlight.ops.families import into
 from rushlight.ops.matmul import mm
 from rushlight.ops.shape import clone, overwrite, permute, to, transpose
@@ -23,11 +23,16 @@ Number = int | float | complex | bool
 
 def writing(function: Callable) -> Callable:
     """The form with an underscore of a function made of ops."""
-    def inplace(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return assign(input, function(input, *args, **kwargs))
-    inplace.__name__ = inplace.__qualname__ = function.__name__ + "_"
-    inplace.__doc__ = f"`{function.__name__}`, written back into the tensor. Returns the tensor."
-    return inplace
+    name = function.__name__ + "_"
+    at_once = inplace(TABLE[function.__name__]) if function.__name__ in TABLE else None
+
+    def written(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if at_once is not None and not kwargs:    # nothing but what the entry of the table does itself
+            return at_once(input, *args)
+        return assign(input, function(input, *args, **kwargs), name)
+    written.__name__ = written.__qualname__ = name
+    written.__doc__ = f"`{function.__name__}`, written back into the tensor. Returns the tensor."
+    return written
 
 
 # -- sums with a factor, quotients with a rounding -----------------------------------------------------------------

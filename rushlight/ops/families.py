@@ -228,8 +228,8 @@ def reduction(op: Op) -> Callable:
         if floating and a.dtype.kind in "iub":
             input, = promoted(op, (input,))
             a = input.array
-        axes = None if dim is None else reduced_dims(dim, a.ndim)
         try:
+            axes = None if dim is None else reduced_dims(dim, a.ndim)
             r = kernel(a, axes, keepdim)
         except Exception as error:
             raise failure(op, (input, dim), error) from error
@@ -305,9 +305,9 @@ def view(op: Op) -> Callable:
     differentiable = op.rules["x"] is not None
 
     def call(*args: Any, **kwargs: Any) -> Tensor:
-        args = bind(args, kwargs)
-        input, *settings = args
         try:
+            args = bind(args, kwargs)
+            input, *settings = args
             a = input.array
             r = kernel(a, *settings)
         except Exception as error:

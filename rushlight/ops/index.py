@@ -10,7 +10,7 @@ ARRAYS.update((name, value) for name, value in vars(kernels).items() if not name
 # -- x[key] with index tensors in it; `key` holds HERE where they go
 
 index      = inner(lambda x, tensors, /, key: index(x, tensors, key),
-                   x=lambda g, tensors, key, x_shape: index_add_zeros(g, tensors, key, x_shape))
+                   x=lambda g, tensors, key, x_shape: index_add_zeros(g, tensors, key, x_shape), called="indexing")
 index_add_zeros = inner(lambda x, tensors, /, key, size: index_add_zeros(x, tensors, key, size),
                    x=lambda g, tensors, key: index(g, tensors, key))
 write_at   = inner(lambda x, y, tensors, /, key, accumulate=False: index_put(x, y, tensors, key, accumulate),

@@ -35,9 +35,10 @@ diagonal   = view(lambda x, /, offset=0, dim0=0, dim1=1: diagonal(x, offset, dim
                   names={"dim0": "dim1", "dim1": "dim2"})
 
 view_as_shape = inner_view(lambda x, /, shape: view(x, shape), x=lambda g, x_shape: reshape(g, x_shape),
-                  kernel=kernels.view, variadic="shape", names={"shape": "size"}, node="ViewBackward0")
+                  kernel=kernels.view, variadic="shape", names={"shape": "size"}, node="ViewBackward0",
+                  called="view")
 getitem    = inner_view(lambda x, /, key: x[key],              x=lambda g, x_shape, key: embed(g, x_shape, key),
-                  node="SliceBackward0")
+                  node="SliceBackward0", called="indexing")
 unpermute  = inner_view(lambda x, /, dims: unpermute(x, dims), x=lambda g, dims: permute(g, dims))
 unfold_dim = inner_view(lambda x, /, dim, size, step: unfold_dim(x, dim, size, step), names={"dim": "dimension"},
                   x=lambda g, x_shape, dim, size, step: add_windows(g, x_shape, dim, size, step))

@@ -91,6 +91,7 @@ OPTIONS = {
     "variadic": "the setting that collects further positional arguments: x.reshape(2, 3)",
     "kernel": "the array function, where the world of arrays has none of the op's name",
     "inplace": "whether the form with an underscore exists",
+    "called": "what errors call it, where users know it by another name",
     "method": "whether tensors have it as a method",
     "function": "whether the package has it as a function",
     "list": "the outputs are a list of any length",

@@ -41,7 +41,7 @@ def count(x: ndarray, dims: Dims) -> int:
 def mean(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
     if x.dtype.kind in "iub":
         raise TypeError("could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-                        f"Got: {x.dtype}; convert it first: x.float()")
+                        f"Got: {x.dtype}; cure: convert it first: x.float()")
     n = count(x, dims)
     return totalled(np.add, x, dims, keepdim) / x.dtype.type(n) if n else np.full_like(sum(x, dims, keepdim), np.nan)
 

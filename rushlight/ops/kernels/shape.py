@@ -13,7 +13,8 @@ def reshape(x: ndarray, shape: tuple) -> ndarray:
     try:
         return x.reshape(shape)
     except ValueError as error:
-        raise ValueError(f"shape '{list(shape)}' is invalid for input of size {x.size}") from error
+        raise ValueError(f"shape '{list(shape)}' is invalid for input of size {x.size}; cure: the sizes must multiply "
+                         f"to {x.size}, and -1 stands for what is left") from error
 
 
 def view(x: ndarray, shape: tuple) -> ndarray:
@@ -21,7 +22,8 @@ def view(x: ndarray, shape: tuple) -> ndarray:
     r = reshape(x, shape)
     if x.size and not np.may_share_memory(r, x):
         raise ValueError("view size is not compatible with input tensor's size and stride (at least one dimension "
-                         "spans across two contiguous subspaces). Use .reshape(...) instead.")
+                         "spans across two contiguous subspaces). Use .reshape(...) instead.; cure: reshape() copies "
+                         "where it must")
     return r
 
 
@@ -152,8 +154,15 @@ def overwrite(x: ndarray, y: ndarray) -> ndarray:
 
 def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
     """One after another along `dim`; an empty 1-d tensor counts for nothing, as in torch."""
+    if not len(tensors):
+        raise ValueError("expected a non-empty list of Tensors")
     kept = [t for t in tensors if t.shape != (0,)] or list(tensors[:1])
-    return np.concatenate(kept, dim)
+    try:
+        return np.concatenate(kept, dim)
+    except ValueError as error:
+        shapes = [t.shape for t in kept]
+        raise ValueError(f"Sizes of tensors must match except in dimension {dim}, but the shapes are "
+                         f"{', '.join(map(str, shapes))}; cure: bring the other dimensions to one size first") from error
 
 
 def stack(tensors: Sequence[ndarray], new_dim: int = 0) -> ndarray:
