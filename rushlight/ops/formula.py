@@ -5,13 +5,14 @@
     >>> print(dy)
     -g * x / (x * x + y * y)
     >>> print(dy.latex)
-    \\frac{-g \\, x}{x \\, x + y \\, y}
+    \\frac{-g \\, x}{x^{2} + y^{2}}
 """
 from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
+from itertools import groupby
 from math import log, pi, sqrt
 from typing import Any
 
@@ -202,8 +203,8 @@ def plain(value: Any) -> tuple[str, int]:
         return ":".join(ends if value.step is None else [*ends, text(value.step)]), ATOM
     if value is Ellipsis:
         return "...", ATOM
-    negative = isinstance(value, (int, float)) and value < 0
-    return repr(value), UNARY if negative else ATOM
+    written = repr(value)
+    return written, UNARY if written.startswith("-") else ATOM
 
 
 # -- LaTeX -----------------------------------------------------------------------------------------------------------
@@ -211,7 +212,7 @@ def plain(value: Any) -> tuple[str, int]:
 GREEK = {"alpha", "beta", "gamma", "delta", "epsilon", "lambda", "mu", "pi", "sigma", "tau"}
 NAMED = {name: f"\\{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "log", "min", "max")} | {
     "asin": "\\arcsin", "acos": "\\arccos", "atan": "\\arctan", "maximum": "\\max", "minimum": "\\min",
-    "sigmoid": "\\sigma", "log2": "\\log_2", "log10": "\\log_{10}", "digamma": "\\psi", "sum": "\\sum"}
+    "sigmoid": "\\sigma", "log2": "\\log_2", "log10": "\\log_{10}", "digamma": "\\psi"}
 # Functions with a notation of their own.
 NOTATION: dict[str, Callable[..., str]] = {
     "exp": lambda x: f"e^{{{latex(x)}}}",
@@ -224,11 +225,12 @@ NOTATION: dict[str, Callable[..., str]] = {
     "floor": lambda x: f"\\left\\lfloor {latex(x)} \\right\\rfloor",
     "ceil": lambda x: f"\\left\\lceil {latex(x)} \\right\\rceil",
     "conj": lambda x: f"\\overline{{{latex(x)}}}",
-    "where": lambda condition, yes, no: cases(yes, condition, no),
+    "where": lambda condition, yes, no: f"\\begin{{cases}} {cases(yes, condition, no)} \\end{{cases}}",
 }
 SIGNS = {"==": "=", "!=": "\\neq", "<=": "\\leq", ">=": "\\geq", "&": "\\land", "|": "\\lor", "^": "\\oplus",
-         "@": "\\,", "*": "\\,", "%": "\\bmod", "<<": "\\ll", ">>": "\\gg"}
+         "@": "\\,", "%": "\\bmod", "<<": "\\ll", ">>": "\\gg"}
 PREFIX = {"negative": "-", "~": "\\lnot "}
+WRAPPED = {"/": ("\\frac{{{}}}{{{}}}", POWER), "//": ("\\left\\lfloor \\frac{{{}}}{{{}}} \\right\\rfloor", ATOM)}
 
 
 def latex(value: Any, least: int = 0) -> str:
@@ -251,19 +253,41 @@ def latex_pieces(f: Formula) -> tuple[str, int]:
     if head == "item":
         return f"{latex(parts[0], ATOM)}_{{{latex(parts[1])}}}", ATOM
     if head == "if":
-        return cases(*parts), ATOM
+        return NOTATION["where"](parts[1], parts[0], parts[2]), POWER
     if head in PREFIX:
         return PREFIX[head] + latex(parts[0], strength), strength
-    if head == "/":
-        return f"\\frac{{{latex(parts[0])}}}{{{latex(parts[1])}}}", UNARY
-    if head == "//":
-        return f"\\left\\lfloor \\frac{{{latex(parts[0])}}}{{{latex(parts[1])}}} \\right\\rfloor", ATOM
+    if head in WRAPPED:
+        form, strength = WRAPPED[head]
+        return form.format(*map(latex, parts)), strength
     if head == "**":
         return f"{latex(parts[0], ATOM)}^{{{latex(parts[1])}}}", POWER
+    if head == "*":
+        return latex_product(f), strength
     left, right = sides(head, strength)
-    a, b = latex(parts[0], left), latex(parts[1], right)
-    sign = "\\cdot" if head == "*" and (b[0].isdigit() or b[0] == "-") else SIGNS.get(head, head)
-    return f"{a} {sign} {b}", strength
+    return f"{latex(parts[0], left)} {SIGNS.get(head, head)} {unsigned(latex(parts[1], right))}", strength
+
+
+def unsigned(written: str) -> str:
+    """No minus straight after another sign."""
+    return f"\\left({written}\\right)" if written.startswith("-") else written
+
+
+def latex_product(f: Formula) -> str:
+    """Factors side by side, equal ones as a power; a number that does not come first after a dot."""
+    first, factors = f.parts[0], [f.parts[1]]
+    while isinstance(first, Formula) and first.head == "*":
+        first, factor = first.parts
+        factors.append(factor)
+    negative = isinstance(first, Formula) and first.head == "negative"
+    factors.append(first.parts[0] if negative else first)         # -x * x is -(x^2)
+    written = ""
+    for _, same in groupby(reversed(factors), text):
+        one, *more = same
+        count = 1 + len(more)
+        shown = latex(one, POWER if written else STRENGTH["*"]) if count == 1 else f"{latex(one, ATOM)}^{{{count}}}"
+        dot = "\\cdot" if shown[0].isdigit() else "\\,"
+        written = f"{written} {dot} {unsigned(shown)}" if written else shown
+    return "-" + unsigned(written) if negative else written
 
 
 def latex_name(name: str) -> str:
@@ -288,8 +312,14 @@ def latex_attribute(value: Any, name: str) -> str:
 
 
 def cases(yes: Any, condition: Any, no: Any) -> str:
-    return (f"\\begin{{cases}} {latex(yes)} & \\text{{if }} {latex(condition)} \\\\ "
-            f"{latex(no)} & \\text{{otherwise}} \\end{{cases}}")
+    """The rows of a case distinction; one within its last row gives more rows."""
+    row, last = f"{latex(yes)} & \\text{{if }} {latex(condition)} \\\\ ", no
+    if isinstance(no, Formula) and no.head == "if":
+        return row + cases(*no.parts)
+    if isinstance(no, Formula) and no.head == "call" and str(no.parts[0]) == "where":
+        inner, yes, last = no.parts[1]
+        return row + cases(yes, inner, last)
+    return f"{row}{latex(last)} & \\text{{otherwise}}"
 
 
 def latex_plain(value: Any) -> tuple[str, int]:
@@ -301,7 +331,7 @@ def latex_plain(value: Any) -> tuple[str, int]:
         digits, power = repr(value).split("e")
         return f"{digits} \\cdot 10^{{{int(power)}}}", STRENGTH["*"]
     if isinstance(value, complex):
-        return repr(value).replace("j", "i"), ATOM
+        return "i" if value == 1j else repr(value).replace("j", "i"), ATOM
     if value is None or isinstance(value, (bool, str, slice)):
         return f"\\mathrm{{{escaped(text(value))}}}", ATOM
     return plain(value)
