@@ -35,7 +35,7 @@ class Value:
 
 
 class Call:
-    """One op of the table run on `args` (values, and settings as they are), giving `outs`."""
+    """One op of the table run on `args` (values, and settings as they are), giving `outs`; or, without, a check."""
 
     __slots__ = ("args", "line", "op", "outs")
 
@@ -126,7 +126,7 @@ def used(graph: Graph) -> set[Value]:
     """Values from which something that the world sees is made."""
     wanted = set(graph.outputs())
     for step in reversed(graph.steps):
-        if isinstance(step, Store) or any(v in wanted for v in step.outs):
+        if not step.outs or any(v in wanted for v in step.outs):
             wanted.update(values_in(step.args))
     return wanted
 
@@ -134,7 +134,7 @@ def used(graph: Graph) -> set[Value]:
 def drop_unused(graph: Graph) -> None:
     """Dead code: leave out calls whose results nobody sees."""
     wanted = used(graph)
-    graph.steps = [s for s in graph.steps if isinstance(s, Store) or any(v in wanted for v in s.outs)]
+    graph.steps = [s for s in graph.steps if not s.outs or any(v in wanted for v in s.outs)]
     graph.inputs = [v for v in graph.inputs if v in wanted]
 
 
@@ -142,7 +142,7 @@ def memory_of(graph: Graph) -> dict[Value, Value]:
     """For each view the value whose memory it shows."""
     origin: dict[Value, Value] = {}
     for s in graph.steps:
-        if isinstance(s, Call) and TABLE[s.op].family.__name__ == "view" and isinstance(s.args[0], Value):
+        if isinstance(s, Call) and s.outs and TABLE[s.op].family.__name__ == "view" and isinstance(s.args[0], Value):
             origin[s.outs[0]] = origin.get(s.args[0], s.args[0])
     return origin
 

@@ -23,7 +23,7 @@ HEADER = '''"""{title}"""
 import numpy as np
 from numpy import asarray, copyto, inf, matmul, nan
 
-from rushlight.compile.runtime import f32, f64, i64, kernels, loop, memory
+from rushlight.compile.runtime import check_classes, check_index, f32, f64, i64, kernels, loop, memory
 '''
 
 
@@ -108,6 +108,9 @@ class Lowering:
                 if v in self.final or any(id(s) not in own for s in self.users.get(v, ()))}
 
     def write_call(self, call: Call) -> None:
+        if not call.outs:
+            self.lines.append(f"{call.op}({', '.join(map(self.setting, call.args))})")
+            return
         op = TABLE[call.op]
         out = call.outs[0]
         if call.op == "mm" and out.dtype.name in SHORT and out.dtype.kind == "f":

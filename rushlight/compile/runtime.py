@@ -22,6 +22,20 @@ class Kernels:
 kernels = Kernels()
 
 
+def check_index(index: np.ndarray, n: int) -> None:
+    """IndexError unless all are in range(n)."""
+    if index.size and np.maximum.reduce(index.view(np.uint64), None) >= n:      # negative ones look huge
+        raise IndexError(f"index out of range: from {index.min()} to {index.max()}, but the dimension has size {n}")
+
+
+def check_classes(target: np.ndarray, classes: int, ignore_index: int) -> None:
+    """IndexError unless all are classes, or ignored."""
+    if target.size and np.maximum.reduce(target.view(np.uint64), None) >= classes:
+        wrong = target[((target < 0) | (target >= classes)) & (target != ignore_index)]
+        if wrong.size:
+            raise IndexError(f"Target {wrong[0]} is out of bounds: there are {classes} classes, 0 to {classes - 1}")
+
+
 def memory(sizes: list[int]) -> Callable[[int, tuple, str], np.ndarray]:
     """Pieces of memory, and a function that sees a piece as an array: `place(piece, shape, dtype)`."""
     pieces = [aligned(n) for n in sizes]
@@ -40,4 +54,4 @@ def aligned(n: int, to: int = 64) -> np.ndarray:
     return raw[start:start + n]
 
 
-__all__ = ["f32", "f64", "i64", "kernels", "loop", "memory"]
+__all__ = ["check_classes", "check_index", "f32", "f64", "i64", "kernels", "loop", "memory"]

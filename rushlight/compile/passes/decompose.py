@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight import dtypes
 from rushlight.compile.graph import Call, Graph, Line, Value, substitute
 
 REDUCTIONS = ("sum", "amax", "amin")
@@ -29,6 +30,27 @@ class Builder:
         first = next(a for a in args if isinstance(a, Value))
         whole = tuple(a if isinstance(a, Value) else Value(np.asarray(a, first.dtype), "constant") for a in args)
         return self.call(op, *whole, shape=np.broadcast_shapes(*(a.shape for a in whole)), dtype=dtype)
+
+    def where(self, c: Value, x: Value, y: float) -> Value:
+        other = Value(np.asarray(y, x.dtype), "constant")
+        return self.call("where", c, x, other, shape=np.broadcast_shapes(c.shape, x.shape), dtype=x.dtype)
+
+    def check(self, name: str, *args: Any) -> None:
+        """A test of the data, which raises what eager would raise."""
+        self.steps.append(Call(name, args, (), self.line))
+
+    def kept(self, target: Value, classes: int, ignore_index: int) -> Value:
+        """Whether a column is the class of its row (N,), and the row is not ignored."""
+        column = self.call("reshape", target, (*target.shape, 1), shape=(*target.shape, 1))
+        found = chosen(self, column, classes)
+        if 0 <= ignore_index < classes:
+            found = self.element("bitwise_and", found, self.element("ne", column, ignore_index, dtype=np.dtype(bool)))
+        return found
+
+    def count(self, target: Value, ignore_index: int, dtype: np.dtype) -> Value:
+        """How many rows are not ignored, as a number of a real dtype."""
+        valid = self.element("ne", target, ignore_index, dtype=np.dtype(bool))
+        return self.reduce("sum", self.call("to", valid, dtypes.of(dtype), shape=target.shape, dtype=dtype), None, False)
 
     def reduce(self, op: str, x: Value, dims: tuple | None, keepdim: bool = True) -> Value:
         dims = tuple(range(len(x.shape))) if dims is None else dims
@@ -64,7 +86,42 @@ def linear(b: Builder, x: Value, weight: Value, bias: Value | None) -> Value:
     return product if bias is None else b.element("add", product, bias)
 
 
-PARTS: dict[str, Callable] = {f.__name__: f for f in (softmax, log_softmax, mean, var_core, linear)}
+def chosen(b: Builder, target: Value, n: int) -> Value:
+    """Whether a column is the one that its row's target (N, 1) names."""
+    return b.element("eq", Value(np.arange(n), "constant"), target, dtype=np.dtype(bool))
+
+
+def gather(b: Builder, x: Value, index: Value, dim: int) -> Value:
+    """One element of each row."""
+    b.check("check_index", index, x.shape[-1])
+    return b.reduce("sum", b.where(chosen(b, index, x.shape[-1]), x, 0.0), (len(x.shape) - 1,))
+
+
+def scatter_add(b: Builder, x: Value, index: Value, source: Value, dim: int) -> Value:
+    """Zeros, but for one element of each row."""
+    b.check("check_index", index, x.shape[-1])
+    return b.where(chosen(b, index, x.shape[-1]), source, 0.0)
+
+
+def nll_loss(b: Builder, x: Value, target: Value, weight: None, ignore_index: int, reduction: str) -> Value:
+    rows, classes = x.shape
+    b.check("check_classes", target, classes, ignore_index)
+    kept = b.kept(target, classes, ignore_index)
+    total = b.element("neg", b.reduce("sum", b.where(kept, x, 0.0), None, False))
+    return total if reduction == "sum" else b.element("div", total, b.count(target, ignore_index, x.dtype))
+
+
+def nll_loss_grad(b: Builder, g: Value, target: Value, weight: None, size: tuple, ignore_index: int,
+                  reduction: str) -> Value:
+    b.check("check_classes", target, size[1], ignore_index)
+    share = b.element("neg", g)
+    if reduction == "mean":
+        share = b.element("div", share, b.count(target, ignore_index, g.dtype))
+    return b.where(b.kept(target, size[1], ignore_index), share, 0.0)
+
+
+PARTS: dict[str, Callable] = {f.__name__: f for f in (
+    softmax, log_softmax, mean, var_core, linear, gather, scatter_add, nll_loss, nll_loss_grad)}
 
 
 def decompose(graph: Graph) -> None:
@@ -84,13 +141,32 @@ def decompose(graph: Graph) -> None:
 
 
 def suits(step: Any) -> bool:
+    """Whether the parts of this very call give what its kernel gives."""
     if step.op not in PARTS:
         return False
-    out, x = step.outs[0], step.args[0]
-    return out.dtype.name in ("float32", "float64") and x.dtype == out.dtype and x.size > 0 \
-        and (step.op != "linear" or len(x.shape) == 2) and not empty_variance(step)
+    args, out = step.args, step.outs[0]
+    x = args[0]
+    if out.dtype.name not in ("float32", "float64") or x.dtype != out.dtype or out.size == 0 or x.size == 0:
+        return False
+    if step.op == "linear":
+        return len(x.shape) == 2
+    if step.op == "var_core":                     # with nothing left to divide by, inf or nan: the kernel knows
+        return x.size // out.size > args[2]
+    if step.op in ("gather", "scatter_add"):
+        return one_a_row(step.op, args)
+    if step.op in ("nll_loss", "nll_loss_grad"):
+        classes = x if step.op == "nll_loss" else out
+        return len(classes.shape) == 2 and args[1].dtype == np.int64 and args[2] is None and args[-1] != "none"
+    return True
 
 
-def empty_variance(step: Any) -> bool:
-    """Whether a variance has nothing left to divide by: inf or nan, as the kernel says."""
-    return step.op == "var_core" and step.args[0].size // max(step.outs[0].size, 1) <= step.args[2]
+def one_a_row(op: str, args: tuple) -> bool:
+    """Whether an index picks one column in each row of a matrix."""
+    x, index, dim = args[0], args[1], args[-1]
+    if not (len(x.shape) == 2 and dim == 1 and index.dtype == np.int64 and index.shape == (x.shape[0], 1)):
+        return False
+    return op == "gather" or (uniform_zero(x) and args[2].shape == index.shape)
+
+
+def uniform_zero(v: Value) -> bool:
+    return v.kind == "constant" and not v.array.any()

@@ -13,7 +13,7 @@ SAME_SHAPE = ("reshape", "view_as_shape", "flatten", "expand", "contiguous", "sq
 
 def simplify(graph: Graph) -> None:
     """One walk in program order: every call sees its arguments already simplified."""
-    known: dict[Any, Value] = {}
+    known: dict[Any, Any] = {}
     by: dict[Value, Value] = {}
     stored = {s.target for s in graph.steps if isinstance(s, Store)}
     final = set(graph.outputs())
@@ -25,6 +25,10 @@ def simplify(graph: Graph) -> None:
             steps.append(step)
             continue
         step.args = replaced(step.args, by)
+        if not step.outs and signature(step) in known:
+            continue
+        if not step.outs:
+            known[signature(step)] = None
         if len(step.outs) == 1:
             out = step.outs[0]
             same = folded(step) or unchanged(step, stored, final, views) or known.setdefault(signature(step), out)
