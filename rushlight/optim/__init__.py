@@ -1,0 +1,29 @@
+"""Optimizers and learning-rate schedules, with torch's names, settings and saved formats."""
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight.optim import lr_scheduler
+from rushlight.optim.adadelta import Adadelta
+from rushlight.optim.adafactor import Adafactor
+from rushlight.optim.adagrad import Adagrad
+from rushlight.optim.adam import Adam, AdamW
+from rushlight.optim.adamax import Adamax
+from rushlight.optim.asgd import ASGD
+from rushlight.optim.lbfgs import LBFGS
+from rushlight.optim.muon import Muon
+from rushlight.optim.nadam import NAdam
+from rushlight.optim.optimizer import Optimizer
+from rushlight.optim.radam import RAdam
+from rushlight.optim.rmsprop import RMSprop
+from rushlight.optim.rprop import Rprop
+from rushlight.optim.sgd import SGD
+
+__all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Optimizer",
+           "RAdam", "RMSprop", "Rprop", "SGD", "lr_scheduler"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "SparseAdam":
+        raise AttributeError("rushlight.optim has no SparseAdam, as there are no sparse tensors: use Adam")
+    raise AttributeError(f"module 'rushlight.optim' has no attribute '{name}'")

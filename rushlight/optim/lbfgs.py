@@ -1,0 +1,250 @@
+"""L-BFGS: Newton's method with the last few changes in place of the second derivatives."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.autograd.grad_mode import enable_grad
+from rushlight.autograd.views import wrote
+from rushlight.errors import explain
+from rushlight.optim.checks import check_lr
+from rushlight.optim.elementwise import plain, real_parts
+from rushlight.optim.optimizer import Optimizer, Params, settings
+from rushlight.tensor import Tensor, from_array
+
+Objective = Callable[[float], "Point"]
+
+
+class Point(NamedTuple):
+    """Where a line search has looked: step length, loss, gradient and the loss's slope along the line."""
+
+    t: float
+    loss: float
+    g: ndarray
+    slope: float
+
+
+class LBFGS(Optimizer):
+    """p <- p + t d,  d = -H g, with H from the last `history_size` changes of parameters and gradients.
+
+    `step(closure)` needs a closure that computes loss and gradients anew: it does up to `max_iter` iterations and calls
+    it up to `max_eval` times (max_iter * 5 / 4 unless told). It ends when no |g| exceeds `tolerance_grad`, or
+    parameters or loss change by less than `tolerance_change`. t is lr, or found by `line_search_fn="strong_wolfe"`.
+    One group of parameters only. ValueError for several groups or lr < 0.
+    J. Nocedal, S. J. Wright, *Numerical optimization*, 2006, algorithms 7.4, 3.5 and 3.6.
+
+    >>> w = rushlight.tensor([3., -4.], requires_grad=True)
+    >>> optimizer = rushlight.optim.LBFGS([w], line_search_fn="strong_wolfe")
+    >>> def closure():
+    ...     optimizer.zero_grad()
+    ...     loss = ((w - 1) ** 2).sum()
+    ...     loss.backward()
+    ...     return loss
+    >>> optimizer.step(closure)
+    tensor(29., grad_fn=<SumBackward0>)
+    >>> w
+    tensor([1.0000, 1.0000], requires_grad=True)
+    """
+
+    def __init__(self, params: Params, lr: float | Tensor = 1, max_iter: int = 20, max_eval: int | None = None,
+                 tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
+                 line_search_fn: str | None = None):
+        max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
+        defaults = settings(locals())
+        check_lr(lr)
+        super().__init__(params, defaults)
+        if len(self.param_groups) != 1:
+            raise ValueError(explain("LBFGS doesn't support per-parameter options (parameter groups)",
+                                     "give one list of parameters"))
+
+    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
+        """Minimize for up to `max_iter` iterations; returns the loss before the first."""
+        group = self.param_groups[0]
+        params, change = group["params"], group["tolerance_change"]
+        if group["line_search_fn"] not in (None, "strong_wolfe"):
+            raise RuntimeError(explain("only 'strong_wolfe' is supported", "or give no line_search_fn"))
+        state = self.state[params[0]]
+        limit = state.setdefault("func_evals", 0) + group["max_eval"]
+        state.setdefault("n_iter", 0)
+
+        def evaluate() -> Any:
+            state["func_evals"] += 1
+            with enable_grad():
+                return closure()
+
+        first_loss = evaluate()
+        here = Point(0.0, float(first_loss), flat_gradient(params), 0.0)
+        for left in reversed(range(group["max_iter"])):                         # iterations after this one
+            if largest(here.g) <= group["tolerance_grad"]:
+                break
+            state["n_iter"] += 1
+            d = direction(state, here.g, group["history_size"])
+            here = here._replace(t=0.0, slope=float(here.g @ d))
+            state.update(d=from_array(d), t=first_length(state, group, here.g), prev_loss=here.loss,
+                         prev_flat_grad=from_array(here.g.copy()))
+            if here.slope > -change:
+                break
+            before = here.loss
+            if group["line_search_fn"] is not None:
+                here = strong_wolfe(line(params, d, evaluate), state["t"], here, largest(d))
+                state["t"] = here.t
+            move(params, state["t"], d)
+            if group["line_search_fn"] is None and left:
+                here = Point(0.0, float(evaluate()), flat_gradient(params), 0.0)
+            if state["func_evals"] >= limit or largest(d) * state["t"] <= change or abs(here.loss - before) < change:
+                break
+        return first_loss
+
+
+def first_length(state: dict[str, Any], group: dict[str, Any], g: ndarray) -> float:
+    """The step length to try: lr, or less in the very first iteration, where nothing is known of the curvature."""
+    lr = plain(group["lr"])
+    return lr * min(1.0, 1.0 / float(np.abs(g).sum())) if state["n_iter"] == 1 else lr
+
+
+def direction(state: dict[str, Any], g: ndarray, most: int) -> ndarray:
+    """-H g by two loops over the changes so far, the newest of which is added first (Nocedal and Wright, 7.4)."""
+    if state["n_iter"] == 1:
+        state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
+        return -g
+    y, s = g - state["prev_flat_grad"].array, state["d"].array * state["t"]     # changes of gradient and parameters
+    ys = y @ s
+    ys_s, steps, ro = state["old_dirs"], state["old_stps"], state["ro"]
+    if ys > 1e-10:                                # the curvature is positive
+        if len(ys_s) == most:
+            for old in (ys_s, steps, ro):
+                old.pop(0)
+        ys_s.append(from_array(y))
+        steps.append(from_array(s))
+        ro.append(from_array(np.asarray(1 / ys)))
+        state["H_diag"] = from_array(np.asarray(ys / (y @ y)))
+    al = state.setdefault("al", [None] * most)
+    q = -g
+    for i in reversed(range(len(ro))):
+        a = (steps[i].array @ q) * ro[i].array
+        al[i] = from_array(np.asarray(a))
+        q -= a * ys_s[i].array
+    q *= plain(state["H_diag"])
+    for i in range(len(ro)):
+        b = (ys_s[i].array @ q) * ro[i].array
+        q += (al[i].array - b) * steps[i].array
+    return q
+
+
+# -- the parameters as one vector ----------------------------------------------------------------------------------
+
+def flat_gradient(params: list[Tensor]) -> ndarray:
+    """All gradients in one vector; 0 where there is none. Complex numbers as two."""
+    return np.concatenate([
+        flat(np.zeros_like(p.array) if p._grad is None else p._grad.array) for p in params])  # type: ignore[union-attr]
+
+
+def flat(array: ndarray) -> ndarray:
+    return (real_parts(array) if array.dtype.kind == "c" else array).reshape(-1)
+
+
+def move(params: list[Tensor], t: float, d: ndarray) -> None:
+    """p <- p + t d."""
+    start = 0
+    for p in params:
+        part = real_parts(p.array) if p.array.dtype.kind == "c" else p.array
+        part += t * d[start:start + part.size].reshape(part.shape)
+        start += part.size
+        wrote(p)
+
+
+def line(params: list[Tensor], d: ndarray, evaluate: Callable[[], Any]) -> Objective:
+    """t -> the loss at p + t d, its gradient and its slope; the parameters stay as they are."""
+    start = [p.array.copy() for p in params]
+
+    def at(t: float) -> Point:
+        move(params, t, d)
+        loss, g = float(evaluate()), flat_gradient(params)
+        for p, old in zip(params, start):
+            p.array[...] = old
+            wrote(p)
+        return Point(t, loss, g, float(g @ d))
+    return at
+
+
+def largest(x: ndarray) -> float:
+    return float(np.abs(x).max()) if x.size else 0.0
+
+
+# -- line search -----------------------------------------------------------------------------------------------------
+
+FALL, FLAT, SMALLEST, MOST = 1e-4, 0.9, 1e-9, 25  # Wolfe's two conditions, the smallest bracket, most evaluations
+
+
+def strong_wolfe(at: Objective, t: float, start: Point, length: float) -> Point:
+    """A point where the loss has fallen enough and is flat enough (Nocedal and Wright, 3.5); `length`: max |d|."""
+    previous, point, tried = start, at(t), 0
+    while tried < MOST:
+        worse = rises(point, start) or (tried > 1 and point.loss >= previous.loss)
+        if not worse and is_flat(point, start):
+            return point
+        if worse or point.slope >= 0:
+            return zoom(at, [previous, point], start, length, tried)
+        low, high = point.t + 0.01 * (point.t - previous.t), point.t * 10
+        previous, point = point, at(cubic_minimum(previous, point, low, high))
+        tried += 1
+    return min(start, point, key=lambda one: one.loss)
+
+
+def rises(point: Point, start: Point) -> bool:
+    return point.loss > start.loss + FALL * point.t * start.slope
+
+
+def is_flat(point: Point, start: Point) -> bool:
+    return abs(point.slope) <= -FLAT * start.slope
+
+
+def zoom(at: Objective, bracket: list[Point], start: Point, length: float, tried: int) -> Point:
+    """The point between two ends, made ever narrower (Nocedal and Wright, 3.6)."""
+    stuck = False
+    low = 0 if bracket[0].loss <= bracket[1].loss else 1
+    while tried < MOST:
+        left, right = sorted(p.t for p in bracket)
+        if (right - left) * length < SMALLEST:
+            break
+        t, stuck = away_from_ends(cubic_minimum(bracket[0], bracket[1], left, right), left, right, stuck)
+        point = at(t)
+        tried += 1
+        if rises(point, start) or point.loss >= bracket[low].loss:
+            bracket[1 - low] = point
+            low = 0 if bracket[0].loss <= bracket[1].loss else 1
+            continue
+        flat_enough = is_flat(point, start)
+        if not flat_enough and point.slope * (bracket[1 - low].t - bracket[low].t) >= 0:
+            bracket[1 - low] = bracket[low]
+        bracket[low] = point
+        if flat_enough:
+            break
+    return bracket[low]
+
+
+def away_from_ends(t: float, left: float, right: float, stuck: bool) -> tuple[float, bool]:
+    """t, moved a tenth of the bracket inwards if it was near an end twice; and whether it is near one now."""
+    margin = 0.1 * (right - left)
+    if min(right - t, t - left) >= margin:
+        return t, False
+    if stuck or t >= right or t <= left:
+        return (right - margin if abs(t - right) < abs(t - left) else left + margin), False
+    return t, True
+
+
+def cubic_minimum(a: Point, b: Point, low: float, high: float) -> float:
+    """Where the cubic through two points with their slopes is least, within bounds (Nocedal and Wright, 3.59)."""
+    a, b = (a, b) if a.t <= b.t else (b, a)
+    d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
+    square = d1 * d1 - a.slope * b.slope
+    if square < 0:
+        return (low + high) / 2
+    d2 = square ** 0.5
+    divisor = b.slope - a.slope + 2 * d2
+    if divisor == 0:                              # a straight line
+        return high if b.slope < 0 else low
+    return min(max(b.t - (b.t - a.t) * ((b.slope + d2 - d1) / divisor), low), high)

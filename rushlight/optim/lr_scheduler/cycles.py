@@ -1,0 +1,239 @@
+"""Schedules that go up and down: warm restarts, cycles, one cycle."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import cos, floor, log, pi
+from types import FunctionType
+from typing import Any
+
+from rushlight.errors import explain
+from rushlight.optim.lr_scheduler.base import Chainable, checked, for_each_group, set_value
+from rushlight.optim.optimizer import Optimizer
+
+
+class CosineAnnealingWarmRestarts(Chainable):
+    """lr falls along a cosine to eta_min in T_0 epochs, starts anew, and each fall takes T_mult times as long.
+
+    `step(epoch)` takes fractions of epochs too. ValueError unless T_0 > 0 and T_mult >= 1 are integers.
+    I. Loshchilov, F. Hutter, *SGDR: stochastic gradient descent with warm restarts*, 2017.
+    """
+
+    def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1):
+        if T_0 <= 0 or not isinstance(T_0, int):
+            raise ValueError(explain(f"Expected positive integer T_0, but got {T_0}"))
+        if T_mult < 1 or not isinstance(T_mult, int):
+            raise ValueError(explain(f"Expected integer T_mult >= 1, but got {T_mult}"))
+        if not isinstance(eta_min, (float, int)):
+            raise ValueError(explain(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}"))
+        self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
+        super().__init__(optimizer, last_epoch)
+
+    def _next(self) -> list[Any]:
+        height = (1 + cos(pi * self.T_cur / self.T_i)) / 2
+        return [self.eta_min + (lr - self.eta_min) * height for lr in self.base_lrs]
+
+    def step(self, epoch: float | None = None) -> None:  # type: ignore[override]
+        """Go to the next epoch, or to `epoch`, which may be a fraction. ValueError for a negative one."""
+        if epoch is not None and epoch < 0:
+            raise ValueError(explain(f"Expected non-negative epoch, but got {epoch}"))
+        if epoch is None and self.last_epoch < 0:
+            epoch = 0
+        if epoch is None:
+            epoch = self.last_epoch + 1
+            self.T_cur += 1
+            if self.T_cur >= self.T_i:
+                self.T_cur, self.T_i = self.T_cur - self.T_i, self.T_i * self.T_mult
+        else:
+            self.T_cur, self.T_i = self._place(epoch)
+        self.last_epoch = floor(epoch)
+        self._get_lr_called_within_step = True
+        try:
+            self._set(self.get_lr())
+        finally:
+            self._get_lr_called_within_step = False
+
+    def _place(self, epoch: float) -> tuple[float, int]:
+        """How far into its fall an epoch is, and how long that takes."""
+        if epoch < self.T_0:
+            return epoch, self.T_0
+        if self.T_mult == 1:
+            return epoch % self.T_0, self.T_0
+        n = int(log(epoch / self.T_0 * (self.T_mult - 1) + 1, self.T_mult))
+        start = self.T_0 * (self.T_mult ** n - 1) / (self.T_mult - 1)
+        return epoch - start, self.T_0 * self.T_mult ** n
+
+
+class WithMomentum(Chainable):
+    """A schedule that may move the momentum against the learning rate: "momentum", or the first of "betas"."""
+
+    def _check_momentum(self) -> None:
+        defaults = self.optimizer.defaults
+        if "momentum" not in defaults and "betas" not in defaults:
+            raise ValueError(explain("optimizer must support momentum or beta1 with `cycle_momentum` option enabled",
+                                     "give cycle_momentum=False"))
+        self.use_beta1 = "betas" in defaults
+
+    def _start_momentum(self, largest: list[float], smallest: list[float]) -> None:
+        for group, high, low in zip(self.optimizer.param_groups, largest, smallest):
+            self._set_momentum(group, high)
+            group["max_momentum"], group["base_momentum"] = high, low
+
+    def _set_momentum(self, group: dict[str, Any], value: float) -> None:
+        if self.use_beta1:
+            group["betas"] = (value, *group["betas"][1:])
+        else:
+            group["momentum"] = value
+
+
+class CyclicLR(WithMomentum):
+    """lr goes from base_lr up to max_lr in `step_size_up` batches, down again in `step_size_down`, and so on.
+
+    Its height may shrink: `mode` "triangular" (not), "triangular2" (halved each cycle), "exp_range" (gamma^batch), or
+    `scale_fn` of the cycle or, with `scale_mode="iterations"`, of the batch. With `cycle_momentum` the momentum goes
+    from max_momentum down to base_momentum meanwhile. ValueError for an unknown mode, or an optimizer without momentum.
+    L. N. Smith, *Cyclical learning rates for training neural networks*, 2017.
+    """
+
+    def __init__(self, optimizer: Optimizer, base_lr: float | list[float], max_lr: float | list[float],
+                 step_size_up: int = 2000, step_size_down: int | None = None, mode: str = "triangular",
+                 gamma: float = 1.0, scale_fn: Callable[[float], float] | None = None, scale_mode: str = "cycle",
+                 cycle_momentum: bool = True, base_momentum: float = 0.8, max_momentum: float = 0.9,
+                 last_epoch: int = -1):
+        self.optimizer = checked(optimizer)
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise ValueError(explain("mode is invalid and scale_fn is None",
+                                     "give 'triangular', 'triangular2' or 'exp_range'", mode=mode))
+        low = for_each_group("base_lr", base_lr, optimizer)
+        if last_epoch == -1:
+            for group, lr in zip(optimizer.param_groups, low):
+                set_value(group, "lr", lr)
+        self.max_lrs = for_each_group("max_lr", max_lr, optimizer)
+        up, down = float(step_size_up), float(step_size_up if step_size_down is None else step_size_down)
+        self.total_size, self.step_ratio = up + down, up / (up + down)
+        self.mode, self.gamma, self._scale_fn_custom = mode, gamma, scale_fn
+        self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self._check_momentum()
+            self.base_momentums = for_each_group("base_momentum", base_momentum, optimizer)
+            self.max_momentums = for_each_group("max_momentum", max_momentum, optimizer)
+            if last_epoch == -1:
+                self._start_momentum(self.max_momentums, self.base_momentums)
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = low
+
+    def scale_fn(self, x: float) -> float:
+        """The height of cycle, or batch, x in proportion to the first."""
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom(x)
+        return {"triangular": lambda: 1.0, "triangular2": lambda: 1 / 2.0 ** (x - 1),
+                "exp_range": lambda: self.gamma ** x}[self.mode]()
+
+    def _next(self) -> list[Any]:
+        cycle = floor(1 + self.last_epoch / self.total_size)
+        x = 1.0 + self.last_epoch / self.total_size - cycle
+        slope = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        height = slope * self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            for group, low, high in zip(self.optimizer.param_groups, self.base_momentums, self.max_momentums):
+                self._set_momentum(group, high - (high - low) * height)
+        return [low + (high - low) * height for low, high in zip(self.base_lrs, self.max_lrs)]
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that the schedule has to remember; of `scale_fn` only an object's attributes, not a function."""
+        own = self._scale_fn_custom
+        saved = None if own is None or isinstance(own, FunctionType) else dict(own.__dict__)
+        return super().state_dict() | {"_scale_fn_custom": saved}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from what `state_dict()` gave, with the function given now."""
+        saved = state_dict.get("_scale_fn_custom")
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "_scale_fn_custom"})
+        if saved is not None and self._scale_fn_custom is not None:
+            self._scale_fn_custom.__dict__.update(saved)
+
+
+class OneCycleLR(WithMomentum):
+    """lr goes from max_lr / div_factor up to max_lr, then down to max_lr / div_factor / final_div_factor; once.
+
+    It rises for `pct_start` of the batches: `total_steps`, or epochs * steps_per_epoch. `three_phase`: it falls to
+    where it began in as many, and to the end in the rest. Along a cosine, or `anneal_strategy="linear"`. With
+    `cycle_momentum` the momentum goes the other way. ValueError for settings out of range, or for a step too many.
+    L. N. Smith, N. Topin, *Super-convergence*, 2018.
+    """
+
+    def __init__(self, optimizer: Optimizer, max_lr: float | list[float], total_steps: int | None = None,
+                 epochs: int | None = None, steps_per_epoch: int | None = None, pct_start: float = 0.3,
+                 anneal_strategy: str = "cos", cycle_momentum: bool = True, base_momentum: float | list[float] = 0.85,
+                 max_momentum: float | list[float] = 0.95, div_factor: float = 25.0, final_div_factor: float = 1e4,
+                 three_phase: bool = False, last_epoch: int = -1):
+        self.optimizer = checked(optimizer)
+        self.total_steps = length(total_steps, epochs, steps_per_epoch)
+        if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
+            raise ValueError(explain(f"Expected float between 0 and 1 pct_start, but got {pct_start}"))
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(explain("anneal_strategy must be one of 'cos' or 'linear', instead got "
+                                     f"{anneal_strategy}"))
+        self._schedule_phases = phases(self.total_steps, pct_start, three_phase)
+        self._anneal_func_type = anneal_strategy
+        max_lrs = for_each_group("max_lr", max_lr, optimizer)
+        if last_epoch == -1:
+            for group, high in zip(optimizer.param_groups, max_lrs):
+                start = high / div_factor
+                group.update(initial_lr=start, max_lr=high, min_lr=start / final_div_factor)
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self._check_momentum()
+            if last_epoch == -1:
+                self._start_momentum(for_each_group("max_momentum", max_momentum, optimizer),
+                                     for_each_group("base_momentum", base_momentum, optimizer))
+        super().__init__(optimizer, last_epoch)
+
+    def _next(self) -> list[Any]:
+        if self.last_epoch > self.total_steps:
+            raise ValueError(explain(f"Tried to step {self.last_epoch} times. The specified number of total steps is "
+                                     f"{self.total_steps}", "give as many total_steps as there are batches"))
+        start = 0.0
+        for phase in self._schedule_phases:
+            if self.last_epoch <= phase["end_step"]:
+                break
+            start = phase["end_step"]
+        else:
+            start = self._schedule_phases[-2]["end_step"]
+        part = (self.last_epoch - start) / (phase["end_step"] - start)
+        rates = []
+        for group in self.optimizer.param_groups:
+            rates.append(self._between(group[phase["start_lr"]], group[phase["end_lr"]], part))
+            if self.cycle_momentum:
+                self._set_momentum(group, self._between(group[phase["start_momentum"]], group[phase["end_momentum"]],
+                                                        part))
+        return rates
+
+    def _between(self, start: float, end: float, part: float) -> float:
+        if self._anneal_func_type == "linear":
+            return (end - start) * part + start
+        return end + (start - end) / 2.0 * (cos(pi * part) + 1)
+
+
+def length(total: int | None, epochs: int | None, steps: int | None) -> int:
+    """The number of batches, from what was given of the three."""
+    if total is None and (epochs is None or steps is None):
+        raise ValueError(explain("You must define either total_steps OR (epochs AND steps_per_epoch)"))
+    given = {"total_steps": total} if total is not None else {"epochs": epochs, "steps_per_epoch": steps}
+    for name, value in given.items():
+        if not isinstance(value, int) or value <= 0:
+            raise ValueError(explain(f"Expected positive integer {name}, but got {value}"))
+    return total if total is not None else epochs * steps  # type: ignore[operator]
+
+
+def phases(total: int, part: float, three: bool) -> list[dict[str, Any]]:
+    """The stretches of one cycle: where they end, and between which of a group's settings they lead."""
+    def phase(end: float, first: str, last: str, momentum: str, then: str) -> dict[str, Any]:
+        return {"end_step": end, "start_lr": first, "end_lr": last, "start_momentum": momentum, "end_momentum": then}
+    rise = phase(float(part * total) - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")
+    if not three:
+        return [rise, phase(total - 1, "max_lr", "min_lr", "base_momentum", "max_momentum")]
+    return [rise, phase(float(2 * part * total) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
+            phase(total - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum")]
+
+

@@ -1,0 +1,378 @@
+"""What all optimizers share: groups of parameters with their settings, the state of each parameter, saving, hooks."""
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from copy import deepcopy
+from functools import wraps
+from itertools import chain, count
+from typing import Any
+
+from rushlight import dtypes
+from rushlight.autograd.grad_mode import enable_grad, mode, no_grad
+from rushlight.autograd.node import Handle
+from rushlight.creation import tensor
+from rushlight.errors import explain
+from rushlight.tensor import Tensor
+
+Params = Iterable[Any]                            # of tensors, of dicts (groups), or of (name, tensor)
+
+
+class Required:
+    """The default of a setting that every group must give."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = Required()
+
+
+class Hooks:
+    """Hooks of one kind each, in the order of their registration."""
+
+    KINDS = ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_pre", "load_post")
+
+    def __init__(self) -> None:
+        self.count = count()
+        self.kinds: dict[str, dict[int, Callable]] = {kind: {} for kind in self.KINDS}
+
+    def add(self, kind: str, hook: Callable, prepend: bool = False) -> Handle:
+        hooks, key = self.kinds[kind], next(self.count)
+        later = dict(hooks) if prepend else {}
+        if prepend:
+            hooks.clear()
+        hooks[key] = hook
+        hooks.update(later)
+        return Handle(hooks, key)
+
+    def of(self, kind: str) -> list[Callable]:
+        return list(self.kinds[kind].values())
+
+
+EVERYWHERE = Hooks()                              # those of all optimizers
+
+
+def register_optimizer_step_pre_hook(hook: Callable) -> Handle:
+    """Call `hook(optimizer, args, kwargs)` before every step of every optimizer."""
+    return EVERYWHERE.add("step_pre", hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable) -> Handle:
+    """Call `hook(optimizer, args, kwargs)` after every step of every optimizer."""
+    return EVERYWHERE.add("step_post", hook)
+
+
+def hooked(step: Callable) -> Callable:
+    """`step` with its hooks; the scheduler asks later whether it was called."""
+    own, everywhere = ("step_pre", "step_post"), EVERYWHERE.kinds
+
+    @wraps(step)
+    def call(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        self._opt_called = True
+        kinds = self._hooks.kinds
+        if not any(kinds[k] or everywhere[k] for k in own):
+            return step(self, *args, **kwargs)
+        given = (self, *args)
+        for hook in EVERYWHERE.of("step_pre") + self._hooks.of("step_pre"):
+            changed = hook(self, given, kwargs)
+            if changed is not None:
+                if not isinstance(changed, tuple) or len(changed) != 2:
+                    raise RuntimeError(explain(f"{step} must return None or a tuple of (new_args, new_kwargs), but got "
+                                               f"{changed}.", "return nothing from the pre-hook, or both"))
+                given, kwargs = changed
+        result = step(*given, **kwargs)
+        for hook in self._hooks.of("step_post") + EVERYWHERE.of("step_post"):
+            hook(self, given, kwargs)
+        return result
+    call.hooked = True  # type: ignore[attr-defined]
+    return call
+
+
+class Optimizer:
+    """The base of all optimizers: `param_groups`, `state`, `state_dict()`, `zero_grad()`, hooks.
+
+    `params`: tensors, (name, tensor) pairs, or dicts with "params" and settings of their own; `defaults`: the
+    settings of groups that do not say otherwise. A subclass implements `step(closure=None)`. TypeError for what is no
+    tensor, ValueError for no parameters, for one that is no leaf, or for one in two groups.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = cls.__dict__.get("step")
+        if own is not None and not hasattr(own, "hooked"):
+            cls.step = hooked(own)  # type: ignore[method-assign]
+
+    def __init__(self, params: Params, defaults: dict[str, Any]):
+        self.defaults = defaults
+        self.state: defaultdict[Any, Any] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        self._hooks, self._opt_called = Hooks(), False
+        if isinstance(params, Tensor):
+            raise TypeError(explain("params argument given to the optimizer should be an iterable of Tensors or dicts, "
+                                    f"but got torch.{params.dtype.scalar_type}Tensor", "put it into a list: [x]"))
+        groups = list(params)
+        if not groups:
+            raise ValueError(explain("optimizer got an empty parameter list",
+                                     "give model.parameters(); a generator is empty once it was read"))
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+            self.add_param_group(group)
+
+    # -- groups ------------------------------------------------------------------------------------------------
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a group: {"params": tensors, and settings that differ from the defaults}. As when a layer is unfrozen."""
+        if not isinstance(param_group, dict):
+            raise TypeError(explain(f"param_group must be a dict, but got {type(param_group)}",
+                                    'write {"params": [...], "lr": ...}'))
+        group = param_group
+        group["params"], names = named(listed(group["params"]))
+        if names is not None:
+            group["param_names"] = names
+        for p in group["params"]:
+            self.check_parameter(p)
+        for name, value in self.defaults.items():
+            if value is required and name not in group:
+                raise ValueError(explain(f"parameter group didn't specify a value of required optimization parameter "
+                                         f"{name}", f"give {name}= to the optimizer or to the group"))
+            group.setdefault(name, value)
+        self.check_group(group)
+        self.param_groups.append(group)
+
+    def check_parameter(self, p: Any) -> None:
+        """TypeError or ValueError for what cannot be optimized."""
+        if not isinstance(p, Tensor):
+            raise TypeError(explain(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}",
+                                    "give tensors or nn.Parameters"))
+        if not (self.defaults.get("differentiable") or p.is_leaf or p.retains_grad):
+            raise ValueError(explain("can't optimize a non-leaf Tensor", "optimize what it was computed from, or "
+                                     "x.detach().requires_grad_()", tensor=tuple(p.shape)))
+
+    def check_group(self, group: dict[str, Any]) -> None:
+        """Whether a new group goes together with itself and with the others."""
+        params = group["params"]
+        if len({id(p) for p in params}) != len(params):
+            warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause "
+                          "an error; see github.com/pytorch/pytorch/issues/40967 for more information", stacklevel=5)
+        known = {id(p) for other in self.param_groups for p in other["params"]}
+        if any(id(p) in known for p in params):
+            raise ValueError(explain("some parameters appear in more than one parameter group",
+                                     "leave them in one of the groups"))
+        if self.param_groups and ("param_names" in group) != ("param_names" in self.param_groups[0]):
+            how = "with" if "param_names" in group else "without"
+            raise ValueError(explain("all optimizer param groups should be with/without names. cannot add param group "
+                                     f"{how} names to the optimizer", "give named_parameters() everywhere, or nowhere"))
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget all gradients. `set_to_none=False`: fill them with 0 instead, and take them out of the graph."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p._grad = None
+                elif p._grad is not None:
+                    if p._grad.node is not None:
+                        p._grad.detach_()
+                    p._grad.zero_()
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update the parameters once. `closure`: computes the gradients anew and returns the loss."""
+        raise NotImplementedError
+
+    # -- saving ------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """{"state": {number of parameter: its state}, "param_groups": [...]}, in torch's format; not a copy."""
+        for hook in self._hooks.of("state_dict_pre"):
+            hook(self)
+        number = {id(p): i for i, p in enumerate(self._parameters())}
+        saved = {"state": {number[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()},
+                 "param_groups": [{name: value for name, value in group.items() if name != "params"}
+                                  | {"params": [number[id(p)] for p in group["params"]]}
+                                  for group in self.param_groups]}
+        for hook in self._hooks.of("state_dict_post"):
+            changed = hook(self, saved)
+            saved = saved if changed is None else changed
+        return saved
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from what `state_dict()` gave, here or in torch: parameters are matched by their order.
+
+        State takes the dtype of its parameter, `step` keeps its own. ValueError if the groups differ in number or size.
+        """
+        saved = dict(state_dict)
+        for hook in self._hooks.of("load_pre"):
+            changed = hook(self, saved)
+            saved = saved if changed is None else changed
+        groups = deepcopy(saved["param_groups"])
+        check_sizes(self.param_groups, groups)
+        parameter = dict(zip(chain.from_iterable(g["params"] for g in groups), self._parameters()))
+        state: defaultdict[Any, Any] = defaultdict(dict)
+        for key, value in saved["state"].items():
+            p = parameter.get(key)
+            state[key if p is None else p] = fitted(value, p)
+        for own, group in zip(self.param_groups, groups):
+            group["params"] = own["params"]
+            if "param_names" in own:
+                group.setdefault("param_names", own["param_names"])
+        self.__setstate__({"state": state, "param_groups": groups})
+        for hook in self._hooks.of("load_post"):
+            hook(self)
+
+    def _parameters(self) -> Iterable[Tensor]:
+        return dict.fromkeys(p for group in self.param_groups for p in group["params"])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__dict__.setdefault("_hooks", Hooks())
+        self.__dict__.setdefault("_opt_called", False)
+        for group in self.param_groups:           # settings that an older version did not have
+            for name, value in self.defaults.items():
+                if name != "lr":
+                    group.setdefault(name, value)
+        for one in self.state.values():
+            if isinstance(one, dict) and isinstance(one.get("step"), (int, float)):
+                one["step"] = new_step(one["step"])
+
+    # -- hooks -------------------------------------------------------------------------------------------------
+
+    def register_step_pre_hook(self, hook: Callable) -> Handle:
+        """Call `hook(optimizer, args, kwargs)` before each step; it may return other (args, kwargs)."""
+        return self._hooks.add("step_pre", hook)
+
+    def register_step_post_hook(self, hook: Callable) -> Handle:
+        """Call `hook(optimizer, args, kwargs)` after each step."""
+        return self._hooks.add("step_post", hook)
+
+    def register_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+        """Call `hook(optimizer)` before `state_dict`."""
+        return self._hooks.add("state_dict_pre", hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+        """Call `hook(optimizer, state_dict)` after `state_dict`; it may return another one."""
+        return self._hooks.add("state_dict_post", hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+        """Call `hook(optimizer, state_dict)` before `load_state_dict`; it may return another one."""
+        return self._hooks.add("load_pre", hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+        """Call `hook(optimizer)` after `load_state_dict`."""
+        return self._hooks.add("load_post", hook, prepend)
+
+    def __repr__(self) -> str:
+        groups = [[f"Parameter Group {i}", *(f"    {k}: {v}" for k, v in sorted(group.items()) if k != "params")]
+                  for i, group in enumerate(self.param_groups)]
+        return f"{type(self).__name__} (\n" + "\n\n".join(map("\n".join, groups)) + "\n)"
+
+
+class PerParameter(Optimizer):
+    """An optimizer whose parameters are updated one by one: `new_state` and `update` say how.
+
+    A setting `differentiable` keeps grad mode on meanwhile, so that the step can be differentiated.
+    """
+
+    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        """The state of a parameter before its first step."""
+        return {}
+
+    def update(self, p: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """Update a parameter and its state by ops of the table."""
+        raise NotImplementedError
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient. `closure` computes the gradients anew and returns the loss."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            params = [p for p in group["params"] if p._grad is not None]
+            if params:
+                self.update_group(params, group)
+        return loss
+
+    def update_group(self, params: list[Tensor], group: dict[str, Any]) -> None:
+        """Update the parameters of a group that have a gradient."""
+        with nullcontext() if group.get("differentiable") else no_grad():
+            for p in params:
+                self.update(p, p._grad, self.state_of(p, group), group)  # type: ignore[arg-type]
+
+    def state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        """The parameter's state; an entry is made where there is something to remember."""
+        state = self.state.get(p)
+        if not state:
+            state = self.new_state(p, group)
+            if state:
+                self.state[p] = state
+        return state
+
+
+def listed(params: Any) -> list:
+    """One tensor, or a collection of them in an order that will be the same next time."""
+    if isinstance(params, Tensor):
+        return [params]
+    if isinstance(params, (set, frozenset)):
+        raise TypeError(explain("optimizer parameters need to be organized in ordered collections, but the ordering of "
+                                "tensors in sets will change between runs. Please use a list instead."))
+    return list(params)
+
+
+def named(params: list) -> tuple[list, list | None]:
+    """Tensors and their names, from tensors (no names) or (name, tensor) pairs."""
+    pairs = [isinstance(p, tuple) for p in params]
+    if not any(pairs):
+        return params, None
+    if not all(pairs):
+        raise ValueError(explain("all optimizer params should be with/without names. Some param names are missing",
+                                 "give named_parameters() or parameters(), not a mixture"))
+    return [p for _, p in params], [name for name, _ in params]
+
+
+def check_sizes(own: list[dict], saved: list[dict]) -> None:
+    """ValueError unless there are as many groups, each with as many parameters."""
+    if len(own) != len(saved):
+        raise ValueError(explain("loaded state dict has a different number of parameter groups",
+                                 "make the optimizer as it was when saved", saved=len(saved), here=len(own)))
+    sizes = [[len(group["params"]) for group in groups] for groups in (saved, own)]
+    if sizes[0] != sizes[1]:
+        raise ValueError(explain("loaded state dict contains a parameter group that doesn't match the size of "
+                                 "optimizer's group", "make the optimizer for the same model",
+                                 saved=sizes[0], here=sizes[1]))
+
+
+def fitted(value: Any, p: Tensor | None, key: str = "") -> Any:
+    """A copy of saved state, its floating-point tensors in the parameter's dtype; `step` keeps its own."""
+    if isinstance(value, Tensor):
+        other = p is not None and key != "step" and p.is_floating_point() and value.dtype is not p.dtype
+        return value.to(p.dtype) if other else value.detach().clone()  # type: ignore[attr-defined, union-attr]
+    if isinstance(value, dict):
+        return {k: fitted(v, p, k) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)([fitted(v, p) for v in value])
+    return value
+
+
+def settings(arguments: dict[str, Any]) -> dict[str, Any]:
+    """A constructor's `locals()` as the defaults of its groups."""
+    return {name: value for name, value in arguments.items() if name not in ("self", "params", "__class__")}
+
+
+def new_step(value: float = 0.0) -> Tensor:
+    """A counter of steps as a 0-d tensor, so that a recorded step does not hold its number fast."""
+    wide = dtypes.get_default_dtype() is dtypes.float64
+    return tensor(float(value), dtype=dtypes.float64 if wide else dtypes.float32)
+
+
+def is_recorded() -> bool:
+    """Whether somebody records ops, so that the update must be made of ops."""
+    watch = mode().watch
+    return watch is not None and watch.records
+
+
+__all__ = ["Optimizer", "Params", "PerParameter", "is_recorded", "new_step", "register_optimizer_step_post_hook",
+           "register_optimizer_step_pre_hook", "required", "settings"]

@@ -1,0 +1,217 @@
+"""From an optimizer's rule to a program of NumPy calls that write where the results belong.
+
+A rule says once, as mathematics, what a parameter and its state become. Run on tensors it is recorded or
+differentiated; run once on symbols it leaves a list of calls, each of which gets a place for its result: the memory
+of the parameter or of its state where nobody needs the old value any more, else one of few buffers that later calls
+use again. Numbers are computed apart, once for all parameters at the same step. The program takes two thirds of the
+time of the rule on arrays, which allocates every result.
+
+>>> def momentum(p, g, buf, /, lr, mu):
+...     buf = mu * buf + g
+...     return p - lr * buf, buf
+>>> print(program(momentum, (True, True, True), (True, True)).source)
+def update(p, g, buf, b0, k0, k1):
+    mul(k0, buf, b0)
+    add(b0, g, buf)
+    mul(k1, buf, b0)
+    sub(p, b0, p)
+def numbers(lr, mu):
+    return (mu, lr,), ()
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.ops.worlds import ARRAYS, rebind
+
+# What ops look like between numbers. `pow` and the comparisons are for numbers alone.
+FORMULAS = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}", "pow": "{} ** {}", "neg": "-{}",
+            "gt": "{} > {}", "lt": "{} < {}", "ge": "{} >= {}", "le": "{} <= {}", "abs": "abs({})",
+            "clamp_min": "max({}, {})"}
+OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "neg": "neg", "gt": "gt",
+             "lt": "lt", "ge": "ge", "le": "le"}
+
+
+class Symbol:
+    """An array (it has the tape on which calls are noted) or a number, neither known yet."""
+
+    __slots__ = ("tape", "text", "true")
+
+    def __init__(self, text: str, tape: list | None = None, true: bool | None = None):
+        self.text, self.tape, self.true = text, tape, true
+
+    def __bool__(self) -> bool:
+        if self.true is None:
+            raise TypeError(f"a rule may ask only of a setting whether it is zero, not of {self.text or 'a result'}")
+        return self.true
+
+    def __getitem__(self, i: int) -> Symbol:
+        return Symbol(f"{self.text}[{i}]")
+
+
+def apply(name: str, *operands: Any) -> Symbol:
+    """Note an op on arrays; write one on numbers as a formula."""
+    tape = next((o.tape for o in operands if isinstance(o, Symbol) and o.tape is not None), None)
+    if tape is None:
+        return Symbol(f"({FORMULAS[name].format(*map(written, operands))})")
+    result = Symbol("", tape)
+    tape.append((name, operands, result))
+    return result
+
+
+def written(number: Any) -> str:
+    return number.text if isinstance(number, Symbol) else repr(number)
+
+
+def operator(name: str, swapped: bool = False) -> Callable:
+    def call(*operands: Any) -> Symbol:
+        return apply(name, *(operands[::-1] if swapped else operands))
+    return call
+
+
+for python_name, op_name in OPERATORS.items():
+    setattr(Symbol, f"__{python_name}__", operator(op_name))
+    if python_name in ("add", "sub", "mul", "truediv", "pow"):
+        setattr(Symbol, f"__r{python_name}__", operator(op_name, swapped=True))
+
+
+class Program:
+    """`numbers(*settings)` -> (numbers for `update`, new values of the counters); `update(*arrays, *buffers, *numbers)`
+    writes the new values into the parameter and its state; `buffers`: how many it needs; `source`: its text."""
+
+    __slots__ = ("buffers", "numbers", "source", "update")
+
+    def __init__(self, numbers: str, update: str, buffers: int):
+        self.source, self.buffers = f"{update}\n{numbers}", buffers
+        self.numbers = defined(numbers, "numbers", {})
+        self.update = defined(update, "update", {**ARRAYS, "copyto": np.copyto})
+
+
+def defined(source: str, name: str, namespace: dict[str, Any]) -> Callable:
+    exec(compile(source, "<rushlight optimizer>", "exec"), namespace)
+    return namespace[name]
+
+
+@lru_cache(maxsize=256)
+def program(rule: Callable, present: tuple[bool, ...], true: tuple[bool, ...]) -> Program:
+    """The program of a rule `(p, g, *state, /, *settings) -> (new p, *new state, *new values of the first settings)`.
+
+    `present`: for each array, whether it is there; `true`: for each setting, whether it is not zero or false. These two
+    are all that a rule may ask for with `if`.
+    """
+    arrays, settings = names_of(rule)
+    tape: list = []
+    given = [Symbol(name, tape) if there else None for name, there in zip(arrays, present)]
+    world = {**ARRAYS, **{name: partial(apply, name) for name in ARRAYS if not name.startswith("_")}}
+    results = rebind(rule, world)(*given, *(Symbol(name, None, t) for name, t in zip(settings, true)))
+    results = results if isinstance(results, tuple) else (results,)
+    targets = [given[0], *given[2:]]
+    wanted = {target: value for target, value in zip(targets, results) if target is not None and value is not target}
+    if any(value in targets for value in wanted.values()):
+        raise TypeError(f"rule {rule.__name__}: state that becomes the old value of other state, which is overwritten")
+    places, buffers = placed(tape, wanted)
+    numbers: dict[str, str] = {}
+    lines = [call_text(*step, places, numbers) for step in tape]
+    lines += [f"copyto({target.text}, {place(value, places, numbers)})" for target, value in wanted.items()
+              if place(value, places, numbers) != target.text]
+    parameters = [*(s.text for s in given if s is not None), *(f"b{i}" for i in range(buffers)), *numbers.values()]
+    return Program(f"def numbers({', '.join(settings)}):\n"
+                   f"    return {tupled(numbers)}, {tupled(map(written, results[len(targets):]))}",
+                   f"def update({', '.join(parameters)}):\n    " + "\n    ".join(lines), buffers)
+
+
+@lru_cache(maxsize=256)
+def names_of(rule: Callable) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of a rule's arrays, which stand before the slash, and of its settings."""
+    code = rule.__code__  # type: ignore[attr-defined]
+    names = code.co_varnames[:code.co_argcount]
+    return names[:code.co_posonlyargcount], names[code.co_posonlyargcount:]
+
+
+def tupled(texts: Any) -> str:
+    return "(" + "".join(f"{text}, " for text in texts).rstrip() + ")"
+
+
+def placed(tape: list, wanted: dict[Symbol, Symbol]) -> tuple[dict[Symbol, str], int]:
+    """Where each result goes, and how many buffers that takes. `wanted`: target -> the value that it must have at last.
+
+    A value may go into its target at once if the target's old value is not read later. All ops work element by element,
+    so a result may take the place of an operand that ends with it.
+    """
+    last = {o: i for i, (_, operands, _) in enumerate(tape) for o in operands if isinstance(o, Symbol)}
+    made = {result: i for i, (_, _, result) in enumerate(tape)}
+    places: dict[Symbol, str] = {}
+    for target, value in wanted.items():
+        if value in made and value not in places and last.get(target, -1) <= made[value]:
+            places[value] = target.text
+    free: list[str] = []
+    count, kept = 0, set(wanted.values()) | set(places)
+    for i, (_, operands, result) in enumerate(tape):
+        free += {places[o] for o in operands if last.get(o) == i and o in made and o not in kept}
+        if result not in places:
+            if not free:
+                free.append(f"b{count}")
+                count += 1
+            places[result] = free.pop()
+    return places, count
+
+
+def call_text(name: str, operands: tuple, result: Symbol, places: dict, numbers: dict) -> str:
+    """The text of one call, with its result as the last argument."""
+    given = ", ".join(place(o, places, numbers) for o in operands)
+    if isinstance(ARRAYS[name], np.ufunc):
+        return f"{name}({given}, {places[result]})"
+    return f"copyto({places[result]}, {name}({given}))"
+
+
+def place(operand: Any, places: dict, numbers: dict) -> str:
+    """The name of an array, or of a number: k0, k1, ..."""
+    if isinstance(operand, Symbol) and operand.tape is not None:
+        return places.get(operand, operand.text)
+    return numbers.setdefault(written(operand), f"k{len(numbers)}")
+
+
+# -- running a program on arrays of any size -------------------------------------------------------------------------
+
+BLOCK = 16384                                     # elements; a block of all arrays and buffers stays in the cache
+
+
+class Buffers(threading.local):
+    """Memory for results on the way, kept for the next parameter of the same shape; each thread has its own."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple, list[ndarray]] = {}
+
+    def get(self, like: ndarray, count: int) -> list[ndarray]:
+        if like.size > BLOCK:
+            return [np.empty(like.shape, like.dtype) for _ in range(count)]
+        key = like.shape, like.dtype, count
+        found = self.known.get(key)
+        if found is None:
+            if len(self.known) >= 64:
+                self.known.clear()
+            found = self.known[key] = [np.empty(like.shape, like.dtype) for _ in range(count)]
+        return found
+
+
+buffers = Buffers()
+
+
+def run(one: Program, arrays: list[ndarray], numbers: list[ndarray]) -> None:
+    """Run the program on arrays of one shape, block by block where they are long."""
+    if all(a.flags.c_contiguous for a in arrays):
+        flat = [a.reshape(-1) for a in arrays]
+    elif all(a.flags.f_contiguous for a in arrays):
+        flat = [a.T.reshape(-1) for a in arrays]
+    else:
+        one.update(*arrays, *buffers.get(arrays[0], one.buffers), *numbers)
+        return
+    for start in range(0, flat[0].size, BLOCK):
+        part = [a[start:start + BLOCK] for a in flat]
+        one.update(*part, *buffers.get(part[0], one.buffers), *numbers)

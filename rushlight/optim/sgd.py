@@ -1,0 +1,65 @@
+"""Stochastic gradient descent."""
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight.autograd.grad_mode import no_grad
+from rushlight.creation import zeros_like
+from rushlight.errors import explain
+from rushlight.optim.checks import check_fused, check_lr, not_negative
+from rushlight.optim.elementwise import Elementwise
+from rushlight.optim.optimizer import Params, settings
+from rushlight.tensor import Tensor
+
+
+def sgd(p, g, momentum_buffer, /, lr, momentum, dampening, weight_decay, nesterov, maximize):
+    if maximize:
+        g = -g
+    if weight_decay:
+        g = g + weight_decay * p
+    if momentum:
+        momentum_buffer = momentum * momentum_buffer + ((1 - dampening) * g if dampening else g)
+        g = g + momentum * momentum_buffer if nesterov else momentum_buffer
+    return p - lr * g, momentum_buffer
+
+
+class SGD(Elementwise):
+    """p <- p - lr (g + weight_decay p); with momentum  b <- momentum b + (1 - dampening) g,  p <- p - lr b.
+
+    `nesterov` goes along g + momentum b instead of b; `maximize` goes up. The first b is g. `params`: tensors, dicts
+    (groups with settings of their own), or (name, tensor) pairs. `foreach` and `fused` choose between torch's kernels
+    and change nothing here; with `differentiable` a step can be differentiated. ValueError for settings out of range.
+    I. Sutskever et al., *On the importance of initialization and momentum in deep learning*, 2013.
+
+    >>> w = rushlight.tensor([1.], requires_grad=True)
+    >>> optimizer = rushlight.optim.SGD([w], lr=0.1, momentum=0.9)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.8000], requires_grad=True)
+    """
+
+    rule = staticmethod(sgd)
+
+    def __init__(self, params: Params, lr: float | Tensor = 1e-3, momentum: float = 0, dampening: float = 0,
+                 weight_decay: float | Tensor = 0, nesterov: bool = False, *, maximize: bool = False,
+                 foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None):
+        defaults = settings(locals())
+        check_lr(lr)
+        not_negative(momentum=momentum, weight_decay=weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError(explain("Nesterov momentum requires a momentum and zero dampening",
+                                     "give momentum > 0 and leave dampening away"))
+        super().__init__(params, defaults)
+        check_fused(fused, foreach, differentiable)
+
+    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        """A buffer from which the first step gets the gradient itself, whatever the dampening."""
+        momentum, dampening = group["momentum"], group["dampening"]
+        if not momentum:
+            return {}
+        if not dampening:
+            return {"momentum_buffer": zeros_like(p)}
+        with no_grad():
+            g = -p.grad if group["maximize"] else p.grad  # type: ignore[operator]
+            return {"momentum_buffer": (g + group["weight_decay"] * p) * (dampening / momentum)}
