@@ -120,10 +120,10 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
 
 
 def dimensions(value: Any) -> int:
-    """How many dimensions a tensor has, or the tensors of a list."""
-    if isinstance(value, Tensor):
-        return value.array.ndim
-    return max((t.array.ndim for t in value if isinstance(t, Tensor)), default=0)
+    """How many dimensions a tensor has, or the tensors of a list. AttributeError for anything else."""
+    if isinstance(value, (tuple, list)):
+        return max((t.array.ndim for t in value if isinstance(t, Tensor)), default=0)
+    return value.array.ndim
 
 
 # -- scalars and promotion ---------------------------------------------------------------------------------------
@@ -191,6 +191,16 @@ def promoted(op: Op, operands: Sequence[Any]) -> list[Tensor]:
             for t, kind in pairs]
 
 
+def check_tensors(op: Op, values: Sequence[Any]) -> None:
+    """TypeError where one of the op's inputs should be a tensor and is something else."""
+    for i, (name, value) in enumerate(zip(op.inputs, values)):
+        for part in value if name == "tensors" and isinstance(value, (tuple, list)) else (value,):
+            if part is not None and not isinstance(part, Tensor):
+                shown = {**PUBLIC, **op.options.get("names", {})}.get(name, name)
+                raise TypeError(explain(f"{op.name}(): argument '{shown}' (position {i + 1}) must be Tensor, "
+                                        f"not {type(part).__name__}", "make it a tensor: torch.tensor(...)"))
+
+
 def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
     """RuntimeError unless all tensors that the op differentiates have one dtype."""
     found = {t.array.dtype for t in tensors if t is not None}
@@ -204,6 +214,8 @@ def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
 
 def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     """A kernel's error, told in terms of the user's call. A kernel's text may end in `; cure: ...`."""
+    if isinstance(error, AttributeError):
+        check_tensors(op, args)
     tensors = [a for a in args if isinstance(a, Tensor)]
     name, text = op.options.get("called", op.name), str(error)
     facts: dict[str, Any] = {"op": name, "inputs": described(args)}

@@ -21,7 +21,7 @@ from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Node, Output
 from rushlight.autograd.views import register
 from rushlight.errors import PACKAGE, explain
-from rushlight.ops.arguments import binder, constant, failure, promoted, reduced_dims, same_dtype
+from rushlight.ops.arguments import binder, check_tensors, constant, failure, promoted, reduced_dims, same_dtype
 from rushlight.ops.table import FLOATING, Op, node_name, parameters
 from rushlight.ops.worlds import vjp
 from rushlight.tensor import Tensor, from_array
@@ -101,9 +101,7 @@ def unary(op: Op) -> Callable:
             a = input.array
             r = kernel(a)
         except Exception as error:
-            if input.__class__ is not Tensor and not isinstance(input, Tensor):
-                raise TypeError(explain(f"{op.name}(): argument 'input' (position 1) must be Tensor, not "
-                                        f"{type(input).__name__}", "make it a tensor: torch.tensor(...)")) from None
+            check_tensors(op, (input,))
             if floating and a.dtype.kind in "iub":
                 return call(promoted(op, (input,))[0], out=out)
             raise failure(op, (input,), error) from error
@@ -187,6 +185,7 @@ def binary(op: Op) -> Callable:
 
     def slow(input: Any, other: Any, out: Tensor | None) -> Tensor:
         if strict:
+            check_tensors(op, (input, other))
             same_dtype(op, (input, other))
         return call(*promoted(op, (input, other)), out=out)
 
@@ -222,9 +221,12 @@ def reduction(op: Op) -> Callable:
 
     def call(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
              out: Tensor | None = None) -> Tensor:
-        if dtype is not None:
-            input = input.to(dtype)  # type: ignore[attr-defined]
-        a = input.array
+        try:
+            if dtype is not None:
+                input = input.to(dtype)  # type: ignore[attr-defined]
+            a = input.array
+        except AttributeError as error:
+            raise failure(op, (input,), error) from error
         if floating and a.dtype.kind in "iub":
             input, = promoted(op, (input,))
             a = input.array
@@ -342,16 +344,21 @@ def general(op: Op) -> Callable:
     result = return_type(op.name, names) if names else tuple
 
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        values = list(bind(args, kwargs))
+        try:
+            values = list(bind(args, kwargs))
+        except AttributeError as error:
+            raise failure(op, args, error) from error
         if together:
             chosen = [i for i in together if values[i] is not None]
             for i, t in zip(chosen, promoted(op, [values[i] for i in chosen])):
                 values[i] = t
         if listed is not None:
             values[listed] = tuple(values[listed])
-            if lists_ruled and len({t.array.dtype for t in values[listed]}) > 1:
-                values[listed] = tuple(promoted(op, values[listed]))
-        check_tensors(op, values[:count], apart)
+        check_tensors(op, values)
+        if lists_ruled and len({t.array.dtype for t in values[listed]}) > 1:
+            values[listed] = tuple(promoted(op, values[listed]))
+        if len(apart) > 1:
+            same_dtype(op, [values[i] for i in apart])
         arrays = [[t.array for t in v] if i == listed else None if v is None else v.array
                   for i, v in enumerate(values[:count])]
         try:
@@ -365,18 +372,6 @@ def general(op: Op) -> Callable:
         made = finish(op, tuple(values), edges if wanted else None, r, save, result)
         return made if out is None else into(out, made)
     return call
-
-
-def check_tensors(op: Op, values: list, apart: list[int]) -> None:
-    """TypeError where a tensor is needed and something else was given; RuntimeError where dtypes differ."""
-    for i, value in enumerate(values):
-        parts = value if isinstance(value, tuple) else (value,)
-        for part in parts:
-            if part is not None and not isinstance(part, Tensor):
-                raise TypeError(explain(f"{op.name}(): argument '{op.inputs[i]}' (position {i + 1}) must be Tensor, "
-                                        f"not {type(part).__name__}", "make it a tensor: torch.tensor(...)"))
-    if len(apart) > 1:
-        same_dtype(op, [values[i] for i in apart])
 
 
 def finish(op: Op, args: tuple, edges: tuple | None, r: Any, save: Callable, result: Callable) -> Any:
