@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.autograd.engine import reachable
-from rushlight.autograd.grad_mode import mode
+from rushlight.autograd.engine import reachable, steps
+from rushlight.autograd.grad_mode import current, mode
+from rushlight.autograd.node import Node
 from rushlight.compile.graph import Graph, Store, Value, values_in
 from rushlight.compile.guards import PLAIN, Snapshot
 from rushlight.compile.passes.simplify import key
-from rushlight.compile.program import Program, planned
+from rushlight.compile.program import Program, find, planned
 from rushlight.compile.trace import Tracer, traced
 from rushlight.errors import place
-from rushlight.tensor import Tensor
+from rushlight.tensor import Tensor, from_array
 
 MOST_PROGRAMS = 8                                 # of one function, as torch's limit of recompilations
 MOST_TRIES = 24                                   # traced runs without a program among them
@@ -65,7 +66,7 @@ class Compiled:
         before = Snapshot(self.function)
         tracer = Tracer(known_arrays(flat, before))
         rng = random_state()
-        grads = {id(t): (t, t._grad) for t in (*before.tensors.values(), *flat) if isinstance(t, Tensor)}
+        grads = [(source, find(source, flat), find(source, flat)._grad) for source in everyone(flat, before)]
         result = traced(self.function, args, kwargs, tracer)
         if not before.complete:
             tracer.problem = tracer.problem or "reaches more Python objects than can be watched"
@@ -99,8 +100,8 @@ class Compiled:
         if len(programs) >= MOST_PROGRAMS:
             return self.give_up("Python values change from call to call: " + str(outline.changed(programs[-1])))
         name = getattr(self.function, "__qualname__", type(self.function).__name__)
-        program = Program(outline.graph, outline.plan, outline.before.check(), f"Made by rushlight.compile from {name}.",
-                          self.fuse)
+        program = Program(outline.graph, outline.plan, outline.live, outline.before.check(),
+                          f"Made by rushlight.compile from {name}.", self.fuse)
         program.before = outline.before
         programs.append(program)
         self.tries = 0
@@ -120,22 +121,30 @@ class Compiled:
 class Outline:
     """What a watched run did, in a form that can be compared with the next one."""
 
-    def __init__(self, tracer: Tracer, result: Any, flat: list[Any], grads: dict, before: Snapshot, after: Snapshot):
+    def __init__(self, tracer: Tracer, result: Any, flat: list[Any], grads: list, before: Snapshot, after: Snapshot):
         self.before, self.after = before, after
         values: list[Value] = []
+        live: list[Tensor] = []
+        self.live: list[int] = []
 
         def numbered(t: Tensor) -> tuple[int, bool]:
             values.append(tracer.value(t))
-            if t.node is not None and all(n.saved is not None for n in reachable([t.node])):
-                raise TypeError("returns a tensor that still needs backward")
-            return len(values) - 1, t.node is not None
+            spent = t.node is not None and any(n.saved is None for n in reachable([t.node]))
+            if t.node is not None and not spent:
+                live.append(t)
+                self.live.append(len(values) - 1)
+            return len(values) - 1, spent
         self.plan = planned(result, flat, numbered)
-        changed = [(t, None if t._grad is None else tracer.value(t._grad))
-                   for t, old in grads.values() if t._grad is not old]
+        changed = [(source, None if t._grad is None else tracer.value(t._grad))
+                   for source, t, old in grads if t._grad is not old]
+        if live:
+            edges, wrt = backward_of(live, tracer, flat)
+        overlaps(tracer)
         if tracer.problem is not None:
             raise TypeError(tracer.problem)
-        overlaps(tracer)
         self.graph: Graph = tracer.graph(values, changed)
+        if live:
+            self.graph.edges, self.graph.wrt = edges, wrt
         self.form = form(self.graph, self.plan)
 
     def unsteady(self, last: Outline) -> str | None:
@@ -161,7 +170,7 @@ def form(graph: Graph, plan: Any) -> list[Any]:
             if v.kind == "constant":
                 what = "constant", v.dtype.str, v.shape, v.array.tobytes() if v.size < 1 << 20 else hash(v.array.tobytes())
             elif v.kind == "input":
-                what = v.source[0], v.source[1] if v.source[0] == "argument" else id(v.source[1])
+                what = source_key(v.source)
             numbers[v] = what
         return numbers[v]
 
@@ -172,8 +181,14 @@ def form(graph: Graph, plan: Any) -> list[Any]:
     rows: list[Any] = [(s.op, plain(s.args), tuple((number(v), v.shape, v.dtype.str) for v in s.outs), s.line)
                        for s in graph.steps]
     rows.append(("returns", plan_key(plan), tuple(map(number, graph.results))))
-    rows += [("grad", id(t), None if v is None else number(v)) for t, v in graph.grads]
+    rows += [("grad", source_key(t), None if v is None else number(v)) for t, v in graph.grads]
+    rows += [("wrt", source_key(t), None if v is None else number(v)) for t, v in zip(graph.edges, graph.wrt)]
     return rows
+
+
+def source_key(source: tuple) -> tuple:
+    """Where an input comes from, comparable."""
+    return source if isinstance(source[1], int) else (source[0], id(source[1]))
 
 
 def plan_key(plan: Any) -> Any:
@@ -199,17 +214,51 @@ def overlaps(tracer: Tracer) -> None:
                 raise TypeError("writes into memory that two tensors share")
 
 
+def everyone(flat: list[Tensor], snapshot: Snapshot) -> list[tuple[str, Any]]:
+    """Where to find each tensor that exists before the run; what the function reaches counts as its own."""
+    found: dict[int, tuple[str, Any]] = {id(t): ("state", t) for t in snapshot.tensors.values()}
+    for i, t in enumerate(flat):
+        found.setdefault(id(t), ("argument", i))
+    return list(found.values())
+
+
+def backward_of(live: list[Tensor], tracer: Tracer, flat: list[Any]) -> tuple[list, list[Value | None]]:
+    """Trace the backward that the caller may run: (where the inputs come from, their gradients)."""
+    sources = [v.source for v in tracer.inputs if find(v.source, flat).node is not None]
+    nodes = {find(s, flat).node: s for s in sources}
+    below = reachable([t.node for t in live])  # type: ignore[misc]
+    if any(n.hooks is not None for n in below):
+        raise TypeError("has hooks on tensors that require grad")
+    if any(not n.leaf and any(e is not None for e in n.edges) for n in nodes):
+        raise TypeError("is given tensors that were computed from others that require grad")
+    seeds = {}
+    for i, t in enumerate(live):
+        g = from_array(np.ones_like(t.array))
+        tracer.seed(g.array, i)
+        seeds[t.node] = g
+    tracer.late = True
+    found: dict[Node, Value] = {}
+    token = current.set(mode().but(grad=False, watch=tracer))
+    try:
+        for node, g, _ in steps(seeds, "tensors", set(nodes), True):  # type: ignore[arg-type]
+            if node in nodes:
+                found[node] = tracer.value(g)
+    finally:
+        current.reset(token)
+    return list(nodes.values()), [found.get(n) for n in nodes]
+
+
 def known_arrays(flat: list[Any], snapshot: Snapshot) -> dict[int, Any]:
     """Arrays that exist before the run: of arguments, of what the function can reach, of their gradients."""
     known: dict[int, Any] = {}
     for t in snapshot.tensors.values():
         known[id(t.array)] = t.array, ("state", t)
     for i, t in enumerate(flat):
-        if isinstance(t, Tensor):
-            known.setdefault(id(t.array), (t.array, ("argument", i)))
-    for t in (*snapshot.tensors.values(), *flat):
-        if isinstance(t, Tensor) and t._grad is not None:
-            known.setdefault(id(t._grad.array), (t._grad.array, ("grad", t)))
+        known.setdefault(id(t.array), (t.array, ("argument", i)))
+    for source in everyone(flat, snapshot):
+        t = find(source, flat)
+        if t._grad is not None:
+            known.setdefault(id(t._grad.array), (t._grad.array, ("grad", source[1])))
     return known
 
 

@@ -35,12 +35,15 @@ class Value:
 
 
 class Call:
-    """One op of the table run on `args` (values, and settings as they are), giving `outs`; or, without, a check."""
+    """One op of the table run on `args` (values, and settings as they are), giving `outs`; or, without, a check.
 
-    __slots__ = ("args", "line", "op", "outs")
+    `late`: it belongs to the backward that the caller may run later.
+    """
 
-    def __init__(self, op: Any, args: tuple, outs: tuple[Value, ...], line: Line = None):
-        self.op, self.args, self.outs, self.line = op, args, outs, line
+    __slots__ = ("args", "late", "line", "op", "outs")
+
+    def __init__(self, op: Any, args: tuple, outs: tuple[Value, ...], line: Line = None, late: bool = False):
+        self.op, self.args, self.outs, self.line, self.late = op, args, outs, line, late
 
     def __repr__(self) -> str:
         return f"{', '.join(map(repr, self.outs))} = {self.op}{self.args}"
@@ -56,6 +59,7 @@ class Store:
 
     op = "store"
     outs = ()
+    late = False
 
     @property
     def args(self) -> tuple:
@@ -66,18 +70,26 @@ class Store:
 class Graph:
     """Steps in the order in which they ran, and the values that the world sees afterwards.
 
-    `results`: what is returned, flattened; `grads`: (leaf tensor, value or None) for each `.grad` that changed.
+    `results`: what is returned, flattened; `grads`: (leaf tensor, value or None) for each `.grad` that changed;
+    `wrt`: where the caller may ask for backward, the gradient for each input in `edges`, or None.
     """
 
     steps: list[Call | Store] = field(default_factory=list)
     inputs: list[Value] = field(default_factory=list)
     results: list[Value] = field(default_factory=list)
     grads: list[tuple[Any, Value | None]] = field(default_factory=list)
+    wrt: list[Value | None] = field(default_factory=list)
+    edges: list[Any] = field(default_factory=list)
 
     def outputs(self) -> Iterator[Value]:
         """Values that must exist when the program ends."""
         yield from self.results
         yield from (v for _, v in self.grads if v is not None)
+        yield from (v for v in self.wrt if v is not None)
+
+    def forget(self) -> None:
+        """Let go of the traced arrays: they were there for shapes and dtypes."""
+        self.steps, self.inputs, self.results, self.grads, self.wrt = [], [], [], [], []
 
     def users(self) -> dict[Value, list[Call | Store]]:
         """Who reads each value."""
@@ -120,6 +132,7 @@ def substitute(graph: Graph, by: dict[Value, Value]) -> None:
             step.args = replaced(step.args, by)
     graph.results = [by.get(v, v) for v in graph.results]
     graph.grads = [(t, by.get(v, v)) for t, v in graph.grads]
+    graph.wrt = [by.get(v, v) for v in graph.wrt]
 
 
 def used(graph: Graph) -> set[Value]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import linecache
 import sys
+import weakref
 from collections.abc import Callable
 from itertools import count
 from typing import Any
@@ -10,18 +11,167 @@ from typing import Any
 import numpy as np
 
 from rushlight.autograd.clock import clock, tick
-from rushlight.autograd.node import Node
-from rushlight.compile.graph import Graph, Store, Value
+from rushlight.autograd.node import Node, Output
+from rushlight.compile.graph import Graph, Store
 from rushlight.compile.lower import Lowering
 from rushlight.compile.passes import optimize
+from rushlight.compile.passes.split import split
+from rushlight.errors import explain
 from rushlight.tensor import Tensor, from_array, writes_of
 
 number = count().__next__
-HELD_BY_US = 3                                    # references to an array handed out earlier: tensor, slot, argument
+REUSED = 1 << 14                                  # bytes from which an output's memory is used again
 
 
-class CompiledBackward(Node):
-    """The node of a result whose graph the program has already gone through: nothing is kept for a second time."""
+class Part:
+    """The text of one graph as a function: `run(arrays)` gives its results and gradients."""
+
+    def __init__(self, graph: Graph, title: str, fuse: bool):
+        self.sources = [v.source for v in graph.inputs]
+        self.layouts = [layout(v.array) for v in graph.inputs]
+        names = [f"{LETTER[v.source[0]]}{i}" for i, v in enumerate(graph.inputs)]
+        lowering = Lowering(graph, title, names, fuse)
+        self.source, self.shapes = lowering.text, lowering.new
+        self.call, self.bind = defined(lowering)
+        self.lowered = lowering.graph
+        lowering.graph.forget()
+        self.views: tuple | None = None
+        self.known: list[np.ndarray | None] = [None] * len(self.sources)
+        self.outputs: list[np.ndarray | None] = [None] * len(self.shapes)
+
+    def run(self, arrays: list[np.ndarray]) -> tuple[list, list]:
+        """The results and the gradients."""
+        return self.call(self.new, *arrays, *self.views)  # type: ignore[misc]
+
+    def fits(self, arrays: list[np.ndarray]) -> bool:
+        """Whether the arrays are laid out as the traced ones; notes what has moved since the last run."""
+        for i, a in enumerate(arrays):
+            if a is not self.known[i]:
+                if layout(a) != self.layouts[i]:
+                    return False
+                if self.sources[i][0] == "state":
+                    self.known[i], self.views = a, None
+        if self.views is None:
+            self.views = self.bind(*[a for a, (kind, _) in zip(arrays, self.sources) if kind == "state"])
+        return True
+
+    def new(self, k: int) -> np.ndarray:
+        """Memory for an output: that of an earlier run if nobody holds it any more, else new."""
+        old = self.outputs[k]
+        if old is not None and sys.getrefcount(old) == HELD_BY_US and old.base is None:
+            return old
+        shape, dtype = self.shapes[k]
+        made = np.empty(shape, dtype)
+        if made.nbytes >= REUSED:
+            self.outputs[k] = made
+        return made
+
+
+LETTER = {"argument": "arg", "state": "p", "grad": "grad", "seed": "g", "saved": "s"}
+
+
+def references() -> int:
+    """What `getrefcount` says of an array that only a list and a local variable hold."""
+    held = [np.empty(0)]
+    old = held[0]
+    return sys.getrefcount(old)
+
+
+HELD_BY_US = references()
+
+
+class Program:
+    """`source` can be read; `run(arguments)` does what the traced run did, on other numbers.
+
+    `plan`: how to build what is returned from the arrays of a run; `holds()`: whether it may run.
+    """
+
+    def __init__(self, graph: Graph, plan: Any, live: list[int], holds: Callable[[], bool], title: str, fuse: bool):
+        self.plan, self.holds, self.live = plan, holds, live
+        optimize(graph)
+        self.written = [s.target.source for s in graph.steps if isinstance(s, Store)]
+        self.leaves = [(leaf, v is not None) for leaf, v in graph.grads]
+        self.edges = graph.edges
+        self.results = len(graph.results)
+        self.given = [v is not None for v in graph.wrt]
+        self.backward: Part | None = None
+        if live:
+            graph, late, _ = split(graph)
+            self.backward = Part(late, f"Backward of the program below. {title}", fuse)
+        forward = self.forward = Part(graph, title, fuse)
+        self.owned = [i for i, source in enumerate(forward.sources) if source in self.written]
+        self.source = forward.source + (f"\n\n{self.backward.source}" if self.backward else "")
+
+    def run(self, arguments: list[Any]) -> Any:
+        """What the function returns, with parameters, gradients and state changed; NotImplemented if it cannot."""
+        forward = self.forward
+        arrays = [find(source, arguments).array for source in forward.sources]
+        if not forward.fits(arrays) or not self.apart(arrays):
+            return NotImplemented
+        results, grads = forward.run(arrays)
+        for source in self.written:
+            writes = writes_of(find(source, arguments))
+            writes.count += 1
+            writes.stamp = clock.last_write = tick()
+        fresh = iter(grads)
+        for source, given in self.leaves:
+            find(source, arguments)._grad = from_array(next(fresh)) if given else None
+        tensors = [from_array(a) for a in results[:self.results]]
+        if self.live:
+            self.connect(tensors, results[self.results:], arguments)
+        return rebuilt(self.plan, tensors, arguments)
+
+    def connect(self, tensors: list[Tensor], saved: list[np.ndarray], arguments: list[Any]) -> None:
+        """Give the results a node from which backward goes on."""
+        backward = self.backward
+        assert backward is not None
+        inputs = [find(s, arguments) if s[0] not in ("seed", "saved") else None for s in backward.sources]
+        shapes = [(tensors[i].array.shape, tensors[i].array.dtype) for i in self.live]
+        node = CompiledFunctionBackward()
+        node.edges = tuple(find(source, arguments).node for source in self.edges)
+        node.seq, node.where, node.shape = tick(), None, None
+        node.saved = (self, shapes, saved, *inputs)
+        if len(self.live) == 1:
+            tensors[self.live[0]].node, node.shape = node, shapes[0][0]
+        else:
+            for k, i in enumerate(self.live):
+                tensors[i].node = Output(node, k, tick(), shapes[k][0])
+
+    def apart(self, arrays: list[np.ndarray]) -> bool:
+        """Whether what is written overlaps nothing else: loops count on that."""
+        if not self.owned:
+            return True
+        views = [a for i, a in enumerate(arrays) if a.base is not None and i not in self.owned]
+        return not any(np.may_share_memory(a, arrays[i]) for a in views for i in self.owned)
+
+
+class CompiledFunctionBackward(Node):
+    """The node of a compiled function's results: its rule is the other half of the program."""
+
+    __slots__ = ()
+
+    def arrays(self, g: Any) -> list:
+        """Gradients of the inputs that require them."""
+        program, shapes, saved, *inputs = self.saved  # type: ignore[misc]
+        seeds = g if isinstance(g, dict) else {0: g}
+        seeds = [seeds[k] if k in seeds else np.zeros(*shape) for k, shape in enumerate(shapes)]
+        part = program.backward
+        arrays = [np.ascontiguousarray(seeds[what]).reshape(shapes[what][0]) if kind == "seed" else
+                  saved[what] if kind == "saved" else t.array
+                  for (kind, what), t in zip(part.sources, inputs)]
+        if not part.fits(arrays):
+            raise RuntimeError(explain("an input of a compiled function has changed its shape or dtype since forward"))
+        found = iter(part.run(arrays)[0])
+        return [next(found) if given else None for given in program.given]
+
+    def tensors(self, g: Any) -> list:
+        """RuntimeError: a compiled backward is no graph."""
+        raise RuntimeError(explain("a compiled function cannot be differentiated twice",
+                                   "call the function itself where create_graph=True is needed, or compile the whole step"))
+
+
+class SpentBackward(Node):
+    """The node of a result whose backward was part of the program: nothing is kept for a second time."""
 
     __slots__ = ()
 
@@ -29,121 +179,45 @@ class CompiledBackward(Node):
         self.edges, self.saved, self.seq, self.shape, self.where = (), None, tick(), shape, None
 
 
-class Program:
-    """`source` can be read; `run(arguments)` does what the traced run did, on other numbers.
+def find(source: tuple[str, Any], arguments: list[Any]) -> Tensor:
+    """The tensor that an input comes from."""
+    kind, what = source
+    return arguments[what] if kind == "argument" else what if kind == "state" else of_grad(what, arguments)
 
-    `results`: how to build what is returned from the arrays of a run; `holds()`: whether it may run.
-    """
 
-    def __init__(self, graph: Graph, results: Any, holds: Callable[[], bool], title: str, fuse: bool = True):
-        self.results, self.holds = results, holds
-        optimize(graph)
-        self.graph = graph
-        names = [name_of(v, i) for i, v in enumerate(graph.inputs)]
-        lowering = Lowering(graph, title, names, fuse)
-        self.source, self.shapes = lowering.text, lowering.new
-        self.call, self.bind = defined(lowering)
-        self.views: tuple | None = None
-        self.sources = [v.source for v in graph.inputs]
-        self.known: list[np.ndarray] = [v.array for v in graph.inputs]
-        self.layout = [layout(v.array) for v in graph.inputs]
-        stores = [s.target for s in graph.steps if isinstance(s, Store)]
-        self.written = [v.source for v in stores]
-        self.owned = {id(a) for a in (v.array for v in stores)}
-        self.leaves = [leaf for leaf, _ in graph.grads]
-        self.given = [v is not None for _, v in graph.grads]
-        self.outputs: list[np.ndarray | None] = [None] * len(self.shapes)
-        graph.steps = []                          # the traced arrays are no longer needed
-        for v in graph.inputs:
-            v.array = None  # type: ignore[assignment]
-
-    def arrays(self, arguments: list[Any]) -> list[np.ndarray] | None:
-        """The arrays that the program reads; None if one is not laid out as it was."""
-        found = []
-        for i, (kind, what) in enumerate(self.sources):
-            a = arguments[what].array if kind == "argument" else what.array if kind == "state" else what._grad.array
-            if a is not self.known[i]:
-                if layout(a) != self.layout[i]:
-                    return None
-                self.known[i] = a
-                if kind == "state":
-                    self.views = None
-            found.append(a)
-        if self.views is None:
-            self.views = self.bind(*[a for a, (kind, _) in zip(found, self.sources) if kind == "state"])
-        return found
-
-    def run(self, arguments: list[Any]) -> Any:
-        """The results, with parameters, gradients and state changed as the traced run did; NotImplemented if it cannot."""
-        arrays = self.arrays(arguments)
-        if arrays is None or not self.apart(arrays):
-            return NotImplemented
-        results, grads = self.call(self.new, *arrays, *self.views)  # type: ignore[misc]
-        for kind, what in self.written:
-            t = arguments[what] if kind == "argument" else what if kind == "state" else what._grad
-            writes = writes_of(t)
-            writes.count += 1
-            writes.stamp = clock.last_write = tick()
-        fresh = iter(grads)
-        for leaf, given in zip(self.leaves, self.given):
-            leaf._grad = from_array(next(fresh)) if given else None
-        return rebuilt(self.results, results, arguments)
-
-    def apart(self, arrays: list[np.ndarray]) -> bool:
-        """Whether what is written overlaps nothing else: loops count on that."""
-        views = [a for a in arrays if a.base is not None and id(a) not in self.owned]
-        if not views or not self.owned:
-            return True
-        own = [a for a in arrays if id(a) in self.owned]
-        return not any(np.may_share_memory(a, b) for a in views for b in own)
-
-    def new(self, k: int) -> np.ndarray:
-        """Memory for an output: that of an earlier run if nobody holds it any more, else new."""
-        old = self.outputs[k]
-        if old is not None and sys.getrefcount(old) <= HELD_BY_US and old.nbytes > 1 << 14:
-            return old
-        shape, dtype = self.shapes[k]
-        self.outputs[k] = made = np.empty(shape, dtype)
-        return made
+def of_grad(what: Any, arguments: list[Any]) -> Tensor:
+    return (arguments[what] if isinstance(what, int) else what)._grad
 
 
 def layout(a: np.ndarray) -> tuple:
     """What a loop was compiled for."""
-    return a.shape, a.dtype, a.flags.c_contiguous or a.strides, a.flags.writeable
-
-
-def name_of(v: Value, i: int) -> str:
-    """A readable name for an input: the argument's, or the attribute's."""
-    kind, what = v.source
-    if kind == "argument":
-        return f"arg{what}"
-    return f"{'grad' if kind == 'grad' else 'p'}{i}"
+    return a.shape, a.dtype, a.flags.c_contiguous or a.strides
 
 
 def defined(lowering: Lowering) -> tuple[Callable, Callable]:
-    """The text as a function; tracebacks and `inspect` find its lines."""
+    """The text's functions `run` and `bind`; tracebacks and `inspect` find its lines."""
     name = f"<rushlight program {number()}>"
+    weakref.finalize(lowering.graph, linecache.cache.pop, name, None)
     linecache.cache[name] = (len(lowering.text), None, lowering.text.splitlines(True), name)
     names: dict[str, Any] = {"__name__": "rushlight.compile.made", **lowering.constants}
     exec(compile(lowering.text, name, "exec"), names)
     return names["run"], names.get("bind", lambda *arrays: ())
 
 
-def rebuilt(plan: Any, arrays: list[np.ndarray], arguments: list[Any]) -> Any:
+def rebuilt(plan: Any, tensors: list[Tensor], arguments: list[Any]) -> Any:
     """What the function returns, from its plan: tensors by number, everything else as it was."""
     kind, what = plan
     if kind == "tensor":
         i, spent = what
-        t = from_array(arrays[i])
         if spent:
-            t.node = CompiledBackward(arrays[i].shape)
-        return t
+            tensors[i].node = SpentBackward(tensors[i].array.shape)
+        return tensors[i]
     if kind == "argument":
         return arguments[what]
     if kind == "value":
         return what
     cls, parts = what
-    inside = [rebuilt(p, arrays, arguments) for p in parts]
+    inside = [rebuilt(p, tensors, arguments) for p in parts]
     return dict(zip(cls, inside)) if kind == "dict" else cls(inside)
 
 

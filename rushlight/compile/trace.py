@@ -39,6 +39,7 @@ class Tracer(Watcher):
         self.written: dict[int, int] = {}         # id of an array -> number of steps when it was last written
         self.kept: list[Any] = []                 # keeps ids unique
         self.problem: str | None = None
+        self.late = False                         # whether it is backward that runs, for a caller who may ask for it
 
     # -- what the mode tells ---------------------------------------------------------------------------------------
 
@@ -56,7 +57,7 @@ class Tracer(Watcher):
             if np.may_share_memory(array, args[0].array):
                 self.owner[id(array)] = self.owner.get(seen, seen)
                 self.born[id(array)] = len(self.steps)
-        self.steps.append(Call(op.name, values, made, line()))
+        self.steps.append(Call(op.name, values, made, line(), self.late))
 
     def wrote(self, tensor: Tensor, value: Tensor) -> None:
         if self.problem is not None:
@@ -128,8 +129,14 @@ class Tracer(Watcher):
     def call(self, name: str, args: tuple, array: np.ndarray) -> Value:
         assert name in TABLE
         v = Value(array)
-        self.steps.append(Call(name, args, (v,), line()))
+        self.steps.append(Call(name, args, (v,), line(), self.late))
         return v
+
+    def seed(self, array: np.ndarray, number: int) -> None:
+        """A gradient that comes from outside."""
+        self.kept.append(array)
+        v = self.cells[id(array)] = Value(array, "input", ("seed", number))
+        self.inputs.append(v)
 
     def graph(self, results: list[Value], grads: list[tuple[Tensor, Value | None]]) -> Graph:
         """The recorded run; of several writes into one input only the last one counts."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.compile.graph import Call, Graph, Line, Value, substitute
+from rushlight.compile.graph import Call, Graph, Value, substitute
 
 REDUCTIONS = ("sum", "amax", "amin")
 
@@ -15,14 +15,14 @@ REDUCTIONS = ("sum", "amax", "amin")
 class Builder:
     """Appends calls, knowing the shape and dtype of what they give."""
 
-    def __init__(self, line: Line):
+    def __init__(self, like: Call):
         self.steps: list[Call] = []
-        self.line = line
+        self.line, self.late = like.line, like.late
 
     def call(self, op: str, *args: Any, shape: tuple, dtype: np.dtype | None = None) -> Value:
         first = next(a for a in args if isinstance(a, Value))
         out = Value(np.broadcast_to(np.zeros((), dtype or first.dtype), shape))
-        self.steps.append(Call(op, args, (out,), self.line))
+        self.steps.append(Call(op, args, (out,), self.line, self.late))
         return out
 
     def element(self, op: str, *args: Any, dtype: np.dtype | None = None) -> Value:
@@ -37,7 +37,7 @@ class Builder:
 
     def check(self, name: str, *args: Any) -> None:
         """A test of the data, which raises what eager would raise."""
-        self.steps.append(Call(name, args, (), self.line))
+        self.steps.append(Call(name, args, (), self.line, self.late))
 
     def kept(self, target: Value, classes: int, ignore_index: int) -> Value:
         """Whether a column is the class of its row (N,), and the row is not ignored."""
@@ -132,7 +132,7 @@ def decompose(graph: Graph) -> None:
         if not suits(step):
             steps.append(step)
             continue
-        b = Builder(step.line)
+        b = Builder(step)
         by[step.outs[0]] = PARTS[step.op](b, *step.args)
         by[step.outs[0]].array = step.outs[0].array
         steps += b.steps

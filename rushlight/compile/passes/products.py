@@ -17,7 +17,7 @@ def turn_products(graph: Graph) -> None:
         product = maker.get(step.args[0]) if isinstance(step, Call) and is_transpose(step) else None
         if product is None or product.op != "mm" or len(users[step.args[0]]) > 1 or step.args[0] in final:
             continue
-        b = Builder(product.line)
+        b = Builder(product)
         a, c = product.args
         turned = [b.call("transpose", x, 0, 1, shape=x.shape[::-1]) for x in (c, a)]
         by[step.outs[0]] = b.call("mm", *turned, shape=step.outs[0].shape)
