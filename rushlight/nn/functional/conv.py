@@ -1,0 +1,149 @@
+"""Convolutions in one, two and three dimensions, their transposes, and windows as columns."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rushlight.errors import explain
+from rushlight.nn.functional.padding import pad
+from rushlight.nn.functional.sizes import each, with_batch, without_batch
+from rushlight.ops import elementwise as e
+from rushlight.ops.conv import col2im, conv_input_grad, convolution, im2col
+from rushlight.ops.shape import reshape
+from rushlight.tensor import Tensor
+
+LETTERS = {1: "L", 2: "H, W", 3: "D, H, W"}
+
+
+def convolve(n: int) -> Callable:
+    """conv1d, conv2d or conv3d."""
+    name = f"conv{n}d"
+
+    def conv(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+             dilation: Any = 1, groups: int = 1) -> Tensor:
+        x, added = (input, False) if input.array.ndim == n + 2 else with_batch(input, n, name)
+        stride, dilation = each(stride, n, "stride"), each(dilation, n, "dilation")
+        if isinstance(padding, str):
+            x, padding = padded(x, padding, weight.array.shape[2:], stride, dilation)
+        else:
+            padding = each(padding, n, "padding")
+        check_weight(weight, n, name, input)
+        check_bias(bias, weight.array.shape[0], name)
+        out = convolution(x, weight, bias, stride, padding, dilation, groups)
+        return without_batch(out, added) if added else out
+
+    conv.__name__ = conv.__qualname__ = name
+    conv.__doc__ = f"""out[n, o, p] = bias[o] + sum over c, k of input[n, c, p stride - padding + k dilation] weight[o, c, k].
+
+    input (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}), weight (O, C / groups, *kernel), bias (O,) -> (N, O, *out), with
+    out = (size + 2 padding - dilation (kernel - 1) - 1) // stride + 1. stride, padding, dilation: one number or one for
+    each dimension; padding 'same' keeps the size (stride 1 only), 'valid' is 0. `groups`: channels in so many groups,
+    each seeing its own. RuntimeError where channels, groups or sizes do not fit.
+
+    >>> from rushlight.nn import functional as F
+    >>> F.{name}(rushlight.ones(1, 1, {", ".join("4" * n)}), rushlight.ones(2, 1, {", ".join("3" * n)})).shape
+    torch.Size([1, 2, {", ".join("2" * n)}])
+    """
+    return conv
+
+
+def padded(x: Tensor, padding: str, kernel: tuple, stride: tuple, dilation: tuple) -> tuple[Tensor, tuple[int, ...]]:
+    """The input and the padding in numbers for 'same' and 'valid'; what 'same' needs on one side only is put there."""
+    if padding == "valid":
+        return x, (0,) * len(kernel)
+    if padding != "same":
+        raise ValueError(explain(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}"))
+    if any(s != 1 for s in stride):
+        raise RuntimeError(explain("padding='same' is not supported for strided convolutions", "give numbers"))
+    total = [d * (k - 1) for k, d in zip(kernel, dilation)]
+    if any(t % 2 for t in total):
+        x = pad(x, [amount for t in reversed(total) for amount in (0, t % 2)])
+    return x, tuple(t // 2 for t in total)
+
+
+def check_weight(weight: Tensor, n: int, name: str, input: Tensor) -> None:
+    """RuntimeError unless the weight has n + 2 dimensions."""
+    if weight.array.ndim != n + 2:
+        raise RuntimeError(explain(f"{name}: expected weight to have {n + 2} dimensions, but got {weight.array.ndim}-"
+                                   f"dimensional weight of size {list(weight.shape)} for input of size "
+                                   f"{list(input.shape)}", "its shape is (out_channels, in_channels / groups, *kernel)"))
+
+
+def check_bias(bias: Tensor | None, channels: int, name: str) -> None:
+    """RuntimeError unless the bias has one number for each output channel."""
+    if bias is not None and bias.array.shape != (channels,):
+        raise RuntimeError(explain(f"{name}: expected bias to be 1-dimensional with {channels} elements, but got bias of "
+                                   f"size {list(bias.shape)} instead"))
+
+
+def convolve_transposed(n: int) -> Callable:
+    """conv_transpose1d, conv_transpose2d or conv_transpose3d."""
+    name = f"conv_transpose{n}d"
+
+    def conv(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+             output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
+        x, added = with_batch(input, n, name)
+        check_weight(weight, n, name, input)
+        stride, padding, dilation = each(stride, n, "stride"), each(padding, n, "padding"), each(dilation, n, "dilation")
+        extra = each(output_padding, n, "output_padding")
+        check_transposed(x, weight, stride, dilation, extra, groups)
+        size = tuple((i - 1) * s - 2 * p + d * (k - 1) + o + 1 for i, s, p, d, k, o in zip(
+            x.array.shape[2:], stride, padding, dilation, weight.array.shape[2:], extra))
+        if any(m < 1 for m in size):
+            raise RuntimeError(explain(f"{name}: calculated output size {list(size)} is too small", "pad less"))
+        out = conv_input_grad(x, weight, size, stride, padding, dilation, groups)
+        if bias is not None:
+            check_bias(bias, out.array.shape[1], name)
+            out = e.add(out, reshape(bias, (-1,) + (1,) * n))
+        return without_batch(out, added)
+
+    conv.__name__ = conv.__qualname__ = name
+    conv.__doc__ = f"""out[n, c, p stride - padding + k dilation] += input[n, o, p] weight[o, c, k]: {name.replace("_transpose", "")} transposed.
+
+    input (N, O, {LETTERS[n]}) or (O, {LETTERS[n]}), weight (O, C / groups, *kernel), bias (C,) -> (N, C, *out), with
+    out = (size - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1. RuntimeError where they do not fit.
+
+    >>> from rushlight.nn import functional as F
+    >>> F.{name}(rushlight.ones(1, 2, {", ".join("2" * n)}), rushlight.ones(2, 1, {", ".join("3" * n)})).shape
+    torch.Size([1, 1, {", ".join("4" * n)}])
+    """
+    return conv
+
+
+def check_transposed(x: Tensor, weight: Tensor, stride: tuple, dilation: tuple, extra: tuple, groups: int) -> None:
+    """RuntimeError where the channels do not fit, or the output padding is too large to be a padding."""
+    channels, wanted = x.array.shape[1], weight.array.shape[0]
+    if channels != wanted:
+        raise RuntimeError(explain(f"Given transposed=1, weight of size {list(weight.shape)}, expected input"
+                                   f"{list(x.shape)} to have {wanted} channels, but got {channels} channels instead"))
+    for o, s, d in zip(extra, stride, dilation):
+        if o >= max(s, d):
+            raise RuntimeError(explain("output padding must be smaller than either stride or dilation, but got "
+                                       f"output_padding={extra}, stride={stride}, dilation={dilation}"))
+
+
+conv1d, conv2d, conv3d = convolve(1), convolve(2), convolve(3)
+conv_transpose1d, conv_transpose2d, conv_transpose3d = (convolve_transposed(n) for n in (1, 2, 3))
+
+
+def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+    """Windows as columns: out[n, (c, i, j), (p, q)] = x[n, c, p s - pad + i d, q s - pad + j d], 0 on padding.
+
+    (N, C, H, W) -> (N, C kh kw, L), or without N. RuntimeError where no window fits.
+    """
+    x, added = with_batch(input, 2, "unfold")
+    sizes = [each(v, 2, name) for v, name in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"),
+                                              (stride, "stride"))]
+    return without_batch(im2col(x, *sizes), added)
+
+
+def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
+         stride: Any = 1) -> Tensor:
+    """Columns added up where `unfold` takes them from: (N, C kh kw, L) -> (N, C, *output_size), or without N.
+
+    RuntimeError where the columns do not fit the output size.
+    """
+    x, added = with_batch(input, 1, "fold")
+    sizes = [each(v, 2, name) for v, name in ((output_size, "output_size"), (kernel_size, "kernel_size"),
+                                              (dilation, "dilation"), (padding, "padding"), (stride, "stride"))]
+    return without_batch(col2im(x, *sizes), added)

@@ -1,0 +1,100 @@
+"""Dropout, on torch's random stream: the same seed zeroes the same elements."""
+from __future__ import annotations
+
+import warnings
+
+from rushlight.autograd.views import assign
+from rushlight.errors import explain
+from rushlight.ops import elementwise as e
+from rushlight.ops.dropout import dropout_mask
+from rushlight.tensor import Tensor
+
+ALPHA = 1.7580993408473766                        # what selu tends to on the left, negated
+
+
+def check_p(p: float) -> None:
+    """ValueError unless p is a probability."""
+    if p < 0.0 or p > 1.0:
+        raise ValueError(explain(f"dropout probability has to be between 0 and 1, but got {p}"))
+
+
+def dropped(input: Tensor, p: float, training: bool, inplace: bool, features: bool = False) -> Tensor:
+    """Elements, or whole channels, zeroed with probability p, the others divided by 1 - p."""
+    check_p(p)
+    if not training or p == 0 or input.array.size == 0:
+        return input
+    factor = e.mul(input, 0) if p == 1 else e.div(dropout_mask(input, p, features), 1 - p)
+    r = factor if p == 1 else e.mul(input, factor)
+    return assign(input, r) if inplace else r
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """x m / (1 - p), m 0 with probability p, else 1, for each element; x itself unless `training`.
+
+    ValueError unless p is in [0, 1].
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.nn.functional.dropout(rushlight.ones(4), 0.5)
+    tensor([0., 0., 2., 0.])
+    """
+    return dropped(input, p, training, inplace)
+
+
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Dropout of whole channels of (N, C, L) or (C, L). RuntimeError for another number of dimensions."""
+    check_p(p)
+    if input.array.ndim not in (2, 3):
+        raise RuntimeError(explain(f"dropout1d: Expected 2D or 3D input, but received a {input.array.ndim}D input. Note "
+                                   "that dropout1d exists to provide channel-wise dropout on inputs with 1 spatial "
+                                   "dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."))
+    return batched(input, 2, p, training, inplace)
+
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Dropout of whole channels of (N, C, H, W)."""
+    check_p(p)
+    if input.array.ndim not in (3, 4):
+        warnings.warn(f"dropout2d: Received a {input.array.ndim}-D input to dropout2d, which is deprecated and will result "
+                      "in an error in a future release.", stacklevel=2)
+    return dropped(input, p, training, inplace, features=True)
+
+
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    check_p(p)
+    if input.array.ndim not in (4, 5):
+        warnings.warn(f"dropout3d: Received a {input.array.ndim}-D input to dropout3d, which is deprecated and will result "
+                      "in an error in a future release.", stacklevel=2)
+    return batched(input, 4, p, training, inplace)
+
+
+def batched(input: Tensor, unbatched: int, p: float, training: bool, inplace: bool) -> Tensor:
+    """Dropout of channels, of one sample if the input has only `unbatched` dimensions."""
+    if input.array.ndim != unbatched:
+        return dropped(input, p, training, inplace, features=True)
+    one = dropped(input.unsqueeze(0), p, training, False, features=True).squeeze(0)  # type: ignore[attr-defined]
+    return assign(input, one) if inplace else one
+
+
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Dropout to selu's limit -1.758 instead of 0, then scaled and shifted so that mean and variance stay."""
+    return alpha_dropped(input, p, training, inplace, features=False)
+
+
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """`alpha_dropout` of whole channels."""
+    return alpha_dropped(input, p, training, inplace, features=True)
+
+
+def alpha_dropped(input: Tensor, p: float, training: bool, inplace: bool, features: bool) -> Tensor:
+    check_p(p)
+    if not training or p == 0 or input.array.size == 0:
+        return input
+    if p == 1:
+        r = e.mul(input, 0)
+    else:
+        scale = ((ALPHA ** 2 * p + 1) * (1 - p)) ** -0.5
+        kept = dropout_mask(input, p, features)
+        shift = e.mul(e.add(kept, p - 1), ALPHA * scale)           # alpha a (kept - 1 + p)
+        r = e.add(e.mul(input, e.mul(kept, scale)), shift)
+    return assign(input, r) if inplace else r

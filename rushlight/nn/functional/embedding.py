@@ -1,0 +1,154 @@
+"""Tables of rows: looked up, pooled in bags, and their opposite, one-hot."""
+from __future__ import annotations
+
+import numpy as np
+
+from rushlight import dtypes
+from rushlight.autograd.grad_mode import no_grad
+from rushlight.errors import explain
+from rushlight.ops import elementwise as e
+from rushlight.ops import index as places
+from rushlight.ops.reductions import norm
+from rushlight.ops.shape import reshape, to, unsqueeze
+from rushlight.tensor import Tensor, from_array, noticed
+
+
+def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
+              norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
+    """out[...] = weight[input[...]]: the rows of a table, looked up by integers. input (*), weight (n, d) -> (*, d).
+
+    `padding_idx`: a row that gets no gradient; `max_norm`: longer rows that are looked up are first shortened in place;
+    `scale_grad_by_freq`: divide each row's gradient by how often it was looked up; `sparse` changes nothing here.
+    IndexError for a row that is not there.
+
+    >>> rushlight.nn.functional.embedding(rushlight.tensor([1, 0]), rushlight.tensor([[1., 2.], [3., 4.]]))
+    tensor([[3., 4.],
+            [1., 2.]])
+    """
+    padding_idx = padding_row(padding_idx, weight)
+    if max_norm is not None:
+        shorten(weight, input, max_norm, norm_type)
+    rows = places.embedding(weight, input, padding_idx)
+    if scale_grad_by_freq and rows.node is not None:
+        _, where, often = np.unique(input.array, return_inverse=True, return_counts=True)
+        share = 1 / often[where].reshape((*input.array.shape, 1))
+        return with_gradient_times(rows, share)
+    return rows
+
+
+def padding_row(padding_idx: int | None, weight: Tensor) -> int | None:
+    """The padding row counted from the front. AssertionError if there is none such."""
+    if padding_idx is None:
+        return None
+    n = weight.array.shape[0]
+    if not -n <= padding_idx < n:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    return padding_idx % n
+
+
+def shorten(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
+    """Scale the rows that are looked up and longer than `max_norm` down to it, in place."""
+    noticed(input)
+    with no_grad():
+        rows = from_array(np.unique(input.array))
+        found = weight.detach().index_select(0, rows)  # type: ignore[attr-defined]
+        length = norm(found, norm_type, 1, True)
+        scale = e.where(e.gt(length, max_norm), e.div(max_norm, e.add(length, 1e-7)), 1.0)
+        weight.index_copy_(0, rows, e.mul(found, scale))  # type: ignore[attr-defined]
+
+
+def with_gradient_times(x: Tensor, share: np.ndarray) -> Tensor:
+    """x, whose gradient will be multiplied by `share`."""
+    factor = from_array(share.astype(x.array.dtype))
+    return e.add(e.mul(x, factor), e.mul(x.detach(), e.sub(1, factor)))  # type: ignore[attr-defined]
+
+
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
+                  norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+                  per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
+                  padding_idx: int | None = None) -> Tensor:
+    """The sum, mean or max of the rows of each bag. input (B, N), or (N,) with the `offsets` (B,) at which bags begin.
+
+    `per_sample_weights` (as input): factors of the rows, with mode 'sum' only. Rows of `padding_idx` do not count.
+    """
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError(explain(f"mode has to be one of sum, mean or max, got {mode!r}"))
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(explain("embedding_bag: per_sample_weights was not None. per_sample_weights is only "
+                                          f"supported for mode='sum' (got mode='{mode}')."))
+    flat, starts = bags(input, offsets, include_last_offset)
+    padding_idx = padding_row(padding_idx, weight)
+    count = len(starts) - 1
+    bag = np.repeat(np.arange(count), np.diff(starts))
+    kept = np.flatnonzero(flat != padding_idx) if padding_idx is not None else np.arange(flat.size)
+    rows = embedding(from_array(flat[kept]), weight, None, max_norm, norm_type, scale_grad_by_freq)
+    if per_sample_weights is not None:
+        factors = reshape(per_sample_weights, (-1, 1)).index_select(0, from_array(kept))  # type: ignore[attr-defined]
+        rows = e.mul(rows, factors)
+    return pooled(rows, bag[kept], count, mode)
+
+
+def bags(input: Tensor, offsets: Tensor | None, include_last: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The rows one after another, and where each bag begins, with the end of the last."""
+    noticed(input)
+    if input.array.ndim == 2:
+        if offsets is not None:
+            raise ValueError(explain("if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
+                                     f"of fixed length sequences. However, found offsets of type {type(offsets)}"))
+        b, n = input.array.shape
+        return input.array.reshape(-1), np.arange(b + 1) * n
+    if input.array.ndim != 1:
+        raise ValueError(explain(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.array.ndim}"))
+    if offsets is None or offsets.array.ndim != 1:
+        raise ValueError(explain("offsets has to be a 1D Tensor but got "
+                                 + ("None" if offsets is None else f"{offsets.array.ndim} dimensions")))
+    starts = offsets.array if include_last else np.append(offsets.array, input.array.size)
+    if starts.size and starts[0] != 0:
+        raise ValueError(explain("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+                                 f"position 0. However, got {starts[0]}"))
+    return input.array, starts
+
+
+def pooled(rows: Tensor, bag: np.ndarray, count: int, mode: str) -> Tensor:
+    """The rows of each bag added up, averaged, or their largest elements; 0 for an empty bag."""
+    width = rows.array.shape[1]
+    blank = from_array(np.zeros((count, width), rows.array.dtype))
+    if mode == "max":
+        best = np.full((count, width), -np.inf, rows.array.dtype)
+        np.maximum.at(best, bag, rows.array)
+        if bag.size == 0:
+            return blank
+        first = np.full((count, width), len(bag))
+        np.minimum.at(first, bag, np.where(rows.array == best[bag], np.arange(len(bag))[:, None], len(bag)))
+        taken = rows.gather(0, from_array(np.minimum(first, len(bag) - 1)))  # type: ignore[attr-defined]
+        return e.where(from_array(first < len(bag)), taken, 0.0)
+    total = blank.index_add(0, from_array(bag), rows)  # type: ignore[attr-defined]
+    if mode == "sum":
+        return total
+    sizes = np.maximum(np.bincount(bag, minlength=count), 1)[:, None]
+    return e.div(total, from_array(sizes.astype(rows.array.dtype)))
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """1 at the class, 0 elsewhere: (*) of int64 -> (*, num_classes); -1: one more than the largest class.
+
+    RuntimeError for classes below 0 or beyond, or of another dtype.
+
+    >>> rushlight.nn.functional.one_hot(rushlight.tensor([2, 0]), 3)
+    tensor([[0, 0, 1],
+            [1, 0, 0]])
+    """
+    t = tensor.array
+    if t.dtype != np.int64:
+        raise RuntimeError(explain("one_hot is only applicable to index tensor of type LongTensor.",
+                                   "convert with .long()", dtype=tensor.dtype))
+    if t.size == 0 and num_classes <= 0:
+        raise RuntimeError(explain("Can not infer total number of classes from empty tensor."))
+    if t.size and t.min() < 0:
+        raise RuntimeError(explain("Class values must be non-negative."))
+    if num_classes < 0:
+        noticed(tensor)
+        num_classes = int(t.max()) + 1
+    elif t.size and t.max() >= num_classes:
+        raise RuntimeError(explain("Class values must be smaller than num_classes.", largest=t.max()))
+    return to(e.eq(unsqueeze(tensor, -1), from_array(np.arange(num_classes))), dtypes.int64)

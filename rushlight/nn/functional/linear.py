@@ -1,0 +1,86 @@
+"""Linear maps, and lengths and distances."""
+from __future__ import annotations
+
+import numpy as np
+
+from rushlight.errors import explain
+from rushlight.ops import elementwise as e
+from rushlight.ops import reduce as r
+from rushlight.ops.arguments import wrap
+from rushlight.ops.arithmetic import matmul
+from rushlight.ops.matmul import linear as product
+from rushlight.ops.reductions import norm
+from rushlight.ops.shape import expand, permute, reshape
+from rushlight.tensor import Tensor, from_array
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x w^T + b: input (..., in), weight (out, in), bias (out,) -> (..., out). All of one dtype.
+
+    RuntimeError where sizes do not fit.
+
+    >>> rushlight.nn.functional.linear(rushlight.ones(1, 2), rushlight.tensor([[1., 2.], [3., 4.]]))
+    tensor([[3., 7.]])
+    """
+    if weight.array.ndim == 2:
+        return product(input, weight, bias)
+    if weight.array.ndim != 1:
+        raise RuntimeError(explain(f"linear: weight must have 1 or 2 dimensions, but has {weight.array.ndim}",
+                                   "its shape is (out_features, in_features)"))
+    out = matmul(input, weight)
+    return out if bias is None else e.add(out, bias)
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """out_k = sum over i, j of x1_i w_kij x2_j + b_k: (..., I), (..., J), weight (K, I, J) -> (..., K)."""
+    a, b = input1.array.shape, input2.array.shape
+    if a[:-1] != b[:-1]:
+        raise RuntimeError(explain(f"bilinear(): input batch dimensions do not match: got {list(a)} and {list(b)}"))
+    if weight.array.ndim != 3 or (a[-1], b[-1]) != weight.array.shape[1:]:
+        raise RuntimeError(explain(f"bilinear(): input sizes {a[-1]} and {b[-1]} do not match weight size "
+                                   f"{list(weight.shape)}", "weight has the shape (out, in1, in2)"))
+    k, i, j = weight.array.shape
+    x = matmul(reshape(input1, (-1, i)), reshape(permute(weight, (1, 0, 2)), (i, k * j)))
+    out = r.sum(e.mul(reshape(x, (-1, k, j)), reshape(input2, (-1, 1, j))), (2,))
+    out = reshape(out, (*a[:-1], k))
+    return out if bias is None else e.add(out, bias)
+
+
+# -- lengths and distances -------------------------------------------------------------------------------------------
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
+    """x / max(|x|_p, eps), lengths taken along `dim`.
+
+    >>> rushlight.nn.functional.normalize(rushlight.tensor([[3., 4.]]))
+    tensor([[0.6000, 0.8000]])
+    """
+    length = e.clamp_min(norm(input, p, dim, True), eps)
+    return e.div(input, length, out=out)
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`; the others broadcast.
+
+    >>> rushlight.nn.functional.cosine_similarity(rushlight.tensor([1., 0.]), rushlight.tensor([1., 1.]), dim=0)
+    tensor(0.7071)
+    """
+    shape = np.broadcast_shapes(x1.array.shape, x2.array.shape)
+    dim = wrap(dim, len(shape))
+    x1, x2 = (expand(x, shape) if x.array.shape != shape else x for x in (x1, x2))
+    one, two = (e.div(x, e.clamp_min(norm(x, 2.0, dim, True), eps)) for x in (x1, x2))
+    return r.sum(e.mul(one, two), (dim,))
+
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """|x1 - x2 + eps|_p along the last dimension."""
+    return norm(e.add(e.sub(x1, x2), eps), p, -1, keepdim)
+
+
+def pdist(input: Tensor, p: float = 2) -> Tensor:
+    """|x_i - x_j|_p for all rows i < j of (N, M): (N (N - 1) / 2,)."""
+    if input.array.ndim != 2:
+        raise RuntimeError(explain(f"pdist only supports 2D tensors, got: {input.array.ndim}D"))
+    if p < 0:
+        raise RuntimeError(explain("pdist only supports non-negative p values"))
+    i, j = (from_array(k) for k in np.triu_indices(input.array.shape[0], 1))
+    return norm(e.sub(input.index_select(0, i), input.index_select(0, j)), p, 1)  # type: ignore[attr-defined]

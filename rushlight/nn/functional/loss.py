@@ -1,0 +1,324 @@
+"""Losses of numbers and classes. `reduction`: 'mean' over the elements, 'sum', or 'none'."""
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from rushlight import dtypes
+from rushlight.errors import explain
+from rushlight.nn.functional.graph import called
+from rushlight.nn.functional.linear import linear
+from rushlight.ops import elementwise as e
+from rushlight.ops import loss as losses
+from rushlight.ops import reduce as r
+from rushlight.ops.activation import log_sigmoid
+from rushlight.ops.shape import reshape, unsqueeze
+from rushlight.tensor import Tensor, from_array
+
+Old = bool | None                                 # size_average and reduce: what `reduction` was before it
+
+
+def reduced(loss: Tensor, reduction: str, name: str = "") -> Tensor:
+    """The mean or the sum of what each element loses, or that itself; ValueError for another reduction."""
+    if reduction == "mean":
+        loss = r.mean(loss)
+    elif reduction == "sum":
+        loss = r.sum(loss)
+    elif reduction != "none":
+        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
+    return called(loss, name) if name else loss
+
+
+def settled(size_average: Old, reduce: Old, reduction: str) -> str:
+    """The reduction that the two old arguments mean, if they are given."""
+    if size_average is None and reduce is None:
+        return reduction
+    said = "none" if reduce is False else "sum" if size_average is False else "mean"
+    warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{said}' instead.", stacklevel=3)
+    return said
+
+
+def warn_of_sizes(input: Tensor, target: Tensor) -> None:
+    if input.array.shape != target.array.shape:
+        warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This "
+                      "will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+                      stacklevel=3)
+
+
+def weighted(loss: Tensor, weight: Tensor | None, reduction: str, name: str = "") -> Tensor:
+    """The loss times weights of its shape; its mean is then that over the weights."""
+    if weight is None:
+        return reduced(loss, reduction, name)
+    if weight.array.shape != loss.array.shape:
+        raise ValueError(explain("Inputs and weight must have the same size.", loss=tuple(loss.shape),
+                                 weight=tuple(weight.shape)))
+    total = e.mul(loss, weight)
+    return e.div(r.sum(total), r.sum(weight)) if reduction == "mean" else reduced(total, reduction, name)
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+def mse_loss(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old = None, reduction: str = "mean",
+             weight: Tensor | None = None) -> Tensor:
+    """mean (x - y)^2.
+
+    >>> rushlight.nn.functional.mse_loss(rushlight.tensor([1., 2.]), rushlight.tensor([0., 0.]))
+    tensor(2.5000)
+    """
+    reduction = settled(size_average, reduce, reduction)
+    warn_of_sizes(input, target)
+    return weighted(losses.mse_loss(input, target), weight, reduction, "MseLossBackward0")
+
+
+def l1_loss(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old = None, reduction: str = "mean",
+            weight: Tensor | None = None) -> Tensor:
+    """mean |x - y|.
+
+    >>> rushlight.nn.functional.l1_loss(rushlight.tensor([1., 2.]), rushlight.tensor([0., 0.]))
+    tensor(1.5000)
+    """
+    reduction = settled(size_average, reduce, reduction)
+    warn_of_sizes(input, target)
+    return weighted(e.abs(e.sub(input, target)), weight, reduction)
+
+
+def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old = None, reduction: str = "mean",
+                   beta: float = 1.0) -> Tensor:
+    """mean of 0.5 d^2 / beta where |d| < beta, else |d| - 0.5 beta; d = x - y. RuntimeError for beta < 0."""
+    reduction = settled(size_average, reduce, reduction)
+    warn_of_sizes(input, target)
+    if beta < 0:
+        raise RuntimeError(explain("smooth_l1_loss does not support negative values for beta.", beta=beta))
+    if beta == 0:
+        return l1_loss(input, target, reduction=reduction)
+    return reduced(losses.smooth_l1_loss(input, target, beta), reduction, "SmoothL1LossBackward0")
+
+
+def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
+               weight: Tensor | None = None) -> Tensor:
+    """mean of 0.5 d^2 where |d| < delta, else delta (|d| - 0.5 delta); d = x - y. RuntimeError for delta <= 0."""
+    warn_of_sizes(input, target)
+    if delta <= 0:
+        raise RuntimeError(explain("huber_loss does not support non-positive values for delta.", delta=delta))
+    return weighted(losses.huber_loss(input, target, delta), weight, reduction, "HuberLossBackward0")
+
+
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: Old = None,
+                     eps: float = 1e-8, reduce: Old = None, reduction: str = "mean") -> Tensor:
+    """mean of exp(x) - y x, or x - y log(x + eps) unless `log_input`; `full`: plus Stirling's log y!."""
+    reduction = settled(size_average, reduce, reduction)
+    if log_input:
+        loss = e.sub(e.exp(input), e.mul(target, input))
+    else:
+        loss = e.sub(input, e.mul(target, e.log(e.add(input, eps))))
+    if full:
+        safe = e.where(e.gt(target, 1), target, 1)
+        stirling = e.add(e.sub(e.mul(safe, e.log(safe)), safe), e.mul(e.log(e.mul(safe, 2 * math.pi)), 0.5))
+        loss = e.add(loss, e.where(e.gt(target, 1), stirling, 0))
+    return reduced(loss, reduction)
+
+
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6,
+                      reduction: str = "mean") -> Tensor:
+    """mean of 0.5 (log var + (x - y)^2 / var), var at least eps; `full`: plus 0.5 log 2 pi.
+
+    var has the input's shape, or lacks its last dimension, or has 1 there. ValueError for another, or for one below 0.
+    """
+    if not isinstance(var, Tensor):
+        var = from_array(np.full(input.array.shape, var, input.array.dtype))
+    if var.array.shape != input.array.shape:
+        if input.array.shape[:-1] == var.array.shape:
+            var = unsqueeze(var, -1)
+        elif var.array.ndim != input.array.ndim or input.array.shape[:-1] != var.array.shape[:-1] or var.array.shape[-1] != 1:
+            raise ValueError(explain("var is of incorrect size", input=tuple(input.shape), var=tuple(var.shape)))
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(explain(f"{reduction} is not valid", "'mean', 'sum' or 'none'"))
+    if (var.array < 0).any():
+        raise ValueError(explain("var has negative entry/entries"))
+    safe = e.where(e.lt(var.detach(), eps), e.add(var.detach(), e.sub(eps, var.detach())), var)  # type: ignore[attr-defined]
+    safe = e.add(var, e.sub(safe, var).detach())  # type: ignore[attr-defined]  # at least eps, with var's gradient
+    loss = e.mul(e.add(e.log(safe), e.div(e.square(e.sub(input, target)), safe)), 0.5)
+    return reduced(e.add(loss, 0.5 * math.log(2 * math.pi)) if full else loss, reduction)
+
+
+# -- probabilities -------------------------------------------------------------------------------------------------------
+
+def same_sizes(input: Tensor, target: Tensor, what: str) -> None:
+    if input.array.shape != target.array.shape:
+        raise ValueError(explain(what, "give the target the input's shape"))
+
+
+def times(loss: Tensor, weight: Tensor | None) -> Tensor:
+    return loss if weight is None else e.mul(loss, weight)
+
+
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Old = None,
+                         reduce: Old = None, reduction: str = "mean") -> Tensor:
+    """mean of -w (y log x + (1 - y) log(1 - x)), the logarithms not below -100; x are probabilities.
+
+    RuntimeError for x outside [0, 1], ValueError for shapes that differ.
+    """
+    reduction = settled(size_average, reduce, reduction)
+    same_sizes(input, target, f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is "
+               "deprecated. Please ensure they have the same size.")
+    loss = times(losses.binary_cross_entropy(input, target), weight)
+    return reduced(loss, reduction, "BinaryCrossEntropyBackward0")
+
+
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None,
+                                     size_average: Old = None, reduce: Old = None, reduction: str = "mean",
+                                     pos_weight: Tensor | None = None) -> Tensor:
+    """mean of -w (p y log s + (1 - y) log(1 - s)), s = sigmoid(x), without overflow; p = pos_weight.
+
+    >>> rushlight.nn.functional.binary_cross_entropy_with_logits(rushlight.tensor([0.]), rushlight.tensor([1.]))
+    tensor(0.6931)
+    """
+    reduction = settled(size_average, reduce, reduction)
+    same_sizes(input, target, f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    if pos_weight is None:
+        loss = losses.binary_cross_entropy_with_logits(input, target)
+    else:                                         # (1 - y) x - (1 + (p - 1) y) log s
+        factor = e.add(e.mul(e.sub(pos_weight, 1), target), 1)
+        loss = e.sub(e.mul(e.sub(1, target), input), e.mul(factor, log_sigmoid(input)))
+    return reduced(times(loss, weight), reduction, "BinaryCrossEntropyWithLogitsBackward0")
+
+
+def kl_div(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old = None, reduction: str = "mean",
+           log_target: bool = False) -> Tensor:
+    """y (log y - x) for log-probabilities x: 'batchmean' divides the sum by the batch, 'mean' by the elements.
+
+    `log_target`: the target is log y.
+    """
+    reduction = settled(size_average, reduce, reduction)
+    if log_target:
+        loss = e.mul(e.exp(target), e.sub(target, input))
+    else:
+        loss = e.sub(e.xlogy(target, target), e.mul(target, input))
+    if reduction == "batchmean":
+        total = r.sum(loss)
+        return e.div(total, input.array.shape[0]) if input.array.ndim else total
+    return reduced(loss, reduction)
+
+
+# -- classes -------------------------------------------------------------------------------------------------------------
+
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Old = None,
+             ignore_index: int = -100, reduce: Old = None, reduction: str = "mean") -> Tensor:
+    """mean of -x[n, y_n]: log-probabilities x (N, C, *d) or (C,), classes y (N, *d) or (), int64.
+
+    `weight` (C,): factors of the classes, by which the mean is taken; targets of `ignore_index` do not count.
+    IndexError for a class outside 0 to C - 1, ValueError or RuntimeError for shapes that do not fit.
+    """
+    reduction = settled(size_average, reduce, reduction)
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
+    x, t = input.array, target.array
+    if x.ndim < 3 and t.shape == x.shape[:-1] and x.ndim and weight is None:
+        return losses.nll_loss(input, target, weight, ignore_index, reduction)
+    check_classes(input, target, weight)
+    loss = losses.nll_loss(input, target, weight, ignore_index, reduction)
+    return called(loss, "NllLoss2DBackward0") if x.ndim > 2 else loss
+
+
+def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
+    """Errors in torch's words where the shapes of log-probabilities, classes and weights do not fit."""
+    x, t = input.array.shape, target.array.shape
+    if not x:
+        raise ValueError(explain("Expected 1 or more dimensions (got 0)", "give a logit for each class"))
+    if len(x) > 1 and (not t or x[0] != t[0]):
+        raise ValueError(explain(f"Expected input batch_size ({x[0]}) to match target batch_size ({t[0] if t else 1}).",
+                                 input=x, target=t))
+    if len(x) < 3 and len(t) > 1:
+        raise RuntimeError(explain("0D or 1D target tensor expected, multi-target not supported",
+                                   "give class numbers, or probabilities as floats of the input's shape", target=t))
+    if t != (*x[:1], *x[2:])[:len(x) - 1]:
+        raise RuntimeError(explain(f"Expected target size {list((*x[:1], *x[2:]))}, got {list(t)}", input=x))
+    classes = x[min(len(x) - 1, 1)]
+    if weight is not None and weight.array.shape != (classes,):
+        raise RuntimeError(explain(f"weight tensor should be defined either for all {classes} classes or no classes but got "
+                                   f"weight tensor of shape: {list(weight.shape)}"))
+
+
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Old = None,
+                  ignore_index: int = -100, reduce: Old = None, reduction: str = "mean",
+                  label_smoothing: float = 0.0) -> Tensor:
+    """mean of -log softmax(x)[n, y_n]: logits x (N, C, *d) or (C,), classes y (N, *d) or () in int64.
+
+    y may also be probabilities, floats of the input's shape. `weight` (C,): factors of the classes; targets of
+    `ignore_index` do not count; `label_smoothing`: so much of the target is shared by all classes. Errors as `nll_loss`.
+
+    >>> rushlight.nn.functional.cross_entropy(rushlight.tensor([[1., 2., 3.]]), rushlight.tensor([2]))
+    tensor(0.4076)
+    """
+    if size_average is not None or reduce is not None:
+        reduction = settled(size_average, reduce, reduction)
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(explain(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"))
+    if input.array.ndim == 0:
+        raise RuntimeError(explain("cross_entropy: expected an input of 1 or more dimensions, but got 0"))
+    dim = 1 if input.array.ndim > 1 else 0
+    logs = r.log_softmax(input, dim)
+    if input.array.shape == target.array.shape:
+        return soft_cross_entropy(logs, target, weight, dim, ignore_index, reduction, label_smoothing)
+    loss = nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
+    if label_smoothing == 0:
+        return loss
+    spread = shared_loss(logs, target, weight, dim, ignore_index, reduction)
+    share = label_smoothing / input.array.shape[dim]
+    return e.add(e.mul(loss, 1 - label_smoothing), e.mul(spread, share))
+
+
+def along_classes(weight: Tensor | None, ndim: int, dim: int) -> Tensor | None:
+    """Weights (C,) to stand against (N, C, *d)."""
+    return None if weight is None else reshape(weight, (-1,) + (1,) * (ndim - dim - 1))
+
+
+def soft_cross_entropy(logs: Tensor, target: Tensor, weight: Tensor | None, dim: int, ignore_index: int, reduction: str,
+                       label_smoothing: float) -> Tensor:
+    """-sum over the classes of w y log softmax(x), for probabilities y."""
+    if target.dtype.category < dtypes.FLOATING:
+        raise RuntimeError(explain(f"Expected floating point type for target with class probabilities, got {target.dtype}",
+                                   "a target of the input's shape holds probabilities; class numbers lack its dimension 1"))
+    if ignore_index >= 0:
+        raise RuntimeError(explain("ignore_index is not supported for floating point target"))
+    classes = logs.array.shape[dim]
+    if label_smoothing > 0:
+        target = e.add(e.mul(target, 1 - label_smoothing), label_smoothing / classes)
+    loss = e.neg(r.sum(times(e.mul(logs, target), along_classes(weight, logs.array.ndim, dim)), (dim,)))
+    if reduction == "mean":
+        return e.div(r.sum(loss), max(loss.array.size, 1))
+    return reduced(loss, reduction)
+
+
+def shared_loss(logs: Tensor, target: Tensor, weight: Tensor | None, dim: int, ignore_index: int,
+                reduction: str) -> Tensor:
+    """What label smoothing adds: the loss of all classes together."""
+    loss = e.neg(r.sum(times(logs, along_classes(weight, logs.array.ndim, dim)), (dim,)))
+    counted = e.ne(target, ignore_index)
+    loss = e.where(counted, loss, 0)
+    if reduction != "mean":
+        return reduced(loss, reduction)
+    if weight is None:
+        of_all = r.sum(counted)
+    else:
+        rows = reshape(e.where(counted, target, 0), (-1,))
+        of_all = r.sum(e.mul(weight.index_select(0, rows), reshape(counted, (-1,))))  # type: ignore[attr-defined]
+    return e.div(r.sum(loss), of_all)
+
+
+def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+                         weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
+                         label_smoothing: float = 0.0, options: Any = None) -> Tensor:
+    """cross_entropy(x w^T + b, y): input (*, in), linear_weight (C, in), classes (*)."""
+    logits = linear(input, linear_weight, linear_bias)
+    classes = logits.array.shape[-1]
+    soft = target.dtype.category >= dtypes.FLOATING
+    flat = reshape(target, (-1, classes) if soft else (-1,))
+    loss = cross_entropy(reshape(logits, (-1, classes)), flat, weight, reduction=reduction, label_smoothing=label_smoothing,
+                         ignore_index=-100 if ignore_index is None else ignore_index)
+    return reshape(loss, input.array.shape[:-1]) if reduction == "none" else loss
+
+

@@ -1,0 +1,168 @@
+"""Normalization over batches, features, groups and instances."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from rushlight import dtypes
+from rushlight.autograd.grad_mode import no_grad
+from rushlight.errors import explain
+from rushlight.nn.functional.graph import called
+from rushlight.nn.functional.pooling import avg_pool2d, avg_pool3d
+from rushlight.ops import elementwise as e
+from rushlight.ops import norm
+from rushlight.ops import reduce as r
+from rushlight.ops.pad import constant_pad
+from rushlight.ops.shape import repeat, reshape, unsqueeze
+from rushlight.ops.shape import squeeze as squeezed
+from rushlight.tensor import Tensor
+
+
+def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
+               eps: float = 1e-5) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias, over the last dimensions, which have `normalized_shape`.
+
+    weight and bias have that shape too. RuntimeError where the shapes do not fit.
+
+    >>> rushlight.nn.functional.layer_norm(rushlight.tensor([[1., 2., 3.]]), (3,))
+    tensor([[-1.2247,  0.0000,  1.2247]])
+    """
+    dims = last_dims(input, normalized_shape, "layer_norm", weight=weight, bias=bias)
+    return norm.layer_norm(input, weight, bias, dims, eps)[0]
+
+
+def last_dims(input: Tensor, normalized_shape: Sequence[int], name: str, **parameters: Tensor | None) -> tuple[int, ...]:
+    """The trailing dimensions that have the shape. RuntimeError if they have another, or a parameter has."""
+    shape, ndim = tuple(normalized_shape), input.array.ndim
+    n = len(shape)
+    if n == 0:
+        raise RuntimeError(explain("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+                                   f"element, but got normalized_shape = {list(shape)}"))
+    for what, t in parameters.items():
+        if t is not None and t.array.shape != shape:
+            raise RuntimeError(explain(f"Expected {what} to be of same shape as normalized_shape, but got {what} of shape "
+                                       f"{list(t.shape)} and normalized_shape = {list(shape)}"))
+    if ndim < n or input.array.shape[ndim - n:] != shape:
+        wanted = ", ".join(["*", *map(str, shape)])
+        raise RuntimeError(explain(f"Given normalized_shape={list(shape)}, expected input with shape [{wanted}], but got "
+                                   f"input of size{list(input.shape)}", f"{name} normalizes the last dimensions"))
+    return tuple(range(ndim - n, ndim))
+
+
+def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
+             eps: float | None = None) -> Tensor:
+    """x / sqrt(mean(x^2) + eps) * weight, over the last dimensions; eps: the dtype's unless told."""
+    dims = last_dims(input, normalized_shape, "rms_norm", weight=weight)
+    eps = dtypes.finfo(input.dtype).eps if eps is None else eps
+    out = e.mul(input, e.rsqrt(e.add(r.mean(e.square(input), dims, True), eps)))
+    return out if weight is None else e.mul(out, weight)
+
+
+def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+               bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var over all but the channels in dimension 1.
+
+    In training those of the batch, which also move the running ones by `momentum`; else the running ones. All (C,).
+    ValueError for one value per channel in training, RuntimeError where the shapes do not fit.
+    """
+    check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    if not training:
+        if running_mean is None or running_var is None:
+            raise RuntimeError(explain("Expected running_mean and running_var to be defined when training=False",
+                                       "give them, or normalize by the batch: training=True"))
+        return norm.frozen_batch_norm(input, weight, bias, running_mean, running_var, eps)
+    shape = input.array.shape
+    count = prod(shape) // max(shape[1], 1)
+    if count == 1:
+        raise ValueError(explain(f"Expected more than 1 value per channel when training, got input size {input.shape}",
+                                 "give larger batches, or call eval()"))
+    out, mean, var = norm.batch_norm(input, weight, bias, (0, *range(2, len(shape))), eps)
+    follow(running_mean, mean, momentum, 1.0)
+    follow(running_var, var, momentum, count / max(count - 1, 1))
+    return out
+
+
+def follow(running: Tensor | None, value: Tensor, momentum: float, factor: float) -> None:
+    """running = (1 - momentum) running + momentum factor value, in place and outside the graph."""
+    if running is not None:
+        with no_grad():
+            new = e.mul(reshape(value.detach(), (-1,)), momentum * factor)  # type: ignore[attr-defined]
+            running.mul_(1 - momentum).add_(new)  # type: ignore[attr-defined]
+
+
+def check_channels(input: Tensor, **vectors: Tensor | None) -> None:
+    """RuntimeError unless the input has a dimension 1, and each vector a number for each channel in it."""
+    if input.array.ndim < 2:
+        raise RuntimeError(explain(f"batch_norm: expected an input of 2 or more dimensions, but got {input.array.ndim}",
+                                   "its shape is (N, C, *)"))
+    channels = input.array.shape[1]
+    for name, t in vectors.items():
+        if t is not None and t.array.shape != (channels,):
+            raise RuntimeError(explain(f"{name} should contain {channels} elements not {t.numel()}",
+                                       "one for each channel of the input (dimension 1)", input=list(input.shape)))
+
+
+def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
+                  weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
+                  momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+    """batch_norm of each sample for itself: mean and var over the spatial dimensions of (N, C, *)."""
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    n, c, *size = input.array.shape
+    if prod(size) == 1:
+        raise ValueError(explain(f"Expected more than 1 spatial element when training, got input size {input.shape}"))
+    check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    x = reshape(input, (1, n * c, *size))
+    many_weight, many_bias = (None if t is None else repeat(t, (n,)) for t in (weight, bias))
+    out, mean, var = norm.batch_norm(x, many_weight, many_bias, (0, *range(2, len(size) + 2)), eps)
+    count = prod(size)
+    for running, value, factor in ((running_mean, mean, 1.0), (running_var, var, count / max(count - 1, 1))):
+        if running is not None:
+            follow(running, r.mean(reshape(value.detach(), (n, c)), (0,)), momentum, factor)  # type: ignore[attr-defined]
+    return reshape(out, input.array.shape)
+
+
+def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
+               eps: float = 1e-5) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's groups of channels.
+
+    input (N, C, *), weight and bias (C,). RuntimeError unless C is a multiple of `num_groups`.
+    """
+    if input.array.ndim < 2:
+        raise RuntimeError(explain("Expected at least 2 dimensions for input tensor but received "
+                                   f"{input.array.ndim}"))
+    n, c, *size = input.array.shape
+    if num_groups <= 0 or c % num_groups:
+        raise RuntimeError(explain("Expected number of channels in input to be divisible by num_groups, but got input of "
+                                   f"shape {list(input.shape)} and num_groups={num_groups}"))
+    for what, t in (("weight", weight), ("bias", bias)):
+        if t is not None and t.array.shape != (c,):
+            raise RuntimeError(explain(f"Expected {what} to be a vector of size equal to the number of channels in input, "
+                                       f"but got {what} of shape {list(t.shape)} and input of shape {list(input.shape)}"))
+    grouped = reshape(input, (n, num_groups, prod((c // num_groups, *size))))
+    out = reshape(norm.layer_norm(grouped, None, None, (2,), eps)[0], input.array.shape)
+    column = (c,) + (1,) * len(size)
+    if weight is not None:
+        out = e.mul(out, reshape(weight, column))
+    if bias is not None:
+        out = e.add(out, reshape(bias, column))
+    return called(out, "NativeGroupNormBackward0")
+
+
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta; input (N, C, *) with spatial dimensions."""
+    if input.array.ndim < 3:
+        raise ValueError(explain(f"Expected 3D or higher dimensionality input (got {input.array.ndim} dimensions)"))
+    if input.array.size == 0:
+        return input
+    n, c, first, *rest = input.array.shape
+    ends: Any = (size // 2, (size - 1) // 2)
+    squares = e.square(input)
+    if not rest:
+        x = constant_pad(unsqueeze(squares, 1), ((0, 0), (0, 0), ends, (0, 0)), 0)
+        mean = squeezed(avg_pool2d(x, (size, 1), stride=1), 1)
+    else:
+        x = constant_pad(reshape(squares, (n, 1, c, first, prod(rest))), ((0, 0), (0, 0), ends, (0, 0), (0, 0)), 0)
+        mean = reshape(squeezed(avg_pool3d(x, (size, 1, 1), stride=1), 1), input.array.shape)
+    return e.div(input, e.pow(e.add(e.mul(mean, alpha), k), beta))

@@ -1,0 +1,69 @@
+"""Padding: with a number, or with the input's own elements, mirrored, repeated or from the other end."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rushlight.errors import explain
+from rushlight.ops.pad import constant_pad
+from rushlight.tensor import Tensor, from_array
+
+
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """Elements added at both ends of the last dimensions: (before, after) of the last, then of the one before, ...
+
+    `mode`: 'constant' (`value`, 0 unless told), 'reflect' (mirrored at the first and last element), 'replicate' (those
+    repeated), 'circular' (from the other end). Negative amounts cut off. All but 'constant' pad 1 to 3 spatial
+    dimensions of (N, C, ...) or (C, ...). RuntimeError for amounts that do not fit.
+
+    >>> rushlight.nn.functional.pad(rushlight.tensor([[1, 2, 3]]), (1, 2), mode="reflect")
+    tensor([[2, 1, 2, 3, 2, 1]])
+    """
+    amounts = [int(a) for a in pad]
+    ndim = input.array.ndim
+    if len(amounts) % 2:
+        raise RuntimeError(explain("Padding length must be divisible by 2", pad=tuple(amounts)))
+    if len(amounts) > 2 * ndim:
+        raise RuntimeError(explain("Padding length should be less than or equal to two times the input dimension but got "
+                                   f"padding length {len(amounts)} and input of dimension {ndim}"))
+    if mode == "constant":
+        ends = [(0, 0)] * (ndim - len(amounts) // 2) + list(zip(amounts[::2], amounts[1::2]))[::-1]
+        return constant_pad(input, tuple(ends), 0 if value is None else value)
+    if value is not None and value != 0:
+        raise ValueError(explain(f'Padding mode "{mode}" doesn\'t take in value argument', "leave it out"))
+    n = len(amounts) // 2
+    if mode not in PICKS or not 1 <= n <= 3 or ndim not in (n + 1, n + 2):
+        raise NotImplementedError(explain(
+            f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: mode {mode!r}, {n} dimensions "
+            f"of an input of {ndim}", "pad 1 to 3 spatial dimensions, in mode 'reflect', 'replicate' or 'circular'"))
+    for i in range(n):
+        input = taken(input, ndim - 1 - i, *amounts[2 * i:2 * i + 2], mode)
+    return input
+
+
+def taken(x: Tensor, dim: int, before: int, after: int, mode: str) -> Tensor:
+    """One dimension padded: picked at the positions from -before up to size + after."""
+    size = x.array.shape[dim]
+    if not (before or after):
+        return x
+    if size + before + after < 1 or size == 0:
+        raise RuntimeError(explain(f"input (size {size} in dimension {dim}) with padding ({before}, {after}) is too small: "
+                                   f"calculated output size {size + before + after}"))
+    limit = {"reflect": size - 1, "circular": size}.get(mode)
+    if limit is not None and max(before, after) > limit:
+        what = "Padding value causes wrapping around more than once." if mode == "circular" else (
+            "Padding size should be less than the corresponding input dimension, but got: padding "
+            f"({before}, {after}) at dimension {dim} of input {list(x.shape)}")
+        raise RuntimeError(explain(what, "pad less", size=size, padding=(before, after)))
+    places = PICKS[mode](np.arange(-before, size + after), size)
+    return x.index_select(dim, from_array(places))  # type: ignore[attr-defined]
+
+
+# Where each position is found, by mode; positions may lie outside range(size).
+PICKS: dict[str, Any] = {
+    "reflect": lambda at, size: size - 1 - np.abs(size - 1 - np.abs(at)),
+    "replicate": lambda at, size: np.clip(at, 0, size - 1),
+    "circular": lambda at, size: at % size,
+}

@@ -1,0 +1,182 @@
+"""Pooling in one, two and three dimensions: maxima, averages and lengths over windows."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rushlight.errors import explain
+from rushlight.nn.functional.sizes import each, with_batch, without_batch
+from rushlight.ops import elementwise as e
+from rushlight.ops import pool
+from rushlight.tensor import Tensor
+
+LETTERS = {1: "L", 2: "H, W", 3: "D, H, W"}
+
+
+def named(function: Callable, name: str, doc: str) -> Callable:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+def max_pooling(n: int) -> Callable:
+    """max_pool1d, max_pool2d or max_pool3d."""
+    name = f"max_pool{n}d"
+
+    def max_pool(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+                 ceil_mode: bool = False, return_indices: bool = False) -> Any:
+        x, added = (input, False) if input.array.ndim == n + 2 else with_batch(input, n, name)
+        kernel = each(kernel_size, n, "kernel_size")
+        step = kernel if stride is None or stride == [] else each(stride, n, "stride")
+        values, indices = pool.max_pool(x, kernel, step, each(padding, n, "padding"), each(dilation, n, "dilation"),
+                                        ceil_mode)
+        if added:
+            values, indices = without_batch(values, added), without_batch(indices, added)
+        return (values, indices) if return_indices else values
+
+    return named(max_pool, name, f"""out[n, c, p] = max over k of input[n, c, p stride - padding + k dilation].
+
+    (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}); `stride`: the kernel's size unless told; `ceil_mode`: the last window may
+    reach over the end; `return_indices`: (maxima, where they stand, flat over the spatial input). RuntimeError where no
+    window fits or the padding is more than half the kernel.
+
+    >>> rushlight.nn.functional.{name}(rushlight.ones(1, 1, {", ".join("4" * n)}), 2).shape
+    torch.Size([1, 1, {", ".join("2" * n)}])
+    """)
+
+
+def avg_pooling(n: int) -> Callable:
+    """avg_pool1d, avg_pool2d or avg_pool3d."""
+    name = f"avg_pool{n}d"
+
+    def avg_pool(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+                 count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
+        x, added = with_batch(input, n, name)
+        kernel = each(kernel_size, n, "kernel_size")
+        step = kernel if stride is None or stride == [] or stride == () else each(stride, n, "stride")
+        out = pool.avg_pool(x, kernel, step, each(padding, n, "padding"), ceil_mode, count_include_pad, divisor_override)
+        return without_batch(out, added)
+
+    return named(avg_pool, name, f"""out[n, c, p] = mean over k of input[n, c, p stride - padding + k], padding being 0.
+
+    (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}); `stride`: the kernel's size unless told; `count_include_pad`: padding counts
+    as elements; `divisor_override`: divide by this instead. RuntimeError where no window fits.
+
+    >>> rushlight.nn.functional.{name}(rushlight.ones(1, 1, {", ".join("4" * n)}), 2).shape
+    torch.Size([1, 1, {", ".join("2" * n)}])
+    """)
+
+
+def parts(input: Tensor, output_size: Any, n: int) -> tuple[int, ...]:
+    """The output size, None keeping the input's."""
+    if output_size is None or isinstance(output_size, int):
+        output_size = (output_size,) * n
+    sizes = input.array.shape[-n:]
+    return tuple(s if o is None else int(o) for o, s in zip(output_size, sizes)) if len(output_size) == n \
+        else tuple(output_size)
+
+
+def adaptive_avg_pooling(n: int) -> Callable:
+    """adaptive_avg_pool1d, 2d or 3d."""
+    name = f"adaptive_avg_pool{n}d"
+
+    def adaptive_avg_pool(input: Tensor, output_size: Any) -> Tensor:
+        x, added = with_batch(input, n, name)
+        return without_batch(pool.adaptive_avg_pool(x, parts(x, output_size, n)), added)
+
+    return named(adaptive_avg_pool, name, f"""The means of `output_size` nearly equal parts of each dimension.
+
+    (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}) -> the same with the output size: one number, or one (or None: as it is) for
+    each dimension. RuntimeError for an empty input.
+
+    >>> rushlight.nn.functional.{name}(rushlight.ones(1, 1, {", ".join("5" * n)}), 2).shape
+    torch.Size([1, 1, {", ".join("2" * n)}])
+    """)
+
+
+def adaptive_max_pooling(n: int) -> Callable:
+    """adaptive_max_pool1d, 2d or 3d."""
+    name = f"adaptive_max_pool{n}d"
+
+    def adaptive_max_pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        x, added = with_batch(input, n, name)
+        values, indices = (without_batch(t, added) for t in pool.adaptive_max_pool(x, parts(x, output_size, n)))
+        return (values, indices) if return_indices else values
+
+    return named(adaptive_max_pool, name, f"""The maxima of `output_size` nearly equal parts of each dimension.
+
+    (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}); `return_indices`: (maxima, where they stand, flat over the spatial input).
+
+    >>> rushlight.nn.functional.{name}(rushlight.ones(1, 1, {", ".join("5" * n)}), 2).shape
+    torch.Size([1, 1, {", ".join("2" * n)}])
+    """)
+
+
+def max_unpooling(n: int) -> Callable:
+    """max_unpool1d, 2d or 3d."""
+    name = f"max_unpool{n}d"
+
+    def max_unpool(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
+                   output_size: Any = None) -> Tensor:
+        x, added = with_batch(input, n, name)
+        where = indices.unsqueeze(0) if added else indices  # type: ignore[attr-defined]
+        kernel = each(kernel_size, n, "kernel_size")
+        step = kernel if stride is None else each(stride, n, "stride")
+        size = unpooled_size(x, kernel, step, each(padding, n, "padding"), output_size, n)
+        return without_batch(pool.scatter_spatial(x, where, size), added)
+
+    return named(max_unpool, name, f"""Maxima put back where `max_pool{n}d(return_indices=True)` found them, 0 elsewhere.
+
+    `output_size`: the size before pooling, where the window leaves it open. ValueError for one that it cannot have been.
+    """)
+
+
+def unpooled_size(x: Tensor, kernel: tuple, stride: tuple, padding: tuple, output_size: Any, n: int) -> tuple[int, ...]:
+    """The size before pooling: as told, if that is possible."""
+    usual = [(s - 1) * st + k - 2 * p for s, k, st, p in zip(x.array.shape[2:], kernel, stride, padding)]
+    if output_size is None:
+        return tuple(usual)
+    size = tuple(int(s) for s in output_size)[-n:]
+    if len(tuple(output_size)) not in (n, n + 1, n + 2):
+        raise ValueError(explain(f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a length "
+                                 f"of '{len(tuple(output_size))}'"))
+    for d, (have, want) in enumerate(zip(size, usual)):
+        if not want - stride[d] < have < want + stride[d]:
+            raise ValueError(explain(f'invalid output_size "{size}" (dim {d} must be between {want - stride[d]} and '
+                                     f"{want + stride[d]})"))
+    return size
+
+
+def lp_pooling(n: int) -> Callable:
+    """lp_pool1d, 2d or 3d."""
+    average = AVERAGES[n - 1]
+
+    def lp_pool(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+        volume = 1
+        for k in each(kernel_size, n, "kernel_size"):
+            volume *= k
+        mean = average(e.pow(input, norm_type), kernel_size, stride, 0, ceil_mode)
+        return e.pow(e.mul(e.mul(e.sign(mean), e.relu(e.abs(mean))), volume), 1.0 / norm_type)
+
+    return named(lp_pool, f"lp_pool{n}d", """(sum over the window of x^p)^(1/p), with p = norm_type; windows as in avg_pool.""")
+
+
+max_pool1d, max_pool2d, max_pool3d = (max_pooling(n) for n in (1, 2, 3))
+avg_pool1d, avg_pool2d, avg_pool3d = AVERAGES = tuple(avg_pooling(n) for n in (1, 2, 3))
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (adaptive_avg_pooling(n) for n in (1, 2, 3))
+adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (adaptive_max_pooling(n) for n in (1, 2, 3))
+max_unpool1d, max_unpool2d, max_unpool3d = (max_unpooling(n) for n in (1, 2, 3))
+lp_pool1d, lp_pool2d, lp_pool3d = (lp_pooling(n) for n in (1, 2, 3))
+
+
+def with_indices(function: Callable) -> Callable:
+    """The form that always returns the indices too."""
+    def pooled(*args: Any, return_indices: bool = True, **kwargs: Any) -> Any:
+        return function(*args, return_indices=True, **kwargs)
+    return named(pooled, f"{function.__name__}_with_indices", f"(values, indices) of `{function.__name__}`.")
+
+
+max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices = map(
+    with_indices, (max_pool1d, max_pool2d, max_pool3d))
+adaptive_max_pool1d_with_indices, adaptive_max_pool2d_with_indices, adaptive_max_pool3d_with_indices = map(
+    with_indices, (adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d))

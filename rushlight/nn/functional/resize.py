@@ -1,0 +1,216 @@
+"""Resizing images: each dimension for itself, by picking elements or mixing neighbours; and moving pixels to channels."""
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from rushlight.errors import explain
+from rushlight.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from rushlight.ops import elementwise as e
+from rushlight.ops.arithmetic import matmul
+from rushlight.ops.shape import permute, reshape, transpose
+from rushlight.tensor import Tensor, from_array
+
+MODES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
+A = -0.75                                         # of the cubic convolution
+
+
+def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+                align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
+                antialias: bool = False) -> Tensor:
+    """The spatial dimensions of (N, C, *size) resized to `size`, or by `scale_factor`: numbers, or one for each.
+
+    `mode`: 'nearest', 'nearest-exact', 'area' for 1 to 3 dimensions, 'linear', 'bilinear', 'bicubic', 'trilinear'.
+    `align_corners`: the corner elements' centres stay, rather than the corners; `antialias`: average when shrinking.
+
+    >>> rushlight.nn.functional.interpolate(rushlight.tensor([[[1., 2.]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
+    """
+    n = input.array.ndim - 2
+    check_mode(input, n, mode, align_corners, antialias)
+    out, factors = target_size(input, n, size, scale_factor, recompute_scale_factor)
+    if mode == "area":
+        return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1](input, out)
+    for i in range(n):
+        scale = None if factors is None else 1 / factors[i]
+        input = resized(input, i + 2, out[i], scale, mode, bool(align_corners), antialias)
+    return input
+
+
+def check_mode(input: Tensor, n: int, mode: str, align_corners: bool | None, antialias: bool) -> None:
+    """ValueError or NotImplementedError unless the mode exists for n spatial dimensions."""
+    if mode in ("nearest", "nearest-exact", "area"):
+        if align_corners is not None:
+            raise ValueError(explain("align_corners option can only be set with the interpolating modes: linear | bilinear "
+                                     "| bicubic | trilinear"))
+    elif mode not in MODES:
+        raise NotImplementedError(explain(f"no interpolation mode {mode!r}", "nearest | nearest-exact | area | linear | "
+                                          "bilinear | bicubic | trilinear"))
+    if not 1 <= n <= 3 or MODES.get(mode, n) != n:
+        raise NotImplementedError(explain(
+            "Input Error: Only 3D, 4D and 5D input Tensors supported "
+            f"(got {n + 2}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got "
+            f"{mode})", shape=tuple(input.shape)))
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ValueError(explain("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor "
+                                 "as input"))
+
+
+def target_size(input: Tensor, n: int, size: Any, scale_factor: Any,
+                recompute: bool | None) -> tuple[tuple[int, ...], list[float] | None]:
+    """The new spatial size, and the factors to compute positions with: None where the sizes decide."""
+    if (size is None) == (scale_factor is None):
+        raise ValueError(explain("either size or scale_factor should be defined" if size is None else
+                                 "only one of size or scale_factor should be defined"))
+    given = size if scale_factor is None else scale_factor
+    values = list(given) if isinstance(given, (tuple, list)) else [given] * n
+    if len(values) != n:
+        raise ValueError(explain(
+            f"Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of "
+            f"{list(input.array.shape[2:])} and {'output size' if scale_factor is None else 'scale_factor'} of {given}."))
+    if scale_factor is None:
+        if recompute:
+            raise ValueError(explain("recompute_scale_factor is not meaningful with an explicit size."))
+        out, factors = tuple(int(v) for v in values), None
+    else:
+        out = tuple(math.floor(float(s) * f) for s, f in zip(input.array.shape[2:], values))
+        factors = None if recompute else [float(f) for f in values]
+    if any(o < 1 for o in out) or 0 in input.array.shape[1:]:
+        raise RuntimeError(explain("Input and output sizes should be greater than 0, but got input "
+                                   f"{list(input.array.shape[2:])} and output {list(out)}"))
+    return out, factors
+
+
+def resized(x: Tensor, dim: int, out: int, scale: float | None, mode: str, align: bool, antialias: bool) -> Tensor:
+    """One dimension resized; `scale` is input elements for one of the output."""
+    size = x.array.shape[dim]
+    if scale is None or align:
+        scale = (size - 1) / max(out - 1, 1) if align else size / out
+    if antialias:
+        return mixed(x, dim, filter_matrix(size, out, scale, mode == "bicubic", align))
+    if mode.startswith("nearest"):
+        half = 0.5 if mode == "nearest-exact" else 0.0
+        at = np.floor((np.arange(out, dtype=np.float32) + np.float32(half)) * np.float32(scale)).astype(np.int64)
+        return x if size == out and scale == 1 else picked(x, dim, at)
+    centre = np.arange(out) * scale if align else (np.arange(out) + 0.5) * scale - 0.5
+    if mode != "bicubic":
+        centre = np.maximum(centre, 0)
+    low = np.floor(centre).astype(np.int64)
+    t = centre - low
+    if mode == "bicubic":
+        taps = [(low + k, cubic(np.abs(t - k))) for k in (-1, 0, 1, 2)]
+    else:
+        taps = [(low, 1 - t), (low + 1, t)]
+    shape = (-1,) + (1,) * (x.array.ndim - dim - 1)
+    total = None
+    for at, weight in taps:
+        part = e.mul(picked(x, dim, at), from_array(weight.astype(x.array.dtype).reshape(shape)))
+        total = part if total is None else e.add(total, part)
+    return total  # type: ignore[return-value]
+
+
+def picked(x: Tensor, dim: int, at: np.ndarray) -> Tensor:
+    """The elements at positions along a dimension; those outside are taken from the nearest end."""
+    places = np.clip(at, 0, x.array.shape[dim] - 1)
+    return x.index_select(dim, from_array(places))  # type: ignore[attr-defined]
+
+
+def cubic(t: np.ndarray, a: float = A) -> np.ndarray:
+    """The weight of an element at distance t < 2 in cubic convolution."""
+    near = ((a + 2) * t - (a + 3)) * t * t + 1
+    far = ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
+    return np.where(t <= 1, near, np.where(t < 2, far, 0.0))
+
+
+def filter_matrix(size: int, out: int, scale: float, is_cubic: bool, align: bool) -> np.ndarray:
+    """(out, size) weights of a filter as wide as what one output element stands for."""
+    width = max(scale, 1.0)
+    reach = width * (2 if is_cubic else 1)
+    rows = np.zeros((out, size))
+    for i in range(out):
+        centre = scale * i + 0.5 if align else scale * (i + 0.5)
+        low, high = max(int(centre - reach + 0.5), 0), min(int(centre + reach + 0.5), size)
+        t = np.abs((np.arange(low, high) - centre + 0.5) / width)
+        weights = cubic(t, -0.5) if is_cubic else np.maximum(1 - t, 0)
+        rows[i, low:high] = weights / weights.sum()
+    return rows
+
+
+def mixed(x: Tensor, dim: int, rows: np.ndarray) -> Tensor:
+    """Each output element as a weighted sum along a dimension."""
+    m = from_array(np.ascontiguousarray(rows.T.astype(x.array.dtype)))
+    return transpose(matmul(transpose(x, dim, -1), m), dim, -1)
+
+
+def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+             align_corners: bool | None = None) -> Tensor:
+    """`interpolate`, by its old name."""
+    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` in mode 'nearest', by its old name."""
+    return interpolate(input, size, scale_factor)
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` in mode 'bilinear' with aligned corners, by its old name."""
+    return interpolate(input, size, scale_factor, "bilinear", True)
+
+
+# -- pixels to channels and back ---------------------------------------------------------------------------------------
+
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """(*, C r r, H, W) -> (*, C, H r, W r): channels become pixels. RuntimeError where C r r is no multiple of r r."""
+    r = upscale_factor
+    *lead, c, h, w = shape_of(input, "pixel_shuffle")
+    if r <= 0:
+        raise RuntimeError(explain(f"pixel_shuffle expects a positive upscale_factor, but got {r}"))
+    if c % (r * r):
+        raise RuntimeError(explain("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+                                   f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}"))
+    x = reshape(input, (*lead, c // (r * r), r, r, h, w))
+    n = len(lead)
+    x = permute(x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
+    return reshape(x, (*lead, c // (r * r), h * r, w * r))
+
+
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """(*, C, H r, W r) -> (*, C r r, H, W): pixels become channels. RuntimeError where H or W is no multiple of r."""
+    r = downscale_factor
+    *lead, c, h, w = shape_of(input, "pixel_unshuffle")
+    if r <= 0:
+        raise RuntimeError(explain(f"pixel_unshuffle expects a positive downscale_factor, but got {r}"))
+    if h % r or w % r:
+        raise RuntimeError(explain("pixel_unshuffle expects height and width to be divisible by downscale_factor, but "
+                                   f"input.size(-2)={h}, input.size(-1)={w} and downscale_factor={r}"))
+    x = reshape(input, (*lead, c, h // r, r, w // r, r))
+    n = len(lead)
+    x = permute(x, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
+    return reshape(x, (*lead, c * r * r, h // r, w // r))
+
+
+def shape_of(input: Tensor, name: str) -> tuple[int, ...]:
+    if input.array.ndim < 3:
+        raise RuntimeError(explain(f"{name} expects input to have at least 3 dimensions, but got input with "
+                                   f"{input.array.ndim} dimension(s)"))
+    return input.array.shape
+
+
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """(N, C, *): channels dealt out from `groups` heaps in turn. RuntimeError where C is no multiple of `groups`."""
+    if input.array.ndim < 3:
+        raise RuntimeError(explain("channel_shuffle expects input with > 2 dims, but got input with sizes "
+                                   f"{list(input.shape)}"))
+    if groups <= 0:
+        raise RuntimeError(explain(f"Number of groups to divide channels in must be positive. Value of groups:{groups}"))
+    n, c, *rest = input.array.shape
+    if c % groups:
+        raise RuntimeError(explain("Number of channels must be divisible by groups. Got "
+                                   f"{c} channels and {groups} groups."))
+    x = transpose(reshape(input, (n, groups, c // groups, *rest)), 1, 2)
+    return reshape(x, (n, c, *rest))

@@ -1,0 +1,39 @@
+"""One number or one for each dimension: kernel sizes, strides, paddings."""
+from __future__ import annotations
+
+from operator import index
+from typing import Any
+
+from rushlight.errors import explain
+from rushlight.tensor import Tensor
+
+
+def each(value: Any, n: int, name: str = "size") -> tuple[int, ...]:
+    """A number for each of n dimensions, from one number or from a sequence of one or n. RuntimeError for others."""
+    if value.__class__ is int:
+        return (value,) * n
+    if not isinstance(value, (tuple, list)):
+        return (index(value),) * n
+    found = tuple([index(v) for v in value])
+    if len(found) == 1:
+        return found * n
+    if len(found) != n:
+        raise RuntimeError(explain(f"expected {name} to be a single integer value or a list of {n} values to match the "
+                                   f"convolution dimensions, but got {name}={list(value)}"))
+    return found
+
+
+def with_batch(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
+    """(N, C, *size) from that or from (C, *size), and whether a batch dimension was added. RuntimeError for others."""
+    ndim = input.array.ndim
+    if ndim == n + 2:
+        return input, False
+    if ndim == n + 1:
+        return input.unsqueeze(0), True  # type: ignore[attr-defined]
+    raise RuntimeError(explain(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of "
+                               f"size: {list(input.shape)}", "add or drop dimensions: unsqueeze(), flatten()"))
+
+
+def without_batch(output: Tensor, added: bool) -> Tensor:
+    """The output without the batch dimension that `with_batch` added."""
+    return output.squeeze(0) if added else output  # type: ignore[attr-defined]

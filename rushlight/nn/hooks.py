@@ -1,0 +1,242 @@
+"""What can be hung on a module's call: before and after `forward`, and before and after its backward."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from threading import Lock
+from typing import Any
+
+from rushlight.autograd.function import Function
+from rushlight.autograd.node import Handle
+from rushlight.tensor import Tensor
+
+number = count().__next__                         # keys of hooks: later ones are greater, none stands twice
+
+KINDS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+
+
+class Everywhere:
+    """Hooks on all modules; `any` says whether there are some. Changed under `lock`, read without."""
+
+    any = False
+    lock = Lock()
+    hooks: dict[str, dict] = {kind: {} for kind in KINDS}
+
+
+def add(hooks: dict, hook: Callable, prepend: bool = False) -> Handle:
+    """Put a hook at the end, or in front."""
+    key = number()
+    if prepend:
+        rest = dict(hooks)
+        hooks.clear()
+        hooks[key] = hook
+        hooks.update(rest)
+    else:
+        hooks[key] = hook
+    return Handle(hooks, key)
+
+
+def add_everywhere(kind: str, hook: Callable) -> Handle:
+    with Everywhere.lock:
+        Everywhere.any = True
+        return add(Everywhere.hooks[kind], hook)
+
+
+def register_module_forward_pre_hook(hook: Callable) -> Handle:
+    """Call `hook(module, args)` before the forward of every module."""
+    return add_everywhere("_forward_pre_hooks", hook)
+
+
+def register_module_forward_hook(hook: Callable) -> Handle:
+    """Call `hook(module, args, output)` after the forward of every module."""
+    return add_everywhere("_forward_hooks", hook)
+
+
+def register_module_full_backward_pre_hook(hook: Callable) -> Handle:
+    """Call `hook(module, grad_output)` before the backward of every module."""
+    return add_everywhere("_backward_pre_hooks", hook)
+
+
+def register_module_full_backward_hook(hook: Callable) -> Handle:
+    """Call `hook(module, grad_input, grad_output)` after the backward of every module."""
+    return add_everywhere("_backward_hooks", hook)
+
+
+class Hooked:
+    """The part of a module that runs hooks. A module on which none was ever hung goes straight to `forward`."""
+
+    _hooked = False
+    _forward_pre_hooks: dict[int, Callable]
+    _forward_hooks: dict[int, Callable]
+    _backward_pre_hooks: dict[int, Callable]
+    _backward_hooks: dict[int, Callable]
+    _hooks_with_kwargs: set[int]                  # keys of forward hooks that want keyword arguments too,
+    _hooks_always_called: set[int]                # and of those that run also after an error
+    forward: Callable[..., Any]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._hooked or Everywhere.any:
+            return call(self, args, kwargs)
+        return self.forward(*args, **kwargs)
+
+    def _hang(self, kind: str, hook: Callable, prepend: bool = False) -> Handle:
+        self.__dict__["_hooked"] = True
+        return add(getattr(self, kind), hook, prepend)
+
+    def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False) -> Handle:
+        """Call `hook(module, args)` before forward; what it returns replaces the arguments.
+
+        `with_kwargs`: call `hook(module, args, kwargs)`, which may return (args, kwargs).
+        """
+        handle = self._hang("_forward_pre_hooks", hook, prepend)
+        if with_kwargs:
+            self._hooks_with_kwargs.add(handle.key)
+        return handle
+
+    def register_forward_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False,
+                              always_call: bool = False) -> Handle:
+        """Call `hook(module, args, output)` after forward; what it returns replaces the output.
+
+        `with_kwargs`: call `hook(module, args, kwargs, output)`; `always_call`: also after an error, with output None.
+        """
+        handle = self._hang("_forward_hooks", hook, prepend)
+        if with_kwargs:
+            self._hooks_with_kwargs.add(handle.key)
+        if always_call:
+            self._hooks_always_called.add(handle.key)
+        return handle
+
+    def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+        """Call `hook(module, grad_output)` when the gradients of the outputs are known; what it returns replaces them."""
+        return self._hang("_backward_pre_hooks", hook, prepend)
+
+    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+        """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known.
+
+        What it returns replaces `grad_input`. Inputs and outputs are the tensors among the positional arguments and in
+        the result; None stands for those without a gradient.
+        """
+        return self._hang("_backward_hooks", hook, prepend)
+
+    register_backward_hook = register_full_backward_hook
+
+
+def all_of(module: Hooked, kind: str) -> list[tuple[int, Callable]]:
+    """The hooks of one kind with their keys: those on all modules, then the module's own."""
+    return [*Everywhere.hooks[kind].items(), *getattr(module, kind).items()]
+
+
+def call(module: Hooked, args: tuple, kwargs: dict) -> Any:
+    """`module(*args, **kwargs)` with hooks."""
+    done: set[int] = set()
+    result = None
+    try:
+        args, kwargs = before(module, args, kwargs)
+        passage = Passage(module) if all_of(module, "_backward_hooks") or all_of(module, "_backward_pre_hooks") else None
+        if passage is not None:
+            args = passage.enter(args)
+        result = module.forward(*args, **kwargs)
+        for key, hook in all_of(module, "_forward_hooks"):
+            done.add(key)
+            answer = after(module, key, hook, args, kwargs, result)
+            result = result if answer is None else answer
+        return result if passage is None else passage.leave(result)
+    except Exception:
+        for key, hook in all_of(module, "_forward_hooks"):
+            if key in module._hooks_always_called and key not in done:
+                after(module, key, hook, args, kwargs, result)
+        raise
+
+
+def before(module: Hooked, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """The arguments after the hooks before forward."""
+    for key, hook in all_of(module, "_forward_pre_hooks"):
+        if key in module._hooks_with_kwargs:
+            answer = hook(module, args, kwargs)
+            if answer is not None:
+                if not isinstance(answer, tuple) or len(answer) != 2:
+                    raise RuntimeError("forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
+                                       f"{answer}.")
+                args, kwargs = answer
+        else:
+            answer = hook(module, args)
+            if answer is not None:
+                args = answer if isinstance(answer, tuple) else (answer,)
+    return args, kwargs
+
+
+def after(module: Hooked, key: int, hook: Callable, args: tuple, kwargs: dict, result: Any) -> Any:
+    if key in module._hooks_with_kwargs:
+        return hook(module, args, kwargs, result)
+    return hook(module, args, result)
+
+
+class Passage:
+    """One call's way in and out, at which backward hooks see the gradients go by."""
+
+    def __init__(self, module: Hooked):
+        self.module = module
+        self.places: list[int] = []               # of the tensors among the arguments
+        self.inputs = 0                           # how many arguments there are
+        self.watched = False                      # whether a gradient will reach the way in
+        self.grad_output: tuple = ()
+
+    def enter(self, args: tuple) -> tuple:
+        """The arguments, their tensors through a gate."""
+        self.inputs = len(args)
+        self.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        tensors = [args[i] for i in self.places]
+        if not any(t.requires_grad for t in tensors):
+            return args
+        passed = Gate.apply(self.inside, *tensors)
+        self.watched = any(t.requires_grad for t in passed)
+        fresh = dict(zip(self.places, passed))
+        return tuple(fresh.get(i, a) for i, a in enumerate(args))
+
+    def leave(self, result: Any) -> Any:
+        """The result, its tensors through a gate."""
+        several = isinstance(result, (tuple, list))
+        parts = list(result) if several else [result]
+        places = [i for i, r in enumerate(parts) if isinstance(r, Tensor)]
+        if not any(parts[i].requires_grad for i in places):
+            return result
+        for i, t in zip(places, Gate.apply(self.outside, *[parts[i] for i in places])):
+            parts[i] = t
+        return type(result)(parts) if several else parts[0]
+
+    def outside(self, grads: tuple) -> tuple:
+        """The gradients of the outputs have come."""
+        for _, hook in all_of(self.module, "_backward_pre_hooks"):
+            answer = hook(self.module, grads)
+            if answer is not None:
+                grads = answer if isinstance(answer, tuple) else (answer,)
+        self.grad_output = grads
+        if not self.watched:                      # no gradient goes to the inputs: this is the end
+            self.finish((None,) * self.inputs)
+        return grads
+
+    def inside(self, grads: tuple) -> tuple:
+        """The gradients of the inputs have come."""
+        known = dict(zip(self.places, grads))
+        answer = self.finish(tuple(known.get(i) for i in range(self.inputs)))
+        return tuple(answer[i] for i in self.places)
+
+    def finish(self, grad_input: tuple) -> tuple:
+        for _, hook in all_of(self.module, "_backward_hooks"):
+            answer = hook(self.module, grad_input, self.grad_output)
+            if answer is not None:
+                grad_input = answer if isinstance(answer, tuple) else (answer,)
+        return grad_input
+
+
+class Gate(Function):
+    """The identity on several tensors, which shows their gradients to a function."""
+
+    @staticmethod
+    def forward(ctx: Any, seen: Callable, *tensors: Tensor) -> tuple:
+        ctx.seen = seen
+        return tensors
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple:
+        return (None, *ctx.seen(grads))

@@ -1,0 +1,446 @@
+"""class Module: a tree of modules that own parameters and buffers."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from rushlight import dtypes
+from rushlight.autograd.grad_mode import no_grad
+from rushlight.device import device as device_type
+from rushlight.nn.hooks import Hooked
+from rushlight.nn.parameter import Buffer, Parameter
+from rushlight.nn.state import Stateful
+from rushlight.tensor import Tensor
+
+M = TypeVar("M", bound="Module")
+SETS = ("_parameters", "_buffers", "_modules")    # where attributes live that are not in the instance's __dict__
+
+
+class Module(Hooked, Stateful):
+    """The base of all neural network modules: define `forward`, and assign parameters and submodules as attributes.
+
+    >>> class Net(rushlight.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.hidden = rushlight.nn.Linear(2, 3)
+    ...     def forward(self, x):
+    ...         return self.hidden(x).relu()
+    >>> Net()
+    Net(
+      (hidden): Linear(in_features=2, out_features=3, bias=True)
+    )
+    """
+
+    dump_patches = False
+    call_super_init = False
+    training: bool
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if not self.call_super_init and (args or kwargs):
+            what = f"an unexpected keyword argument '{next(iter(kwargs))}'" if kwargs else \
+                f"{len(args) + 1} positional arguments but takes 1"
+            raise TypeError(f"{type(self).__name__}.__init__() got {what}")
+        self.__dict__.update(
+            training=True, _parameters={}, _buffers={}, _modules={}, _non_persistent_buffers_set=set(),
+            _forward_pre_hooks={}, _forward_hooks={}, _backward_pre_hooks={}, _backward_hooks={},
+            _hooks_with_kwargs=set(), _hooks_always_called=set(), _state_dict_hooks={}, _state_dict_pre_hooks={},
+            _load_state_dict_pre_hooks={}, _load_state_dict_post_hooks={}, _hooks_with_module=set())
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes: every subclass defines it."""
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    # -- attributes ------------------------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
+        for kind in SETS:
+            found = own.get(kind)
+            if found is not None and name in found:
+                return found[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = self.__dict__
+        if isinstance(value, Parameter):
+            begun(own, "parameters")
+            forget(self, name, "_parameters")
+            self.register_parameter(name, value)
+        elif isinstance(value, Module):
+            begun(own, "module")
+            forget(self, name, "_modules")
+            own["_modules"][name] = value
+        elif isinstance(value, Buffer):
+            begun(own, "buffers")
+            forget(self, name, "_buffers")
+            self.register_buffer(name, value, value.persistent)
+        elif "_parameters" not in own or not self._replace(name, value):
+            object.__setattr__(self, name, value)
+
+    def _replace(self, name: str, value: Any) -> bool:
+        """Put None, or a buffer's tensor, in the place of what is registered under the name; False if nothing is."""
+        if name in self._parameters:
+            if value is not None:
+                raise TypeError(f"cannot assign '{type_name(value)}' as parameter '{name}' (torch.nn.Parameter or None "
+                                "expected)")
+            self._parameters[name] = None
+        elif name in self._modules:
+            if value is not None:
+                raise TypeError(f"cannot assign '{type_name(value)}' as child module '{name}' (torch.nn.Module or None "
+                                "expected)")
+            self._modules[name] = None
+        elif name in self._buffers:
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(f"cannot assign '{type_name(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor "
+                                "or None expected)")
+            self._buffers[name] = value
+        else:
+            return False
+        return True
+
+    def __delattr__(self, name: str) -> None:
+        for kind in SETS:
+            if name in self.__dict__[kind]:
+                del self.__dict__[kind][name]
+                self._non_persistent_buffers_set.discard(name)
+                return
+        object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
+        return sorted(name for name in names if not name[0].isdigit())
+
+    def __setstate__(self, state: dict) -> None:
+        Module.__init__(self)
+        self.__dict__.update(state)
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Add a parameter; None keeps the name free. KeyError for a bad or taken name, TypeError for what is none."""
+        begun(self.__dict__, "parameter")
+        check_name(self, name, "parameter", "_parameters")
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(f"cannot assign '{type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or None "
+                            "required)")
+        if param is not None and param.grad_fn is not None:
+            raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
+                             f"explicitly. To express '{name}' as a function of another Tensor, compute the value in the "
+                             "forward() method.")
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Add a tensor that is no parameter but moves, and unless `persistent=False` is saved, with the module."""
+        begun(self.__dict__, "buffer")
+        check_name(self, name, "buffer", "_buffers")
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
+        self._buffers[name] = tensor
+        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Add a submodule under a name. TypeError for what is none, KeyError for a bad or taken name."""
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{type_name(module)} is not a Module subclass")
+        begun(self.__dict__, "module")
+        check_name(self, name, "module", "_modules")
+        self._modules[name] = module
+
+    register_module = add_module
+
+    # -- walks -----------------------------------------------------------------------------------------------------
+
+    def named_modules(self, memo: set | None = None, prefix: str = "",
+                      remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
+        """(name, module) for this module and all below it, parents first."""
+        seen = set() if memo is None else memo
+        todo: list[tuple[str, Module]] = [(prefix, self)]
+        while todo:
+            name, module = todo.pop()
+            if module in seen:
+                continue
+            if remove_duplicate:
+                seen.add(module)
+            yield name, module
+            lead = name + "." if name else ""
+            todo += [(lead + key, m) for key, m in reversed(module._modules.items()) if m is not None]
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below it, parents first, each once."""
+        for _, module in self.named_modules():
+            yield module
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """(name, module) for the modules directly below, each once."""
+        seen = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def children(self) -> Iterator[Module]:
+        """The modules directly below, each once."""
+        for _, module in self.named_children():
+            yield module
+
+    def _named_members(self, members: Callable[[Any], Any], prefix: str = "", recurse: bool = True,
+                       remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
+        seen = set()
+        found = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        for lead, module in found:
+            for key, value in members(module):
+                if value is None or value in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(value)
+                yield (f"{lead}.{key}" if lead else key), value
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True,
+                         remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """(name, parameter) of this module and, if `recurse`, of all below it.
+
+        >>> [name for name, _ in rushlight.nn.Linear(2, 3).named_parameters()]
+        ['weight', 'bias']
+        """
+        return self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters of this module and, if `recurse`, of all below it, each once."""
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True,
+                      remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """(name, buffer) of this module and, if `recurse`, of all below it."""
+        return self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers of this module and, if `recurse`, of all below it, each once."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at a dotted name. AttributeError if there is none."""
+        module: Any = self
+        for part in target.split(".") if target else ():
+            if not hasattr(module, part):
+                raise AttributeError(f"{type(module).__name__} has no attribute `{part}`")
+            module = getattr(module, part)
+            if not isinstance(module, Module):
+                raise AttributeError(f"`{part}` is not an nn.Module")
+        return module
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put a module at a dotted name; `strict`: only where there is one."""
+        path, _, name = target.rpartition(".")
+        if not name:
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        parent = self.get_submodule(path)
+        if strict and not hasattr(parent, name):
+            raise AttributeError(f"{type(parent).__name__} has no attribute `{name}`")
+        if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        setattr(parent, name, module)
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at a dotted name. AttributeError if there is none."""
+        return member(self, target, "_parameters", "an nn.Parameter")
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a dotted name. AttributeError if there is none."""
+        return member(self, target, "_buffers", "a buffer")
+
+    # -- changes to all that is below ------------------------------------------------------------------------------
+
+    def apply(self: M, fn: Callable[[Module], Any]) -> M:
+        """Call `fn` on every module below and then on this one. Returns the module."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def _apply(self: M, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> M:
+        """Put `fn` of each parameter, gradient and buffer in its place; parameters remain the same objects."""
+        for module in self.children() if recurse else ():
+            module._apply(fn)
+        with no_grad():
+            for parameter in self._parameters.values():
+                if parameter is not None:
+                    parameter.data = fn(parameter)
+                    if parameter._grad is not None:
+                        parameter._grad = fn(parameter._grad)
+            for name, buffer in self._buffers.items():
+                if buffer is not None:
+                    self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self: M, *args: Any, **kwargs: Any) -> M:
+        """Convert floating-point and complex parameters and buffers: `m.to(torch.float64)`, `m.to('cpu')`, `m.to(tensor)`.
+
+        Returns the module itself. TypeError for an integer dtype.
+        """
+        dtype, device = target(*args, **kwargs)
+        if device is not None:
+            device_type(device)                   # says what is wrong with it
+        if dtype is None:
+            return self
+        if not (dtype.is_floating_point or dtype.is_complex):
+            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+        return self._apply(lambda t: t.to(dtype) if t.is_floating_point() or t.is_complex() else t)  # type: ignore[attr-defined]
+
+    def type(self: M, dst_type: Any) -> M:
+        """Convert all parameters and buffers to a dtype."""
+        return self._apply(lambda t: t.type(dst_type))  # type: ignore[attr-defined]
+
+    def float(self: M) -> M:
+        """Convert floating-point parameters and buffers to float32."""
+        return self._apply(lambda t: t.float() if t.is_floating_point() else t)  # type: ignore[attr-defined]
+
+    def double(self: M) -> M:
+        """Convert floating-point parameters and buffers to float64."""
+        return self._apply(lambda t: t.double() if t.is_floating_point() else t)  # type: ignore[attr-defined]
+
+    def half(self: M) -> M:
+        """Convert floating-point parameters and buffers to float16."""
+        return self._apply(lambda t: t.half() if t.is_floating_point() else t)  # type: ignore[attr-defined]
+
+    def bfloat16(self: M) -> M:
+        """Convert floating-point parameters and buffers to bfloat16."""
+        return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)  # type: ignore[attr-defined]
+
+    def cpu(self: M) -> M:
+        """The module itself: it lives on the CPU."""
+        return self
+
+    def cuda(self: M, device: Any = None) -> M:
+        """RuntimeError: there is only the CPU."""
+        return self._apply(lambda t: t.cuda(device))  # type: ignore[attr-defined]
+
+    def to_empty(self: M, *, device: Any, recurse: bool = True) -> M:
+        """Give parameters and buffers fresh memory, whose contents are arbitrary."""
+        device_type(device)
+        return self._apply(lambda t: t.new_empty(t.shape), recurse)  # type: ignore[attr-defined]
+
+    def share_memory(self: M) -> M:
+        """The module itself: threads share its memory anyway."""
+        return self
+
+    def train(self: M, mode: bool = True) -> M:
+        """Set training mode (dropout, batch statistics) for this module and all below. Returns the module."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self: M) -> M:
+        """Set evaluation mode: `train(False)`. Returns the module."""
+        return self.train(False)
+
+    def requires_grad_(self: M, requires_grad: bool = True) -> M:
+        """Set whether backward computes the parameters' gradients. Returns the module."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the parameters' gradients, or set them to 0."""
+        for parameter in self.parameters():
+            if parameter._grad is not None:
+                parameter._grad = None if set_to_none else zeroed(parameter._grad)
+
+    # -- text ------------------------------------------------------------------------------------------------------
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def extra_repr(self) -> str:
+        """Override it to add to the module's line in `repr`."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        lines = extra.split("\n") if extra else []
+        children = [f"({name}): {indented(repr(module))}" for name, module in self._modules.items()]
+        if len(lines) == 1 and not children:
+            return f"{self._get_name()}({extra})"
+        inside = "".join(f"\n  {line}" for line in lines + children)
+        return f"{self._get_name()}({inside}\n)" if inside else f"{self._get_name()}()"
+
+
+# -- helpers ---------------------------------------------------------------------------------------------------------
+
+def begun(own: dict, what: str) -> None:
+    """AttributeError before `Module.__init__` has run."""
+    if "_parameters" not in own:
+        raise AttributeError(f"cannot assign {what} before Module.__init__() call: begin __init__ with super().__init__()")
+
+
+def forget(module: Module, name: str, kept: str) -> None:
+    """Take a name out of everywhere but one set."""
+    own = module.__dict__
+    own.pop(name, None)
+    for kind in SETS:
+        if kind != kept:
+            own[kind].pop(name, None)
+    if kept != "_buffers":
+        own["_non_persistent_buffers_set"].discard(name)
+
+
+def check_name(module: Module, name: Any, what: str, kind: str) -> None:
+    """TypeError or KeyError unless a name is a free identifier."""
+    if not isinstance(name, str):
+        raise TypeError(f"{what} name should be a string. Got {type_name(name)}")
+    if "." in name:
+        raise KeyError(f'{what} name can\'t contain "."' + (f', got: {name}' if what == "module" else ""))
+    if name == "":
+        raise KeyError(f'{what} name can\'t be empty string ""')
+    if hasattr(module, name) and name not in getattr(module, kind):
+        raise KeyError(f"attribute '{name}' already exists")
+
+
+def type_name(value: Any) -> str:
+    """torch's name of a value's type."""
+    if isinstance(value, Tensor):
+        return f"torch.{value.dtype.scalar_type}Tensor" if type(value) is Tensor else f"torch.nn.parameter.{type(value).__name__}"
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def member(module: Module, path: str, kind: str, what: str) -> Any:
+    """The parameter or buffer at a dotted name."""
+    owner, _, name = path.rpartition(".")
+    found = module.get_submodule(owner)
+    if not hasattr(found, name):
+        raise AttributeError(f"{found._get_name()} has no attribute `{name}`")
+    if name not in getattr(found, kind):
+        raise AttributeError(f"`{name}` is not {what}")
+    return getattr(found, name)
+
+
+def target(*args: Any, dtype: Any = None, device: Any = None, tensor: Tensor | None = None, non_blocking: bool = False,
+           copy: bool = False, memory_format: Any = None) -> tuple[dtypes.dtype | None, Any]:
+    """The dtype and device that the arguments of `to` name."""
+    for arg in args:
+        if isinstance(arg, Tensor):
+            tensor = arg
+        elif isinstance(arg, dtypes.dtype) or arg in (float, complex, int):
+            dtype = arg
+        elif arg is not None and not isinstance(arg, bool):
+            device = arg
+    if tensor is not None:
+        dtype = tensor.dtype
+    return None if dtype is None else dtypes.as_dtype(dtype), device
+
+
+def zeroed(grad: Tensor) -> Tensor:
+    """A gradient outside the graph, full of 0."""
+    with no_grad():
+        return (grad if grad.node is None else grad.detach()).zero_()  # type: ignore[attr-defined]
+
+
+def indented(text: str) -> str:
+    return text.replace("\n", "\n  ")

@@ -1,0 +1,32 @@
+"""Padding with a number; cropping is padding by less than nothing, and each undoes the other."""
+from __future__ import annotations
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.ops.build import build, inner
+from rushlight.ops.worlds import shared
+
+
+def padded(x: ndarray, amounts: tuple[tuple[int, int], ...], value: float) -> ndarray:
+    """x with (before, after) elements of `value` added in each dimension; negative amounts are cut off."""
+    shape = tuple(n + a + b for n, (a, b) in zip(x.shape, amounts))
+    if any(n < 0 for n in shape):
+        raise ValueError(f"the padding {amounts} of an input of size {list(x.shape)} leaves nothing: the output size would "
+                         f"be {list(shape)}, which is negative")
+    r = np.full(shape, value, x.dtype)
+    into = tuple(slice(max(a, 0), n - max(b, 0)) for n, (a, b) in zip(shape, amounts))
+    taken = tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(x.shape, amounts))
+    r[into] = x[taken]
+    return r
+
+
+@shared
+def opposite(amounts):
+    return tuple((-a, -b) for a, b in amounts)
+
+
+constant_pad = inner(lambda x, /, amounts, value: constant_pad(x, amounts, value), kernel=padded,
+                     x=lambda g, amounts: constant_pad(g, opposite(amounts), 0), node="ConstantPadNdBackward0")
+
+build(globals())
