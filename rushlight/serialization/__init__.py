@@ -1,0 +1,179 @@
+"""`save` and `load`: .pt files that torch reads and writes too.
+
+A file is a zip of `data.pkl`, a pickle in torch's words, and one record for each memory that tensors stand on. Files of
+weights are read without running what strangers wrote in them (`weights_only=True`, the default).
+
+>>> import io
+>>> file = io.BytesIO()
+>>> save({"weight": rushlight.ones(2), "epoch": 3}, file)
+>>> _ = file.seek(0)
+>>> load(file)
+{'weight': tensor([1., 1.]), 'epoch': 3}
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from . import legacy
+from .archive import Damaged, Reader, Writer
+from .legacy import LegacyReader
+from .names import StorageType
+from .pickler import Pickler
+from .rebuild import Storage
+from .safe import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
+from .unpickler import AnyUnpickler, WeightsUnpickler
+
+__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
+
+File = str | os.PathLike | IO[bytes]
+
+
+def save(obj: Any, f: File, pickle_module: Any = pickle, pickle_protocol: int = 2,
+         _use_new_zipfile_serialization: bool = True) -> None:
+    """Write tensors, containers of them, and what else pickle can write, to a path or an open binary file.
+
+    Tensors on one memory load as tensors on one memory. torch.load reads the file too, with weights_only=True if there
+    are only tensors, containers, numbers and text in it. A path gets the whole file or keeps what was there: it is
+    written beside it and renamed. RuntimeError if the folder is missing, or for one memory in two dtypes.
+
+    >>> save(rushlight.arange(3), "/tmp/three.pt")
+    >>> load("/tmp/three.pt")
+    tensor([0, 1, 2])
+    """
+    if pickle_module is not pickle or pickle_protocol != 2 or not _use_new_zipfile_serialization:
+        raise NotImplementedError("save writes the zip format with Python's pickle, protocol 2, only: leave the other "
+                                  "arguments out")
+    pickler = pickled(obj)
+    if isinstance(f, (str, os.PathLike)):
+        path = Path(os.path.realpath(f))
+        with replacing(path) as file:
+            write(pickler, file, path.stem)
+    elif hasattr(f, "write"):
+        write(pickler, f, "archive")
+    else:
+        raise TypeError(f"save(): f must be a path or a binary file open for writing, not {type(f).__name__}")
+
+
+def pickled(obj: Any) -> Pickler:
+    """Twice: first to see which memory is used."""
+    first = Pickler()
+    first.dump(obj)
+    second = Pickler(first)
+    second.dump(obj)
+    return second
+
+
+def write(pickler: Pickler, file: IO[bytes], folder: str) -> None:
+    """The records, as torch names them."""
+    archive = Writer(file, folder)
+    archive.write("data.pkl", pickler.content.getbuffer())
+    for record, content in ((".format_version", b"1"), (".storage_alignment", b"64"), ("byteorder", b"little")):
+        archive.write(record, content)
+    for memory in pickler.memories.values():
+        archive.write(f"data/{memory.key}", memory.bytes.data)
+    archive.write("version", b"3\n")
+    archive.close()
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A new file that takes the path's place when all is written, and is removed if that fails."""
+    if not path.parent.is_dir():
+        raise RuntimeError(f"Parent directory {path.parent} does not exist: make it first")
+    if path.exists() and not stat.S_ISREG(path.stat().st_mode):  # a device or a pipe
+        with open(path, "wb") as file:
+            yield file
+        return
+    beside = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
+    try:
+        with open(beside, "xb") as file:
+            yield file
+        if path.exists():
+            beside.chmod(stat.S_IMODE(path.stat().st_mode))
+        os.replace(beside, path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def load(f: File, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = True,
+         mmap: bool | None = None) -> Any:
+    """What `save` or torch.save wrote, from a path or an open binary file that can seek.
+
+    Tensors load to the CPU wherever they were, and those that shared memory share it. With weights_only=True, or None,
+    the file may hold tensors, containers, numbers and text, and pickle.UnpicklingError names what else it asks for;
+    with False it may run any code: only for files you trust. `mmap=True` maps a path's memories instead of reading
+    them: what is not used is not read, and writes do not reach the file. RuntimeError for a file that is cut off or
+    not of torch.
+
+    >>> save({"a": rushlight.zeros(1)}, "/tmp/a.pt")
+    >>> load("/tmp/a.pt", map_location="cpu", mmap=True)
+    {'a': tensor([0.])}
+    """
+    if pickle_module not in (None, pickle):
+        raise NotImplementedError("load reads with Python's pickle only: leave pickle_module out")
+    check_location(map_location)
+    unpickler = AnyUnpickler if weights_only is False else WeightsUnpickler
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as file:
+            return read(file, os.fspath(f), unpickler, bool(mmap))
+    if mmap:
+        raise ValueError("f must be a file path in order to use the mmap argument")
+    if not (hasattr(f, "read") and hasattr(f, "seek") and hasattr(f, "tell")):
+        raise AttributeError("load(): f must be a path or a binary file that can seek, not "
+                             f"{type(f).__name__}: read it into io.BytesIO first")
+    return read(f, str(getattr(f, "name", type(f).__name__)), unpickler, False)
+
+
+def check_location(location: Any) -> None:
+    """RuntimeError for a device other than the CPU; a function or dictionary may say what it likes."""
+    if location is None or callable(location) or isinstance(location, dict):
+        return
+    if str(location).partition(":")[0] != "cpu":
+        raise RuntimeError(f"map_location={str(location)!r}: the only device of rushlight is 'cpu'")
+
+
+def read(file: IO[bytes], name: str, unpickler: Callable[..., Any], mapped: bool) -> Any:
+    """The object in a file of any format, which its first bytes tell."""
+    where = file.tell()
+    start = file.read(512)
+    file.seek(where)
+    if start[:4] == b"PK\x03\x04":
+        return read_zip(Reader(file, name, mapped), unpickler)
+    if not start:
+        raise EOFError(f"{name} is empty" + (", or at its end: file.seek(0) first" if where else ""))
+    if legacy.is_tar(start):
+        raise RuntimeError(f"{name} is of a torch before 0.1.10, in a tar format that rushlight does not read: load it "
+                           "in torch and torch.save it again")
+    if not legacy.is_pickle(start):
+        hint = ": it looks like safetensors; read it with safetensors.numpy" if start[8:9] == b"{" else ""
+        raise RuntimeError(f"{name} is not a file that torch.save wrote" + hint)
+    if mapped:
+        raise RuntimeError("mmap can only be used with files saved in torch's zip format: torch.save it again")
+    return LegacyReader(file, name, unpickler).load(where)
+
+
+def read_zip(reader: Reader, unpickler: Callable[..., Any]) -> Any:
+    """The object of data.pkl, on the memories beside it."""
+    storages: dict[str, Storage] = {}
+
+    def lookup(pid: Any) -> Storage:
+        kind, type, key, _, elements = pid
+        if kind != "storage" or not isinstance(type, StorageType):
+            raise ValueError(f"an unknown persistent id {kind!r}")
+        if key not in storages:
+            memory = reader.memory(key, type.dtype)
+            if len(memory) < elements * type.itemsize:
+                raise reader.damaged(f"the record data/{key} is shorter than its {elements} elements")
+            storages[key] = Storage(memory, type)
+        return storages[key]
+
+    return unpickler(io.BytesIO(reader.read("data.pkl").data), lookup).load()

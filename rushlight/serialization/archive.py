@@ -1,0 +1,130 @@
+"""The container: a zip file of uncompressed records, each at a multiple of 64 bytes so that it can be mapped."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zipfile
+import zlib
+from typing import IO, Any
+
+import numpy as np
+
+from rushlight.dtypes import dtype
+
+ALIGNMENT = 64
+_LOCAL_HEADER = struct.Struct("<26xHH")  # before a record: lengths of its name and of its extra field, then those
+_ZIP64_EXTRA = 20  # bytes that zipfile adds to the header of a record that may pass 2 GiB
+
+
+class Damaged(RuntimeError):
+    """A file that was cut off or changed."""
+
+
+class Reader:
+    """The records of an open file, by their names below the archive's one folder."""
+
+    def __init__(self, file: IO[bytes], name: str, mapped: bool = False) -> None:
+        self.file, self.name, self.mapped = file, name, mapped
+        try:
+            self.zip = zipfile.ZipFile(file)
+        except zipfile.BadZipFile as error:
+            raise self.damaged("its table of contents is missing, as after a broken download or a full disk") from error
+        self.infos = {info.filename.partition("/")[2]: info for info in self.zip.infolist()}
+        if "data.pkl" not in self.infos:
+            raise RuntimeError(f"{name} is a zip file, but not one that torch.save wrote: it has no data.pkl")
+        if "constants.pkl" in self.infos:
+            raise RuntimeError(f"{name} holds a TorchScript program, which rushlight cannot run: in torch, "
+                               "torch.jit.load it and torch.save its state_dict()")
+        order = bytes(self.read("byteorder")) if "byteorder" in self.infos else b"little"
+        self.swapped = order == b"big"
+
+    def damaged(self, what: str) -> Damaged:
+        return Damaged(f"{self.name} is damaged: {what}. Copy or download it again, or save it anew")
+
+    def read(self, record: str) -> np.ndarray:
+        """A record's bytes in memory of their own, (n,) uint8; checked against their sum where the file has it."""
+        info = self.infos.get(record)
+        if info is None:
+            raise self.damaged(f"the record {record} is missing")
+        if info.compress_type != zipfile.ZIP_STORED:
+            return self._unpacked(info)
+        memory = np.empty(info.file_size, np.uint8)
+        self.file.seek(self._start(info))
+        if fill(self.file, memory) < info.file_size:
+            raise self.damaged(f"it ends inside the record {record}")
+        if info.CRC and zlib.crc32(memory.data) != info.CRC:  # torch may leave the sum out, as 0
+            raise self.damaged(f"the bytes of the record {record} do not have the sum written beside them")
+        return memory
+
+    def _unpacked(self, info: zipfile.ZipInfo) -> np.ndarray:
+        try:
+            return np.frombuffer(bytearray(self.zip.read(info)), np.uint8)
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+            raise self.damaged(f"the record {info.filename} cannot be unpacked ({error})") from error
+
+    def _start(self, info: zipfile.ZipInfo) -> int:
+        self.file.seek(info.header_offset)
+        header = self.file.read(_LOCAL_HEADER.size)
+        if len(header) < _LOCAL_HEADER.size:
+            raise self.damaged(f"it ends before the record {info.filename}")
+        return info.header_offset + _LOCAL_HEADER.size + sum(_LOCAL_HEADER.unpack(header))
+
+    def memory(self, key: str, dtype: dtype | None) -> np.ndarray:
+        """The memory of storage `key`, (n,) uint8: read, or mapped so that what is not touched is not read."""
+        info = self.infos.get(f"data/{key}")
+        if self.swapped:
+            return swap(self.read(f"data/{key}"), dtype)
+        if self.mapped and info is not None and info.compress_type == zipfile.ZIP_STORED and info.file_size:
+            start = self._start(info)
+            if start + info.file_size <= os.fstat(self.file.fileno()).st_size and not start % 16:
+                return np.asarray(np.memmap(self.file, np.uint8, "c", start, info.file_size))  # c: copy on write
+        return self.read(f"data/{key}")
+
+
+def swap(memory: np.ndarray, dtype: dtype | None) -> np.ndarray:
+    """Bytes of the other byte order, turned: number by number, and each part of a complex one by itself."""
+    if dtype is None:
+        raise RuntimeError("the file is of a machine of the other byte order, and holds memory of unknown dtype: save "
+                           "it there without uint16, uint32 and uint64 tensors")
+    return memory.reshape(-1, dtype.to_real().itemsize)[:, ::-1].reshape(-1)
+
+
+def fill(file: IO[bytes], memory: np.ndarray) -> int:
+    """Reads into all of the memory; returns how many bytes there were."""
+    into: Any = getattr(file, "readinto", None)
+    if into is None:
+        content = file.read(len(memory))
+        memory[: len(content)] = np.frombuffer(content, np.uint8)
+        return len(content)
+    view, done = memory.data, 0
+    while done < len(memory):
+        count = into(view[done:])
+        if not count:
+            break
+        done += count
+    return done
+
+
+class Writer:
+    """Writes records into an open file, below one folder; the same content gives the same bytes."""
+
+    def __init__(self, file: IO[bytes], folder: str) -> None:
+        self.folder = folder
+        self.zip = zipfile.ZipFile(file, "w")
+
+    def write(self, record: str, content: Any) -> None:
+        """A record of bytes, or of the memory of a flat uint8 array."""
+        info = zipfile.ZipInfo(f"{self.folder}/{record}")
+        info.extra = self._padding(len(info.filename.encode()), len(content))
+        self.zip.writestr(info, content)
+
+    def _padding(self, name: int, size: int) -> bytes:
+        """An extra field that ends at a multiple of 64, where the content begins."""
+        before = self.zip.start_dir + 30 + name + (_ZIP64_EXTRA if size * 1.05 > zipfile.ZIP64_LIMIT else 0)
+        length = -(before + 4) % ALIGNMENT
+        return b"FB" + struct.pack("<H", length) + b"Z" * length
+
+    def close(self) -> None:
+        """Writes the table of contents; the file itself stays open."""
+        self.zip.close()

@@ -1,0 +1,82 @@
+"""Files of torch before 1.6, or saved with _use_new_zipfile_serialization=False: five pickles, then the memories."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable
+from typing import IO, Any
+
+import numpy as np
+
+from .archive import Damaged, fill, swap
+from .names import StorageType
+from .rebuild import Storage
+
+MAGIC = 0x1950A86A20F9469CFC6C
+PROTOCOL = 1001
+
+
+class LegacyReader:
+    """Reads such a file from where it stands; `unpickler` is one of ours."""
+
+    def __init__(self, file: IO[bytes], name: str, unpickler: Callable[..., Any]) -> None:
+        self.file, self.name, self.unpickler = file, name, unpickler
+        self.memories: dict[str, tuple[np.ndarray, StorageType]] = {}  # memory, filled at the end
+        self.size = file.seek(0, os.SEEK_END) if file.seekable() else 0
+
+    def load(self, start: int) -> Any:
+        """The object saved."""
+        self.file.seek(start)
+        magic, protocol, info = (self.unpickle() for _ in range(3))
+        if magic != MAGIC or protocol != PROTOCOL:
+            raise RuntimeError(f"{self.name} is not a file that torch.save wrote: it holds another pickle. Load it "
+                               "with the module pickle if you trust it")
+        little = not isinstance(info, dict) or info.get("little_endian", True)
+        result = self.unpickle()
+        for key in self.unpickle():
+            self.read(key, little)
+        return result
+
+    def unpickle(self) -> Any:
+        return self.unpickler(self.file, self.lookup).load()
+
+    def lookup(self, pid: Any) -> Any:
+        """Memory by its id: filled later, when all pickles are read."""
+        if isinstance(pid, tuple) and pid[:1] == ("module",):
+            return pid[1]  # a class with its source text, which is of no use here
+        kind, type, key, _, elements, view = pid
+        if kind != "storage" or not isinstance(type, StorageType):
+            raise ValueError(f"an unknown persistent id {kind!r}")
+        item = type.itemsize
+        if key not in self.memories:
+            if not 0 <= elements * item <= self.size:
+                raise self.damaged(f"a storage of {elements} elements cannot be in {self.size} bytes")
+            self.memories[key] = np.empty(elements * item, np.uint8), type
+        memory, _ = self.memories[key]
+        if view is not None:
+            _, offset, length = view
+            memory = memory[offset * item : (offset + length) * item]
+        return Storage(memory, type)
+
+    def damaged(self, what: str) -> Damaged:
+        return Damaged(f"{self.name} is damaged: {what}. Copy or download it again, or save it anew")
+
+    def read(self, key: str, little: bool) -> None:
+        """The memory of one key: its number of elements, then those."""
+        memory, type = self.memories[key]
+        count = int.from_bytes(self.file.read(8), "little")
+        if count * type.itemsize != len(memory) or fill(self.file, memory) < len(memory):
+            raise self.damaged("it ends inside its storages")
+        if not little and type.dtype is not None:
+            memory[:] = swap(memory, type.dtype)
+
+
+def is_tar(start: bytes) -> bool:
+    """Whether a file that begins so is of torch before 0.1.10, which wrote tar files."""
+    return start[257:262] == b"ustar"
+
+
+def is_pickle(start: bytes) -> bool:
+    """Whether it begins as MAGIC does when pickled with protocol 2 or later."""
+    return start[:1] == b"\x80" and pickle.dumps(MAGIC, 2)[2:-1] in start[:40]

@@ -1,0 +1,94 @@
+"""What torch calls things inside a file, and what they are here."""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter, OrderedDict
+from typing import Any
+
+from rushlight import dtypes
+from rushlight.device import device
+from rushlight.size import Size
+from rushlight.tensor import Tensor
+
+PARAMETER = ("rushlight.nn.parameter", "Parameter")  # found by name when a file has one: nn stands above this
+PARAMETER_IN_TORCH = ("torch.nn.parameter", "Parameter")
+
+
+class Name:
+    """A global of a file that need not exist here: `Name("torch._utils", "_rebuild_tensor_v2")`."""
+
+    __slots__ = ("module", "name")
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module, self.name = module, name
+
+    def __call__(self, *args: Any) -> None:
+        """Only there because pickle writes calls of nothing but callables."""
+        raise NotImplementedError(f"{self.module}.{self.name} is a name, to be written")
+
+
+class StorageType:
+    """Stands for torch.FloatStorage and the like: memory of one dtype, or of bytes if that is None."""
+
+    __slots__ = ("dtype", "itemsize")
+
+    def __init__(self, dtype: dtypes.dtype | None) -> None:
+        self.dtype, self.itemsize = dtype, 1 if dtype is None else dtype.itemsize
+
+
+UNTYPED = Name("torch.storage", "UntypedStorage")
+_WITHOUT_STORAGE = (dtypes.uint16, dtypes.uint32, dtypes.uint64)  # newer in torch than typed storages
+STORAGE_NAMES = {
+    d: UNTYPED if d in _WITHOUT_STORAGE else Name("torch", d.scalar_type + "Storage") for d in dtypes.DTYPES
+}
+
+CLASSES: dict[Any, tuple[str, str]] = {c: ("torch", c.__name__) for c in (Tensor, Size, device)}
+
+
+def name_in_torch(thing: Any) -> tuple[str, str] | None:
+    """The module and name that stand for a class, dtype or Name in a file; None for what has no other name there."""
+    if isinstance(thing, Name):
+        return thing.module, thing.name
+    if isinstance(thing, dtypes.dtype):
+        return "torch", thing.name
+    if isinstance(thing, type):
+        if (thing.__module__, thing.__qualname__) == PARAMETER:
+            return PARAMETER_IN_TORCH
+        return CLASSES.get(thing)
+    return None
+
+
+def parameter_class() -> type[Tensor]:
+    """nn.Parameter, imported when the first one is read."""
+    return getattr(importlib.import_module(PARAMETER[0]), PARAMETER[1])
+
+
+def encode(text: str, encoding: str = "latin1") -> bytes:
+    """How pickles before protocol 3 write bytes."""
+    if not isinstance(text, str) or encoding != "latin1":
+        raise ValueError(f"bytes are written as text in latin1, not as {type(text).__name__} in {encoding!r}")
+    return text.encode(encoding)
+
+
+def make_bytearray(content: Any = b"", encoding: str = "latin1") -> bytearray:
+    """A bytearray of bytes or text; a length alone, which bytearray takes too, could ask for any amount of memory."""
+    if isinstance(content, str):
+        content = encode(content, encoding)
+    if not isinstance(content, (bytes, list)):
+        raise ValueError(f"a bytearray is written as bytes, not as {type(content).__name__}")
+    return bytearray(content)
+
+
+def allowed_globals() -> dict[tuple[str, str], Any]:
+    """What a file of weights may name, without the functions that rebuild tensors."""
+    found: dict[tuple[str, str], Any] = {
+        ("collections", "OrderedDict"): OrderedDict, ("collections", "Counter"): Counter,
+        ("builtins", "set"): set, ("builtins", "complex"): complex,
+        ("builtins", "bytearray"): make_bytearray, ("_codecs", "encode"): encode,
+    }  # fmt: skip
+    found |= {name: thing for thing, name in CLASSES.items()}
+    found |= {("torch", d.name): d for d in dtypes.DTYPES}
+    found |= {(n.module, n.name): StorageType(d) for d, n in STORAGE_NAMES.items() if n is not UNTYPED}
+    found |= {(UNTYPED.module, UNTYPED.name): StorageType(None), ("torch", "UntypedStorage"): StorageType(None)}
+    return found

@@ -1,0 +1,100 @@
+"""Tensors from the parts that a file holds: memory, offset, sizes and strides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rushlight import dtypes
+from rushlight.device import device
+from rushlight.size import Size
+from rushlight.tensor import Tensor, rebuild, strided
+
+from .names import StorageType, parameter_class
+
+
+class Storage:
+    """Memory that tensors of a file share: a flat array of bytes, and the dtype that it is said to hold."""
+
+    __slots__ = ("memory", "type")
+
+    def __init__(self, memory: np.ndarray, type: StorageType) -> None:
+        self.memory, self.type = memory, type
+
+
+def tensor_on(storage: Storage, dtype: dtypes.dtype, offset: int, size: Sequence[int], stride: Sequence[int],
+              requires_grad: bool, metadata: Mapping[str, bool] | None) -> Tensor:
+    """A tensor on the storage's memory; offset and strides count elements. ValueError where it would reach outside."""
+    if not isinstance(storage, Storage):
+        raise ValueError(f"a tensor stands on a storage, not on a {type(storage).__name__}")
+    item = dtype.itemsize
+    if offset < 0 or min(size, default=0) < 0:
+        raise ValueError(f"a tensor of offset {offset} and size {tuple(size)} cannot be")
+    array = np.ndarray(tuple(size), dtype.numpy, storage.memory, offset * item, tuple(s * item for s in stride))
+    for part, undo in (("conj", np.conj), ("neg", np.negative)):  # what torch had left for later
+        if metadata and metadata.get(part):
+            array = undo(array)
+    return rebuild(Tensor, array, bool(requires_grad), None, {})
+
+
+def rebuild_tensor_v2(storage: Storage, storage_offset: int, size: Sequence[int], stride: Sequence[int],
+                      requires_grad: bool = False, backward_hooks: Any = None,
+                      metadata: Mapping[str, bool] | None = None) -> Tensor:
+    """A tensor of the storage's own dtype."""
+    dtype = storage.type.dtype
+    if dtype is None:
+        raise ValueError("memory without a dtype cannot be a tensor")
+    return tensor_on(storage, dtype, storage_offset, size, stride, requires_grad, metadata)
+
+
+def rebuild_tensor_v3(storage: Storage, storage_offset: int, size: Sequence[int], stride: Sequence[int],
+                      requires_grad: bool, backward_hooks: Any, dtype: dtypes.dtype,
+                      metadata: Mapping[str, bool] | None = None) -> Tensor:
+    """A tensor of a dtype that has no storage of its own."""
+    return tensor_on(storage, dtype, storage_offset, size, stride, requires_grad, metadata)
+
+
+def rebuild_parameter(data: Tensor, requires_grad: bool = True, backward_hooks: Any = None,
+                      state: Mapping[str, Any] | None = None) -> Tensor:
+    """An nn.Parameter on the memory of `data`, with the attributes of `state`."""
+    return rebuild(parameter_class(), data.array, bool(requires_grad), None, dict(state or {}))
+
+
+def rebuild_from_type_v2(function: Callable[..., Tensor], type: type, args: tuple, state: Any) -> Tensor:
+    """A tensor with attributes, or of a class of its own."""
+    if function not in TENSOR_MAKERS:
+        raise ValueError("only tensors are rebuilt with a type")
+    made = function(*args)
+    attributes = state if isinstance(state, Mapping) else {}
+    if type is Tensor or not issubclass(type, Tensor):
+        made.__dict__.update(attributes)
+        return made
+    return rebuild(type, made.array, made.requires_grad, None, dict(attributes))
+
+
+def make_device(*args: Any) -> device:
+    """The CPU, wherever the tensors were."""
+    return device(*args) if args[:1] == ("cpu",) else device("cpu")
+
+
+def layout(name: str) -> Any:
+    """torch.strided, the one layout here."""
+    if name != "torch.strided":
+        raise ValueError(f"the layout {name} does not exist here")
+    return strided
+
+
+TENSOR_MAKERS = (rebuild_tensor_v2, rebuild_tensor_v3, rebuild_parameter)
+REBUILDERS: dict[tuple[str, str], Callable] = {
+    ("torch._utils", "_rebuild_tensor"): rebuild_tensor_v2,
+    ("torch._utils", "_rebuild_tensor_v2"): rebuild_tensor_v2,
+    ("torch._utils", "_rebuild_tensor_v3"): rebuild_tensor_v3,
+    ("torch._utils", "_rebuild_parameter"): rebuild_parameter,
+    ("torch._utils", "_rebuild_parameter_with_state"): rebuild_parameter,
+    ("torch._tensor", "_rebuild_from_type_v2"): rebuild_from_type_v2,
+    ("torch.serialization", "_get_layout"): layout,
+    ("torch", "device"): make_device,
+    ("torch", "Size"): Size,
+}

@@ -1,0 +1,137 @@
+"""Reading pickles: of weights, by names known to be harmless; and of anything, where the user trusts the file."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import struct
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import IO, Any
+
+from rushlight.tensor import Tensor
+
+from .names import PARAMETER_IN_TORCH, allowed_globals, parameter_class
+from .rebuild import REBUILDERS
+from .safe import user_globals
+
+# All that the pickles of weights need. Not here: calls that name a class in the code itself (INST, OBJ, EXT...).
+_WEIGHTS = """
+    PROTO FRAME STOP MARK POP POP_MARK DUP NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT
+    BINFLOAT STRING BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES BINBYTES8 BYTEARRAY8 UNICODE BINUNICODE
+    SHORT_BINUNICODE BINUNICODE8 EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_LIST APPEND APPENDS LIST EMPTY_DICT
+    DICT SETITEM SETITEMS EMPTY_SET ADDITEMS FROZENSET GET BINGET LONG_BINGET PUT BINPUT LONG_BINPUT MEMOIZE GLOBAL
+    STACK_GLOBAL REDUCE BUILD NEWOBJ BINPERSID"""
+_OPCODES = {getattr(pickle, name)[0] for name in _WEIGHTS.split()}
+PureUnpickler: Any = pickle._Unpickler  # the C one would let BUILD change any object, classes too
+
+Lookup = Callable[[Any], Any]  # what a persistent id of the file stands for
+CURE = ("If you trust whoever made the file, load it with weights_only=False, or allow what it names with "
+        "rushlight.serialization.add_safe_globals([...])")
+
+
+DAMAGE = (EOFError, LookupError, ValueError, TypeError, AttributeError, OverflowError, struct.error)
+
+
+def refusal(what: str, cure: str = CURE) -> pickle.UnpicklingError:
+    return pickle.UnpicklingError(f"Weights only load failed: {what}. {cure}")
+
+
+def _refuse(code: int, reader: Any) -> None:
+    name = next((n for n in dir(pickle) if n.isupper() and getattr(pickle, n) == bytes([code])), f"0x{code:02x}")
+    raise refusal(f"the file uses the pickle instruction {name}, which no weights need")
+
+
+class WeightsUnpickler(PureUnpickler):
+    """Reads containers, numbers, text and tensors. pickle.UnpicklingError names whatever else the file asks for.
+
+    A call reaches only functions and classes that `find_class` has allowed; BUILD only OrderedDicts with attributes and
+    objects of classes that the user has allowed.
+    """
+
+    dispatch = {code: functools.partial(_refuse, code) for code in range(256)} | {
+        code: load for code, load in PureUnpickler.dispatch.items() if code in _OPCODES
+    }
+
+    def __init__(self, file: IO[bytes], lookup: Lookup) -> None:
+        super().__init__(file, encoding="utf-8")
+        self.persistent_load = lookup
+        self.users = user_globals()
+        self.allowed = allowed_globals() | REBUILDERS | self.users
+        self.callables = {id(f) for f in self.allowed.values() if f is not Tensor}
+
+    def load(self) -> Any:
+        """The object; UnpicklingError also where the bytes are no pickle."""
+        try:
+            return super().load()
+        except DAMAGE as error:
+            raise pickle.UnpicklingError(f"the file is damaged, or not one that torch.save wrote: {error}") from error
+
+    def find_class(self, module: str, name: str) -> Any:
+        """What stands here for a global of the file."""
+        key = ("builtins" if module == "__builtin__" else module, name)
+        if key in self.allowed:
+            return self.allowed[key]
+        if key == PARAMETER_IN_TORCH:
+            return parameter_class()
+        if module.startswith("torch.nn.modules"):
+            raise refusal(f"the file holds a whole {module}.{name}, not its weights",
+                          "In torch, save model.state_dict() instead")
+        if module.partition(".")[0] == "torch":
+            raise refusal(f"the file wants {module}.{name}, which rushlight does not have",
+                          "In torch, save plain tensors in dictionaries and lists instead")
+        raise refusal(f"the file wants {module}.{name}, which may be harmful")
+
+    def load_reduce(self) -> None:
+        """Call a function or class with arguments."""
+        self._check_call(self.stack[-2])
+        super().load_reduce()
+
+    def load_newobj(self) -> None:
+        """Make an object of a class."""
+        self._check_call(self.stack[-2])
+        super().load_newobj()
+
+    def _check_call(self, function: Any) -> None:
+        if id(function) not in self.callables:
+            raise refusal(f"the file calls {getattr(function, '__name__', type(function).__name__)}, which it may not")
+
+    def load_build(self) -> None:
+        """Give an object its attributes."""
+        target, state = self.stack[-2:]
+        if type(target) is OrderedDict and isinstance(state, dict):
+            target.__dict__.update(self.stack.pop())
+        elif type(target) in self.users.values():
+            super().load_build()
+        else:
+            raise refusal(f"the file sets attributes of a {type(target).__name__}, which it may not")
+
+    dispatch[pickle.REDUCE[0]] = load_reduce
+    dispatch[pickle.NEWOBJ[0]] = load_newobj
+    dispatch[pickle.BUILD[0]] = load_build
+
+
+class AnyUnpickler(pickle.Unpickler):
+    """Reads whatever a pickle can make; running a stranger's file runs the stranger's code."""
+
+    def __init__(self, file: IO[bytes], lookup: Lookup) -> None:
+        super().__init__(file, encoding="utf-8")
+        self.lookup = lookup
+        self.known = allowed_globals() | REBUILDERS
+
+    def persistent_load(self, pid: Any) -> Any:
+        """The memory that a persistent id names."""
+        return self.lookup(pid)
+
+    def find_class(self, module: str, name: str) -> Any:
+        """torch's names as what they are here, all others as Python finds them."""
+        if (module, name) in self.known:
+            return self.known[module, name]
+        if (module, name) == PARAMETER_IN_TORCH:
+            return parameter_class()
+        try:
+            return super().find_class(module, name)
+        except (ImportError, AttributeError) as error:
+            raise pickle.UnpicklingError(
+                f"the file wants {module}.{name}, which is not there ({error}): if it is a model, save its "
+                "state_dict() where the class is known, and load that into a model made here") from error
