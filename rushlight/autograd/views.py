@@ -135,9 +135,19 @@ def keep_old(x: Tensor, r: Tensor) -> None:
     """Where r's node has saved x itself, give it a copy: the rules need what x was, and no cycle may arise."""
     node = r.node
     if node is not None and node.saved and any(s is x for s in node.saved):
-        old = from_array(x.array.copy())
-        old.node = x.node
+        old = as_it_is(x)
         node.saved = tuple(old if s is x else s for s in node.saved)
+
+
+def as_it_is(x: Tensor) -> Tensor:
+    """A copy of x at the same place in the graph, for rules that need what x was before a write."""
+    token = current.set(mode().but(grad=False))
+    try:
+        old = x.clone()  # type: ignore[attr-defined]
+    finally:
+        current.reset(token)
+    old.node = x.node
+    return old
 
 
 def rebase(x: Tensor, r: Tensor) -> None:
@@ -150,8 +160,6 @@ def rebase(x: Tensor, r: Tensor) -> None:
         node.edges, node.saved, node.seq, node.shape = (root.node, r.node), (), tick(), root.array.shape
         node.where, node.region = (root.writes.where if root.writes else None), Region(x)
         root.node = node
-    if root.node is not None and root.writes is not None:
-        root.node.writes = root.writes
     token = current.set(mode().but(grad=True, watch=None))
     try:
         for weak in list(getattr(root, "views", ())):

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.autograd.views import assign, detached, wrote
+from rushlight.autograd.views import as_it_is, assign, detached, wrote
 from rushlight.errors import explain
 from rushlight.ops import elementwise as e
 from rushlight.ops.arguments import promoted
-from rushlight.ops.build import composite, inplace, unrecorded
+from rushlight.ops.build import composite, inplace, recorded, unrecorded
 from rushlight.ops.families import into
 from rushlight.ops.matmul import mm
 from rushlight.ops.shape import clone, overwrite, permute, to, transpose
@@ -29,7 +29,8 @@ def writing(function: Callable) -> Callable:
     def written(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if at_once is not None and not kwargs:    # nothing but what the entry of the table does itself
             return at_once(input, *args)
-        return assign(input, function(input, *args, **kwargs), name)
+        before = as_it_is(input) if recorded(input, (*args, *kwargs.values())) else input
+        return assign(input, function(before, *args, **kwargs), name)
     written.__name__ = written.__qualname__ = name
     written.__doc__ = f"`{function.__name__}`, written back into the tensor. Returns the tensor."
     return written

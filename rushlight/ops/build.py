@@ -104,11 +104,14 @@ def inplace(one: Op) -> Callable:
     return call
 
 
+def recorded(input: Tensor, args: tuple) -> bool:
+    """Whether an op on these arguments is recorded: one of them asks for a gradient."""
+    return mode().grad and (input.node is not None or any(isinstance(a, Tensor) and a.node is not None for a in args))
+
+
 def unrecorded(input: Tensor, args: tuple) -> bool:
     """Whether an in-place op may simply write: nothing asks for a gradient and nobody watches."""
-    m = mode()
-    return m.watch is None and not (m.grad and (input.node is not None or any(
-        isinstance(a, Tensor) and a.node is not None for a in args)))
+    return mode().watch is None and not recorded(input, args)
 
 
 def composite(*names: str, tensor: bool = True, function: bool = True) -> Callable[[Callable], Callable]:
