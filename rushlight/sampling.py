@@ -225,9 +225,8 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     return copy_(self, t)
 
 
-method(lambda self, num_samples, replacement=False, *, generator=None:
-       multinomial(self, num_samples, replacement, generator=generator), "multinomial")
-method(lambda self, p=None, *, generator=None: bernoulli(self, p, generator=generator), "bernoulli")
+method(multinomial)
+method(bernoulli)
 
 
 # -- the state -------------------------------------------------------------------------------------------------------

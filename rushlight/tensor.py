@@ -77,8 +77,9 @@ class Tensor:
     ndim = property(lambda self: self.array.ndim, doc="The number of dimensions.")
     itemsize = property(lambda self: self.array.itemsize, doc="Bytes of one element.")
     nbytes = property(lambda self: self.array.nbytes, doc="Bytes of all elements.")
-    is_cuda = is_mps = is_sparse = is_quantized = is_meta = is_nested = property(lambda self: False)
-    is_cpu = property(lambda self: True)
+    is_cuda = is_mps = is_sparse = is_quantized = is_meta = is_nested = property(
+        lambda self: False, doc="Always False: its elements lie side by side in the CPU's memory.")
+    is_cpu = property(lambda self: True, doc="Always True.")
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
