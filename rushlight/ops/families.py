@@ -28,6 +28,7 @@ from rushlight.tensor import Tensor, from_array
 
 new = object.__new__
 LENGTH = len(PACKAGE)
+INTEGERS = frozenset(map(np.dtype, "?bBhHiIlLqQ"))         # `in` takes 50 ns, `.kind in "iub"` 75
 
 
 def outside(f: FrameType | None) -> tuple | None:
@@ -102,12 +103,12 @@ def unary(op: Op) -> Callable:
             r = kernel(a)
         except Exception as error:
             check_tensors(op, (input,))
-            if floating and a.dtype.kind in "iub":
+            if floating and a.dtype in INTEGERS:
                 return call(promoted(op, (input,))[0], out=out)
             raise failure(op, (input,), error) from error
         if r.__class__ is not ndarray:            # NumPy makes scalars of 0-d results
             r = asarray(r)
-        if floating and r.dtype is not a.dtype:
+        if floating and a.dtype in INTEGERS:
             return call(promoted(op, (input,))[0], out=out)
         t = new(Tensor)
         t.array, t._grad, t.viewing, t.writes = r, None, None, None
@@ -157,12 +158,12 @@ def binary(op: Op) -> Callable:
         try:
             r = kernel(a, b)
         except Exception as error:
-            if floating and a.dtype.kind in "iub":
+            if floating and a.dtype in INTEGERS:
                 return slow(input, other, out)
             raise failure(op, (input, other), error) from error
         if r.__class__ is not ndarray:
             r = asarray(r)
-        if floating and r.dtype is not a.dtype:
+        if floating and a.dtype in INTEGERS:
             return slow(input, other, out)
         t = new(Tensor)
         t.array, t._grad, t.viewing, t.writes = r, None, None, None
