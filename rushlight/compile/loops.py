@@ -21,7 +21,10 @@ from rushlight.ops.table import TABLE
 
 INDEX = "ijklmn"
 BLOCK = 4096                                      # elements added up in the arrays' own dtype before float64 takes over
+MUCH = 1 << 20                                    # elements times cost from which a loop runs in parts: about 0.1 ms
 START = {"sum": "0", "amax": "-inf", "amin": "inf"}
+COSTLY = dict.fromkeys(("exp", "expm1", "log", "log1p", "tanh", "sigmoid", "sin", "cos", "erf", "pow", "silu", "softplus"),
+                       12) | {"div": 4, "sqrt": 4, "rsqrt": 6, "reciprocal": 4}
 STEP = {"sum": "plus", "amax": "largest", "amin": "smallest"}
 PLAIN = {0, 1, -1, 2, -2, 3, 4, 0.5, -0.5, 0.25}  # constants that may stand in the text; others are handed over
 
@@ -32,7 +35,7 @@ class Kernel:
     `reads`, `writes`: values in the order of the parameters, each with the shape it has inside; `numbers`: constants.
     """
 
-    def __init__(self, cluster: Cluster, wanted: set[Value]):
+    def __init__(self, cluster: Cluster, wanted: set[Value], threads: bool = False):
         self.cluster = cluster
         self.steps = cluster.steps
         self.stores = {s.target: s for s in self.steps if isinstance(s, Store)}
@@ -48,6 +51,9 @@ class Kernel:
             self.names.update((v, f"{letter}{i}") for i, v in enumerate(group))
         self.env: dict[Value, Scalar] = {}
         self.phases = phases(cluster)
+        self.parallel = threads and work(cluster) >= MUCH
+        self.sums: list[Any] = []                 # totals that parts of the loop add up, when it runs in parts
+        self.finish: list[str] = []               # what is done with them
         self.lines: list[str] = []
         self.count = 0
         self.body()
@@ -81,8 +87,30 @@ class Kernel:
 
     def text(self, name: str) -> str:
         """The function, under a name."""
-        parameters = [self.names[v] for v in self.arguments] + [f"c{i}" for i in range(len(self.numbers))]
+        parameters = [self.names[v] for v in self.looped] + ["sums"] * bool(self.sums) + self.constants()
         return f"def {name}({', '.join(parameters)}):\n" + "\n".join("    " + line for line in self.lines) + "\n"
+
+    def finishing(self, name: str) -> str:
+        """The function that turns totals into results, where the loop runs in parts."""
+        parameters = ["sums"] + [self.names[v] for v in self.after] + self.constants()
+        return f"def {name}({', '.join(parameters)}):\n" + "\n".join("    " + line for line in self.finish) + "\n"
+
+    def constants(self) -> list[str]:
+        return [f"c{i}" for i in range(len(self.numbers))]
+
+    @property
+    def looped(self) -> list[Value]:
+        """The arrays of the loop itself."""
+        return [v for v in self.arguments if not (self.sums and v in self.outs and self.cluster.levels[v] == END)]
+
+    @property
+    def after(self) -> list[Value]:
+        """The arrays of what follows the loop: numbers."""
+        return [v for v in self.arguments if not any(self.varying(v))]
+
+    def division(self) -> list[int]:
+        """For each array of the loop: cut along its rows (1), summed over parts (2), or whole (0)."""
+        return [1 if self.varying(v)[0] else 2 if v in self.outs else 0 for v in self.looped] + [2] * bool(self.sums)
 
     # -- writing the body ------------------------------------------------------------------------------------------
 
@@ -219,6 +247,15 @@ class Kernel:
 
     def end(self, sums: list[Any], rest: list[Any]) -> None:
         """After the last element: what is computed from the totals."""
+        if self.parallel and sums:
+            for i in range(len(sums)):
+                self.put(0, f"sums[{i}] = sum{i}")
+            self.sums, loop, self.lines = sums, self.lines, ["restrict()"]
+            for v in self.reads:
+                if not any(self.varying(v)):
+                    self.load(v, 0)
+            for i in range(len(sums)):
+                self.put(0, f"sum{i} = sums[{i}]")
         for i, s in enumerate(sums):
             out = s.outs[0]
             self.env[out] = Scalar(self.fresh("t"), out.dtype)
@@ -229,6 +266,8 @@ class Kernel:
             v = step.outs[0]
             if v in self.outs:
                 self.put(0, f"{self.names[v]}[()] = {self.env[v].text}")
+        if self.sums:
+            self.finish, self.lines = self.lines, loop
 
     # -- rows: for each row, a loop for each sum that later ones need -------------------------------------------------
 
@@ -303,6 +342,12 @@ class Kernel:
         again = [v for s in here for v in read_by(s) if v in self.keeps and v not in inside]
         self.put(1, f"for j in range({self.length(1)}):")
         self.element(here, 2, dict.fromkeys(again))
+
+
+def work(cluster: Cluster) -> int:
+    """Elements times what is done to each: 1 for arithmetic, more for what takes longer."""
+    cost = sum(COSTLY.get(s.op, 1) for s in cluster.steps)
+    return int(np.prod(cluster.space, dtype=np.int64)) * cost if len(cluster.space) else 0
 
 
 def target_of(step: Call | Store) -> Value:

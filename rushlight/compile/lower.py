@@ -23,15 +23,15 @@ HEADER = '''"""{title}"""
 import numpy as np
 from numpy import asarray, copyto, inf, matmul, nan
 
-from rushlight.compile.runtime import check_classes, check_index, f32, f64, i64, kernels, loop, memory
+from rushlight.compile.runtime import check_classes, check_index, f32, f64, i64, in_parts, kernels, loop, memory
 '''
 
 
 class Lowering:
     """Writes the program of one graph. `text` is the whole module, `constants` what it needs besides."""
 
-    def __init__(self, graph: Graph, title: str, names: list[str], fuse: bool = True):
-        self.graph = graph
+    def __init__(self, graph: Graph, title: str, names: list[str], fuse: bool = True, threads: bool = True):
+        self.graph, self.threads = graph, threads
         self.constants: dict[str, Any] = {}
         self.count = 0
         self.kernels: dict[str, str] = {}         # text of a loop without its name -> its name
@@ -93,13 +93,29 @@ class Lowering:
             self.lines.append("# " + "; ".join(shown))
 
     def write_kernel(self, cluster: Cluster) -> None:
-        kernel = Kernel(cluster, self.wanted(cluster))
-        name = self.kernels.setdefault(kernel.text(""), f"loop_{len(self.kernels)}")
+        kernel = Kernel(cluster, self.wanted(cluster), self.threads)
+        name = self.loop(kernel.text(""))
         for v in kernel.outs:
             self.make(v)
-        given = [self.shaped(v, kernel.inner_shape(v)) for v in kernel.arguments]
-        given += [f"{SHORT[d.name]}({shortest(number, d)})" for number, d in kernel.numbers]
-        self.lines.append(f"{name}({', '.join(given)})")
+        given = {v: self.shaped(v, kernel.inner_shape(v)) for v in kernel.arguments}
+        numbers = [f"{SHORT[d.name]}({shortest(number, d)})" for number, d in kernel.numbers]
+        arrays = [given[v] for v in kernel.looped]
+        if not kernel.parallel:
+            self.lines.append(f"{name}({', '.join([*arrays, *numbers])})")
+            return
+        if kernel.sums:
+            sums = self.name("t")
+            self.setup.append(f"{sums} = np.empty({len(kernel.sums)})")
+            arrays.append(sums)
+        how = kernel.division() + [0] * len(numbers)
+        self.lines.append(f"in_parts({name}, ({', '.join([*arrays, *numbers])},), {tuple(how)})")
+        if kernel.sums:
+            after = [sums, *(given[v] for v in kernel.after), *numbers]
+            self.lines.append(f"{self.loop(kernel.finishing(''))}({', '.join(after)})")
+
+    def loop(self, text: str) -> str:
+        """The name of a loop with this text."""
+        return self.kernels.setdefault(text, f"loop_{len(self.kernels)}")
 
     def wanted(self, cluster: Cluster) -> set[Value]:
         """What a cluster makes that others read."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.compile.cache import loop
+from rushlight.compile.parallel import in_parts
 from rushlight.ops.table import TABLE
 
 f32, f64, i64 = np.float32, np.float64, np.int64
@@ -54,4 +55,4 @@ def aligned(n: int, to: int = 64) -> np.ndarray:
     return raw[start:start + n]
 
 
-__all__ = ["check_classes", "check_index", "f32", "f64", "i64", "kernels", "loop", "memory"]
+__all__ = ["check_classes", "check_index", "f32", "f64", "i64", "in_parts", "kernels", "loop", "memory"]
