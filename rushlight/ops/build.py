@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from rushlight.ops.docstring import introduce
 from rushlight.ops.table import BOOL, FLOATING, REAL, SAME, TABLE, Op, entry
 from rushlight.ops.worlds import ARRAYS, TENSORS, rebind
 from rushlight.tensor import Tensor, method
+
+F = TypeVar("F", bound=Callable)
 
 
 def elementwise(op: Op) -> Callable:
@@ -114,9 +116,9 @@ def unrecorded(input: Tensor, args: tuple) -> bool:
     return mode().watch is None and not recorded(input, args)
 
 
-def composite(*names: str, tensor: bool = True, function: bool = True) -> Callable[[Callable], Callable]:
+def composite(*names: str, tensor: bool = True, function: bool = True) -> Callable[[F], F]:
     """Register a function made of ops: in the world of tensors, and as a method of Tensor under these names."""
-    def register(f: Callable) -> Callable:
+    def register(f: F) -> F:
         own = names or (f.__name__,)
         for name in own:
             if name not in TABLE:                 # rules mean the entry itself, with its own order of parameters
