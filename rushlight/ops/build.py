@@ -22,9 +22,16 @@ def elementwise(op: Op) -> Callable:
     """The family of an op that works element by element: by the number of its inputs."""
     op.elementwise = True
     if op.settings or len(op.inputs) > 2:
-        op.options.setdefault("promote", " ".join(op.inputs) if len(op.inputs) > 1 else "")
+        op.options.setdefault("promote", " ".join(op.inputs) if len(op.inputs) > 1 or op.result == FLOATING else "")
+        if op.result == SAME and len(op.inputs) == 1:
+            op.kernel = staying(op.kernel)
         return families.general(op)
     return families.unary(op) if len(op.inputs) == 1 else families.binary(op)
+
+
+def staying(kernel: Callable) -> Callable:
+    """The kernel with its result in the input's dtype: a bound of 1.0 does not make integers floating-point."""
+    return lambda x, *settings: np.asarray(kernel(x, *settings)).astype(x.dtype, copy=False)
 
 
 # The words that entries begin with.

@@ -20,7 +20,6 @@ from numpy import (  # noqa: F401
     floor,
     fmax,
     fmin,
-    heaviside,
     hypot,
     isfinite,
     isinf,
@@ -31,7 +30,6 @@ from numpy import (  # noqa: F401
     log1p,
     log2,
     log10,
-    logaddexp,
     logaddexp2,
     logical_and,
     logical_not,
@@ -44,12 +42,10 @@ from numpy import (  # noqa: F401
     nextafter,
     rad2deg,
     reciprocal,
-    sign,
     signbit,
     sin,
     sinh,
     sqrt,
-    square,
     subtract,
     tan,
     tanh,
@@ -59,7 +55,7 @@ from numpy import (  # noqa: F401
 )
 
 real, imag = np.real, np.imag
-abs, neg, pos, round, sgn = np.absolute, np.negative, np.positive, np.rint, np.sign
+abs, neg, pos = np.absolute, np.negative, np.positive
 asin, acos, atan, atan2 = np.arcsin, np.arccos, np.arctan, np.arctan2
 asinh, acosh, atanh = np.arcsinh, np.arccosh, np.arctanh
 mul, sub, div = multiply, subtract, divide
@@ -90,6 +86,37 @@ def pow(x: ndarray, y: ndarray) -> ndarray:
         inverse = np.where(x == 1, 1, np.where(x == -1, np.where(y % 2 == 0, 1, -1), 0))
         return np.where(y < 0, inverse, safe).astype(x.dtype)
     return np.power(x, y)
+
+
+def square(x: ndarray) -> ndarray:
+    return np.square(x) if x.dtype.kind != "b" else x.astype(np.int64)
+
+
+def round(x: ndarray) -> ndarray:
+    """The nearest whole number, of two the even one; integers stay what they are."""
+    return np.rint(x) if x.dtype.kind in "fV" else x.copy()
+
+
+def sign(x: ndarray) -> ndarray:
+    """-1, 0 or 1; 0 for nan."""
+    return (x > 0).astype(x.dtype) - (x < 0) if x.dtype.kind != "b" else x.copy()
+
+
+def sgn(x: ndarray) -> ndarray:
+    return np.sign(x) if x.dtype.kind == "c" else sign(x)
+
+
+def heaviside(x: ndarray, y: ndarray) -> ndarray:
+    """1 for positive x, 0 for negative and nan, y for 0."""
+    return np.where(x == 0, y, (x > 0).astype(x.dtype))
+
+
+def logaddexp(x: ndarray, y: ndarray) -> ndarray:
+    """log(exp(x) + exp(y)); of complex numbers shifted by the one with the larger real part."""
+    if x.dtype.kind != "c":
+        return np.logaddexp(x, y)
+    m = np.where(x.real >= y.real, x, y)
+    return m + np.log(np.exp(x - m) + np.exp(y - m))
 
 
 def rsqrt(x: ndarray) -> ndarray:
@@ -167,12 +194,16 @@ def from_scipy(name: str) -> Callable:
     return kernel
 
 
+def lgamma(x: ndarray) -> ndarray:
+    return np.where(np.isneginf(x), -x, gammaln(x))          # SciPy has -inf there
+
+
 def polygamma(x: ndarray, n: int) -> ndarray:
     return polygamma_of(x, n)
 
 
 erf, erfc, erfinv, erfcx = from_scipy("erf"), from_scipy("erfc"), from_scipy("erfinv"), from_scipy("erfcx")
-lgamma, digamma = from_scipy("gammaln"), from_scipy("digamma")
+gammaln, digamma = from_scipy("gammaln"), from_scipy("digamma")
 polygamma_of = from_scipy("polygamma")
 i0, i0e, i1, i1e = from_scipy("i0"), from_scipy("i0e"), from_scipy("i1"), from_scipy("i1e")
 ndtr, log_ndtr, ndtri = from_scipy("ndtr"), from_scipy("log_ndtr"), from_scipy("ndtri")

@@ -132,11 +132,11 @@ def chosen(x: ndarray, index: ndarray, dim: int, keepdim: bool) -> tuple[ndarray
 
 
 def cumsum(x: ndarray, dim: int) -> ndarray:
-    return np.add.accumulate(x, dim, np.int64 if x.dtype.kind in "iub" else None) if x.ndim else x.copy()
+    return np.add.accumulate(np.atleast_1d(x), dim, np.int64 if x.dtype.kind in "iub" else None).reshape(x.shape)
 
 
 def cumprod(x: ndarray, dim: int) -> ndarray:
-    return np.multiply.accumulate(x, dim, np.int64 if x.dtype.kind in "iub" else None) if x.ndim else x.copy()
+    return np.multiply.accumulate(np.atleast_1d(x), dim, np.int64 if x.dtype.kind in "iub" else None).reshape(x.shape)
 
 
 def sort(x: ndarray, dim: int = -1, descending: bool = False, stable: bool = True) -> tuple[ndarray, ndarray]:
