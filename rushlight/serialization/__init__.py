@@ -73,14 +73,13 @@ def pickled(obj: Any) -> Pickler:
 
 def write(pickler: Pickler, file: IO[bytes], folder: str) -> None:
     """The records, as torch names them."""
-    archive = Writer(file, folder)
-    archive.write("data.pkl", pickler.content.getbuffer())
-    for record, content in ((".format_version", b"1"), (".storage_alignment", b"64"), ("byteorder", b"little")):
-        archive.write(record, content)
-    for memory in pickler.memories.values():
-        archive.write(f"data/{memory.key}", memory.bytes.data)
-    archive.write("version", b"3\n")
-    archive.close()
+    with Writer(file, folder) as archive:
+        archive.write("data.pkl", pickler.content.getbuffer())
+        for record, content in ((".format_version", b"1"), (".storage_alignment", b"64"), ("byteorder", b"little")):
+            archive.write(record, content)
+        for memory in pickler.memories.values():
+            archive.write(f"data/{memory.key}", memory.bytes.data)
+        archive.write("version", b"3\n")
 
 
 @contextmanager

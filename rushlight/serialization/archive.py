@@ -17,6 +17,10 @@ _LOCAL_HEADER = struct.Struct("<26xHH")  # before a record: lengths of its name 
 _ZIP64_EXTRA = 20  # bytes that zipfile adds to the header of a record that may pass 2 GiB
 
 
+UNREADABLE = (zipfile.BadZipFile, zlib.error, struct.error, ValueError, OverflowError, OSError, EOFError,
+              NotImplementedError)  # what zipfile raises for a file that was changed
+
+
 class Damaged(RuntimeError):
     """A file that was cut off or changed."""
 
@@ -28,8 +32,10 @@ class Reader:
         self.file, self.name, self.mapped = file, name, mapped
         try:
             self.zip = zipfile.ZipFile(file)
-        except zipfile.BadZipFile as error:
-            raise self.damaged("its table of contents is missing, as after a broken download or a full disk") from error
+        except UNREADABLE as error:
+            raise self.damaged(f"its table of contents is missing, as after a broken download or a full disk ({error})"
+                               ) from error
+        self.size = file.seek(0, os.SEEK_END)
         self.infos = {info.filename.partition("/")[2]: info for info in self.zip.infolist()}
         if "data.pkl" not in self.infos:
             raise RuntimeError(f"{name} is a zip file, but not one that torch.save wrote: it has no data.pkl")
@@ -49,8 +55,8 @@ class Reader:
             raise self.damaged(f"the record {record} is missing")
         if info.compress_type != zipfile.ZIP_STORED:
             return self._unpacked(info)
-        memory = np.empty(info.file_size, np.uint8)
         self.file.seek(self._start(info))
+        memory = np.empty(info.file_size, np.uint8)
         if fill(self.file, memory) < info.file_size:
             raise self.damaged(f"it ends inside the record {record}")
         if info.CRC and zlib.crc32(memory.data) != info.CRC:  # torch may leave the sum out, as 0
@@ -60,15 +66,18 @@ class Reader:
     def _unpacked(self, info: zipfile.ZipInfo) -> np.ndarray:
         try:
             return np.frombuffer(bytearray(self.zip.read(info)), np.uint8)
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+        except UNREADABLE as error:
             raise self.damaged(f"the record {info.filename} cannot be unpacked ({error})") from error
 
     def _start(self, info: zipfile.ZipInfo) -> int:
-        self.file.seek(info.header_offset)
-        header = self.file.read(_LOCAL_HEADER.size)
-        if len(header) < _LOCAL_HEADER.size:
-            raise self.damaged(f"it ends before the record {info.filename}")
-        return info.header_offset + _LOCAL_HEADER.size + sum(_LOCAL_HEADER.unpack(header))
+        """Where a stored record's bytes begin; they end inside the file."""
+        before = info.header_offset + _LOCAL_HEADER.size
+        if info.header_offset >= 0 and before + info.file_size <= self.size:
+            self.file.seek(info.header_offset)
+            start = before + sum(_LOCAL_HEADER.unpack(self.file.read(_LOCAL_HEADER.size)))
+            if start + info.file_size <= self.size:
+                return start
+        raise self.damaged(f"the record {info.filename} reaches outside the file")
 
     def memory(self, key: str, dtype: dtype | None) -> np.ndarray:
         """The memory of storage `key`, (n,) uint8: read, or mapped so that what is not touched is not read."""
@@ -77,7 +86,7 @@ class Reader:
             return swap(self.read(f"data/{key}"), dtype)
         if self.mapped and info is not None and info.compress_type == zipfile.ZIP_STORED and info.file_size:
             start = self._start(info)
-            if start + info.file_size <= os.fstat(self.file.fileno()).st_size and not start % 16:
+            if not start % 16:
                 return np.asarray(np.memmap(self.file, np.uint8, "c", start, info.file_size))  # c: copy on write
         return self.read(f"data/{key}")
 
@@ -106,12 +115,37 @@ def fill(file: IO[bytes], memory: np.ndarray) -> int:
     return done
 
 
+class Onward:
+    """A file to which zipfile only writes: it neither asks where it stands nor goes back."""
+
+    def __init__(self, file: IO[bytes] | None) -> None:
+        self.file = file
+
+    def write(self, data: Any) -> int:
+        """Writes, until the file is given up."""
+        return len(data) if self.file is None else self.file.write(data)
+
+    def flush(self) -> None:
+        """Nothing to do: whoever opened the file closes it."""
+
+
 class Writer:
-    """Writes records into an open file, below one folder; the same content gives the same bytes."""
+    """Writes records into an open file, below one folder; the same content gives the same bytes.
+
+    A context manager: at the end of it the table of contents is written, if nothing failed. The file stays open.
+    """
 
     def __init__(self, file: IO[bytes], folder: str) -> None:
-        self.folder = folder
-        self.zip = zipfile.ZipFile(file, "w")
+        self.folder, self.onward = folder, Onward(file)
+        self.zip = zipfile.ZipFile(self.onward, "w")  # type: ignore[call-overload]
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, kind: object, *rest: object) -> None:
+        if kind is not None:
+            self.onward.file = None
+        self.zip.close()
 
     def write(self, record: str, content: Any) -> None:
         """A record of bytes, or of the memory of a flat uint8 array."""
@@ -124,7 +158,3 @@ class Writer:
         before = self.zip.start_dir + 30 + name + (_ZIP64_EXTRA if size * 1.05 > zipfile.ZIP64_LIMIT else 0)
         length = -(before + 4) % ALIGNMENT
         return b"FB" + struct.pack("<H", length) + b"Z" * length
-
-    def close(self) -> None:
-        """Writes the table of contents; the file itself stays open."""
-        self.zip.close()

@@ -33,8 +33,10 @@ class LegacyReader:
             raise RuntimeError(f"{self.name} is not a file that torch.save wrote: it holds another pickle. Load it "
                                "with the module pickle if you trust it")
         little = not isinstance(info, dict) or info.get("little_endian", True)
-        result = self.unpickle()
-        for key in self.unpickle():
+        result, keys = self.unpickle(), self.unpickle()
+        if not isinstance(keys, list) or sorted(map(str, keys)) != sorted(self.memories):
+            raise self.damaged("the storages that follow are not those that it names")
+        for key in map(str, keys):
             self.read(key, little)
         return result
 
@@ -46,7 +48,7 @@ class LegacyReader:
         if isinstance(pid, tuple) and pid[:1] == ("module",):
             return pid[1]  # a class with its source text, which is of no use here
         kind, type, key, _, elements, view = pid
-        if kind != "storage" or not isinstance(type, StorageType):
+        if kind != "storage" or not isinstance(type, StorageType) or not isinstance(key, str):
             raise ValueError(f"an unknown persistent id {kind!r}")
         item = type.itemsize
         if key not in self.memories:

@@ -18,7 +18,7 @@ from .safe import user_globals
 # All that the pickles of weights need. Not here: calls that name a class in the code itself (INST, OBJ, EXT...).
 _WEIGHTS = """
     PROTO FRAME STOP MARK POP POP_MARK DUP NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT
-    BINFLOAT STRING BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES BINBYTES8 BYTEARRAY8 UNICODE BINUNICODE
+    BINFLOAT STRING BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES BINBYTES8 UNICODE BINUNICODE
     SHORT_BINUNICODE BINUNICODE8 EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_LIST APPEND APPENDS LIST EMPTY_DICT
     DICT SETITEM SETITEMS EMPTY_SET ADDITEMS FROZENSET GET BINGET LONG_BINGET PUT BINPUT LONG_BINPUT MEMOIZE GLOBAL
     STACK_GLOBAL REDUCE BUILD NEWOBJ BINPERSID"""
@@ -30,11 +30,26 @@ CURE = ("If you trust whoever made the file, load it with weights_only=False, or
         "rushlight.serialization.add_safe_globals([...])")
 
 
-DAMAGE = (EOFError, LookupError, ValueError, TypeError, AttributeError, OverflowError, struct.error)
+DAMAGE = (pickle.UnpicklingError, struct.error, EOFError, LookupError, ValueError, TypeError, AttributeError,
+          OverflowError)
 
 
-def refusal(what: str, cure: str = CURE) -> pickle.UnpicklingError:
-    return pickle.UnpicklingError(f"Weights only load failed: {what}. {cure}")
+class Refused(pickle.UnpicklingError):
+    """What a file of weights may not ask for."""
+
+
+def refusal(what: str, cure: str = CURE) -> Refused:
+    return Refused(f"Weights only load failed: {what}. {cure}")
+
+
+def whole_lines(readline: Callable[[], bytes]) -> Callable[[], bytes]:
+    """readline, with an error for a last line that was cut: half a name is another name."""
+    def read() -> bytes:
+        line = readline()
+        if line[-1:] != b"\n":
+            raise EOFError("it ends inside a line")
+        return line
+    return read
 
 
 def _refuse(code: int, reader: Any) -> None:
@@ -55,6 +70,7 @@ class WeightsUnpickler(PureUnpickler):
 
     def __init__(self, file: IO[bytes], lookup: Lookup) -> None:
         super().__init__(file, encoding="utf-8")
+        self._file_readline = whole_lines(file.readline)
         self.persistent_load = lookup
         self.users = user_globals()
         self.allowed = allowed_globals() | REBUILDERS | self.users
@@ -64,6 +80,8 @@ class WeightsUnpickler(PureUnpickler):
         """The object; UnpicklingError also where the bytes are no pickle."""
         try:
             return super().load()
+        except Refused:
+            raise
         except DAMAGE as error:
             raise pickle.UnpicklingError(f"the file is damaged, or not one that torch.save wrote: {error}") from error
 
