@@ -9,7 +9,7 @@ from typing import Any
 # silenced, so that the user's own NumPy code still warns.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
 
-from rushlight import autograd, creation, dtypes, ops, sampling  # noqa: E402, F401
+from rushlight import autograd, creation, dtypes, ops, sampling  # noqa: E402
 from rushlight.autograd.grad_mode import (  # noqa: E402
     enable_grad,
     inference_mode,
@@ -18,7 +18,8 @@ from rushlight.autograd.grad_mode import (  # noqa: E402
     no_grad,
     set_grad_enabled,
 )
-from rushlight.device import device  # noqa: E402
+from rushlight.device import Layout as layout  # noqa: E402
+from rushlight.device import device, strided  # noqa: E402
 from rushlight.dtypes import (  # noqa: E402
     can_cast,
     dtype,
@@ -32,8 +33,7 @@ from rushlight.ops.build import FUNCTIONS  # noqa: E402
 from rushlight.ops.table import TABLE  # noqa: E402
 from rushlight.printing import set_printoptions  # noqa: E402
 from rushlight.size import Size  # noqa: E402
-from rushlight.tensor import Layout as layout  # noqa: E402
-from rushlight.tensor import Tensor, strided  # noqa: E402
+from rushlight.tensor import Tensor  # noqa: E402
 from rushlight.version import __version__  # noqa: E402
 
 inf, nan, pi, e = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045

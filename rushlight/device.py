@@ -1,4 +1,4 @@
-"""`device`: where a tensor lives. Here there is one kind of device, the CPU."""
+"""`device` and `Layout`: where and how a tensor lies. Here there is one kind of device, the CPU."""
 
 from __future__ import annotations
 
@@ -82,3 +82,13 @@ def _parsed(text: str, index: int | None) -> tuple[str, int | None]:
     if index < 0:
         raise RuntimeError(f"device(): Device index must not be negative, but is {index}")
     return kind, index
+
+
+class Layout:
+    """How a tensor lies in memory. Here too there is one kind, `strided`."""
+
+    def __repr__(self) -> str:
+        return "torch.strided"
+
+
+strided = Layout()

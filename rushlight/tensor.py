@@ -3,37 +3,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import index
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
 import numpy as np
 from numpy import asarray, ndarray
 
 from rushlight import dtypes
-from rushlight.autograd.clock import Writes, stamp, tick
+from rushlight.autograd.clock import Writes, stamp
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Handle, Node, hooks_of
-from rushlight.device import device
+from rushlight.device import device, strided
 from rushlight.errors import explain
 from rushlight.printing import format_tensor
 from rushlight.size import Size
+
+if TYPE_CHECKING:
+    from rushlight._methods import Methods  # what the ops attach, written down by `make stubs`
+else:
+    Methods = object
 
 new = object.__new__
 CPU = device("cpu")
 F = TypeVar("F", bound=Callable)
 
 
-class Layout:
-    """How tensors lie in memory."""
-
-    def __repr__(self) -> str:
-        return "torch.strided"
-
-
-strided = Layout()
-
-
-class Tensor:
+class Tensor(Methods):
     """An n-dimensional array that can record what is done to it.
 
     `array`: NumPy's array of the elements; `node`: what made it (`AccumulateGrad` for a leaf that requires grad,
@@ -447,5 +442,3 @@ def assign_property(name: str, function: Callable) -> None:
     """Make a function of a tensor an attribute of it."""
     setattr(Tensor, name, property(function))
 
-
-__all__ = ["AccumulateGrad", "Tensor", "from_array", "method", "tick"]

@@ -1,6 +1,7 @@
 """x[key] and x[key] = value: keys of integers, slices, None, Ellipsis, lists, masks and index tensors."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,7 @@ def write(x: Tensor, key: Any, value: Any) -> None:
     assign(region, value)
 
 
-def iterate(x: Tensor) -> Any:
+def iterate(x: Tensor) -> Iterator[Tensor]:
     """The slices along the first dimension."""
     if x.array.ndim == 0:
         raise TypeError("iteration over a 0-d tensor")

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.device import device
+from rushlight.device import Layout, device
 from rushlight.size import Size
-from rushlight.tensor import Layout, Tensor, from_array
+from rushlight.tensor import Tensor, from_array
 
 from .names import PARAMETER_IN_TORCH, STORAGE_NAMES, UNTYPED, Name, name_in_torch
 
