@@ -18,7 +18,7 @@ REFERENCE = {
     "rsqrt": lambda x: 1 / np.sqrt(x), "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos":
     np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh,
     "atanh": np.arctanh, "erf": special.erf, "erfc": special.erfc, "lgamma": special.gammaln}
-EXACT = {"abs": np.abs, "sign": np.sign, "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite,
+EXACT = {"abs": np.abs, "sign": lambda x: np.nan_to_num(np.sign(x)), "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite,
          "signbit": np.signbit, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint}
 PAIRS = {"maximum": np.maximum, "minimum": np.minimum, "fmax": np.fmax, "fmin": np.fmin,
          "copysign": np.copysign}

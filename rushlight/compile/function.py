@@ -16,7 +16,7 @@ from rushlight.autograd.node import Node
 from rushlight.compile.graph import Graph, Store, Value, values_in
 from rushlight.compile.guards import PLAIN, Snapshot
 from rushlight.compile.passes.simplify import key
-from rushlight.compile.program import Program, find, planned
+from rushlight.compile.program import MOVED, OVERLAPPING, Program, find, planned
 from rushlight.compile.trace import Tracer, traced
 from rushlight.errors import place
 from rushlight.tensor import Tensor, from_array
@@ -55,7 +55,9 @@ class Compiled:
             for program in self.programs.get(kind, ()):
                 if program.holds():
                     result = program.run(flat)
-                    if result is not NotImplemented:
+                    if result is OVERLAPPING:
+                        return self.function(*args, **kwargs)
+                    if result is not MOVED:
                         return result
             return self.watched(kind, flat, args, kwargs)
         finally:
@@ -128,7 +130,8 @@ class Outline:
         self.live: list[int] = []
 
         def numbered(t: Tensor) -> tuple[int, bool]:
-            values.append(tracer.value(t))
+            v = tracer.value(t)
+            values.append(tracer.call("clone", (v,), v.array) if v.kind == "constant" else v)
             spent = t.node is not None and any(n.saved is None for n in reachable([t.node]))
             if t.node is not None and not spent:
                 live.append(t)
@@ -153,11 +156,18 @@ class Outline:
         if moved:
             return f"changes Python state: {moved}"
         if self.form != last.form:
-            return f"does something else in each run: {first_difference(last.form, self.form)}"
+            return f"does something else in each run: {self.first_difference(last)}"
         return None
 
     def changed(self, program: Any) -> str:
         return program.before.difference(self.before)
+
+    def first_difference(self, last: Outline) -> str:
+        """The first step that differs, by the user's line."""
+        for old, new, step in zip(last.form, self.form, self.graph.steps):
+            if old != new:
+                return f"{step.op} at {place(*step.line)}" if step.line else step.op
+        return f"{len(last.graph.steps)} and {len(self.graph.steps)} steps"
 
 
 def form(graph: Graph, plan: Any) -> list[Any]:
@@ -178,7 +188,7 @@ def form(graph: Graph, plan: Any) -> list[Any]:
         if isinstance(a, Value):
             return number(a)
         return (type(a).__name__, *map(plain, a)) if type(a) in (tuple, list) else key(a)
-    rows: list[Any] = [(s.op, plain(s.args), tuple((number(v), v.shape, v.dtype.str) for v in s.outs), s.line)
+    rows: list[Any] = [(s.op, plain(s.args), tuple((number(v), v.shape, v.dtype.str) for v in s.outs))
                        for s in graph.steps]
     rows.append(("returns", plan_key(plan), tuple(map(number, graph.results))))
     rows += [("grad", source_key(t), None if v is None else number(v)) for t, v in graph.grads]
@@ -193,15 +203,6 @@ def source_key(source: tuple) -> tuple:
 
 def plan_key(plan: Any) -> Any:
     return repr(plan)
-
-
-def first_difference(old: list[Any], new: list[Any]) -> str:
-    """The first step that differs, by the user's line where there is one."""
-    for a, b in zip(old, new):
-        if a != b:
-            line = b[3] if len(b) > 3 else None
-            return f"{b[0]} at {place(*line)}" if line else str(b[0])
-    return f"{len(old)} and {len(new)} steps"
 
 
 def overlaps(tracer: Tracer) -> None:

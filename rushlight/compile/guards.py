@@ -25,6 +25,7 @@ class Snapshot:
         self.items: list[tuple[Any, Any, Any]] = []
         self.sizes: list[tuple[Any, int]] = []
         self.tensors: dict[int, Tensor] = {}
+        self.flags: list[tuple[Tensor, bool, bool]] = []         # tensor, whether it has no node, whether no gradient
         self.seen: set[int] = set()
         self.kept: list[Any] = []
         todo: list[Any] = [function, *extra]
@@ -39,6 +40,7 @@ class Snapshot:
         self.kept.append(thing)
         if isinstance(thing, Tensor):
             self.tensors[id(thing)] = thing
+            self.flags.append((thing, thing.node is None, thing._grad is None))
         elif isinstance(thing, dict):
             self.note(thing, thing.items(), todo)
         elif isinstance(thing, (list, tuple)):
@@ -120,9 +122,9 @@ class Snapshot:
             c = containers.setdefault(id(container), f"c{len(containers)}")
             names[c] = container
             tests.append(f"len({c}) == {n}")
-        for i, t in enumerate(self.tensors.values()):
+        for i, (t, no_node, no_grad) in enumerate(self.flags):
             names[f"t{i}"] = t
-            tests.append(f"(t{i}.node is None) is {t.node is None} and (t{i}._grad is None) is {t._grad is None}")
+            tests.append(f"(t{i}.node is None) is {no_node} and (t{i}._grad is None) is {no_grad}")
         return compiled(tests, names)
 
 

@@ -20,6 +20,7 @@ from rushlight.errors import explain
 from rushlight.tensor import Tensor, from_array, writes_of
 
 number = count().__next__
+MOVED, OVERLAPPING = object(), object()          # arrays are laid out otherwise; they share memory that is written
 REUSED = 1 << 14                                  # bytes from which an output's memory is used again
 
 
@@ -103,11 +104,13 @@ class Program:
         self.source = forward.source + (f"\n\n{self.backward.source}" if self.backward else "")
 
     def run(self, arguments: list[Any]) -> Any:
-        """What the function returns, with parameters, gradients and state changed; NotImplemented if it cannot."""
+        """What the function returns, with parameters, gradients and state changed; MOVED or OVERLAPPING if it cannot."""
         forward = self.forward
         arrays = [find(source, arguments).array for source in forward.sources]
-        if not forward.fits(arrays) or not self.apart(arrays):
-            return NotImplemented
+        if not forward.fits(arrays):
+            return MOVED
+        if not self.apart(arrays):
+            return OVERLAPPING
         results, grads = forward.run(arrays)
         for source in self.written:
             writes = writes_of(find(source, arguments))

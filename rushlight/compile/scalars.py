@@ -345,7 +345,7 @@ def plain(k: SimpleNamespace) -> dict[str, Callable]:
         "fmax": lambda x, y: select((x >= y) | (y != y), x, y),
         "fmin": lambda x, y: select((x <= y) | (y != y), x, y),
         "abs": lambda x: abs(x),
-        "sign": lambda x: select(x > zero, one, select(x < zero, -one, x)),
+        "sign": lambda x: select(x > zero, one, select(x < zero, -one, zero)),
         "isnan": lambda x: x != x,
         "isinf": lambda x: abs(x) == inf,
         "isfinite": lambda x: abs(x) < inf,

@@ -32,7 +32,7 @@ def simplify(graph: Graph) -> None:
         if len(step.outs) == 1:
             out = step.outs[0]
             same = folded(step) or unchanged(step, stored, final, views) or known.setdefault(signature(step), out)
-            if same is not out:
+            if same is not out and (out not in final or step.op == "clone"):     # each result has memory of its own
                 by[out] = same
                 continue
         steps.append(step)

@@ -1,0 +1,513 @@
+"""Compiled equals eager: whole steps, functions, backward; and never yesterday's numbers."""
+from __future__ import annotations
+
+import gc
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight.compile import CannotCompile, compile, programs, source
+
+from rushlight import nn, optim  # noqa: E402
+from rushlight.nn import functional as F  # noqa: E402
+CALLS = 5                                         # two watched, one that compiles, two more
+
+
+def quick(f, **options):
+    """Compiled without Numba: what is tested is the tracing."""
+    return compile(f, backend="numpy", **options)
+
+
+def batches(n, features=12, classes=4, size=8):
+    rng = np.random.default_rng(0)
+    return [(torch.tensor(rng.standard_normal((size, features)).astype(np.float32)),
+             torch.tensor(rng.integers(0, classes, size))) for _ in range(n)]
+
+
+def mlp(seed=0):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(12, 16), nn.ReLU(), nn.Linear(16, 8), nn.Tanh(), nn.Linear(8, 4))
+
+
+def training(make, model):
+    optimizer = make(model.parameters())
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+    return step, optimizer
+
+
+def same(a, b, tolerance=1e-5):
+    for p, q in zip(a, b):
+        np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=tolerance, atol=tolerance)
+
+
+def both(make, backend, n=8):
+    """Two equal models trained n steps, one of them compiled: (losses, models, compiled step)."""
+    eager, compiled = mlp(), mlp()
+    (step, _), (other, _) = training(make, eager), training(make, compiled)
+    fast = compile(other, backend=backend)
+    losses = [(float(step(x, y)), float(fast(x, y))) for x, y in batches(n)]
+    return losses, (eager, compiled), fast
+
+
+OPTIMIZERS = {
+    "SGD": lambda p: optim.SGD(p, lr=0.1),
+    "momentum": lambda p: optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=0.01, nesterov=True),
+    "Adam": lambda p: optim.Adam(p, lr=0.01),
+    "AdamW": lambda p: optim.AdamW(p, lr=0.01, amsgrad=True),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_training_steps_equal_eager(name):
+    losses, models, fast = both(OPTIMIZERS[name], "numpy")
+    assert programs(fast), fast.given_up
+    np.testing.assert_allclose(*zip(*losses), rtol=1e-5)
+    same(*(m.parameters() for m in models))
+    same(*([p.grad for p in m.parameters()] for m in models))
+
+
+def test_training_step_in_loops_equals_eager():
+    pytest.importorskip("numba")
+    losses, models, fast = both(OPTIMIZERS["Adam"], "numba")
+    np.testing.assert_allclose(*zip(*losses), rtol=1e-5)
+    same(*(m.parameters() for m in models))
+    same(*([p.grad for p in m.parameters()] for m in models))
+    text = source(fast)
+    assert "@loop" in text
+    assert "matmul(" in text
+    assert "test_compile.py" in text              # the user's lines are named
+    assert text.count("# ") > 5
+
+
+# -- never stale -------------------------------------------------------------------------------------------------------
+
+def test_new_numbers_and_new_shapes():
+    f = quick(lambda x: (x * 2. + 0. * x).sum() * 1.)
+    for _ in range(CALLS):
+        assert float(f(torch.tensor([1., 2.]))) == 6
+        assert float(f(torch.tensor([10., 20.]))) == 60
+        assert float(f(torch.tensor([1., 2., 3.]))) == 12
+        assert float(f(torch.tensor([1., 2.], dtype=torch.float64))) == 6
+    assert len(programs(f)) == 3
+    assert "def " in source(f)
+
+
+def test_python_values_in_arguments_and_closures():
+    factor = 2.0
+
+    def scaled(x, power=1):
+        return x ** power * factor
+    f, x = quick(scaled), torch.tensor([1., 2.])
+    for _ in range(CALLS):
+        assert f(x).tolist() == [2., 4.]
+        assert f(x, power=2).tolist() == [2., 8.]
+    factor = 3.0
+    for _ in range(CALLS):
+        assert f(x).tolist() == [3., 6.]
+
+
+SCALE = {"by": 1.0}
+
+
+class Settings:
+    offset = 0.0
+
+
+def test_python_values_in_globals_attributes_and_lists():
+    holder, layers = Settings(), [1.0, 2.0]
+
+    def f(x):
+        return x * SCALE["by"] + holder.offset + sum(layers)
+    g, x = quick(f), torch.tensor([1.])
+    try:
+        for SCALE["by"] in (1.0, 2.0):
+            for Settings.offset in (0.0, 5.0):
+                for _ in range(CALLS):
+                    assert g(x).item() == f(x).item()
+        layers.append(4.0)
+        assert g(x).item() == f(x).item()
+        holder.offset = 7.0
+        assert g(x).item() == f(x).item()
+    finally:
+        SCALE["by"], Settings.offset = 1.0, 0.0
+
+
+def test_learning_rate_of_a_scheduler():
+    eager, compiled = mlp(), mlp()
+    (step, a), (other, b) = training(OPTIMIZERS["SGD"], eager), training(OPTIMIZERS["SGD"], compiled)
+    fast = quick(other)
+    for i, (x, y) in enumerate(batches(15)):
+        a.param_groups[0]["lr"] = b.param_groups[0]["lr"] = 0.1 / (1 + i // 5)
+        assert float(step(x, y)) == pytest.approx(float(fast(x, y)), rel=1e-5)
+    assert len(programs(fast)) == 3
+    same(eager.parameters(), compiled.parameters())
+
+
+def test_parameters_changed_and_replaced_from_outside():
+    model = nn.Linear(3, 2)
+    f, x = quick(lambda x: model(x)), torch.ones(1, 3)
+    with torch.no_grad():
+        for change in (lambda: None, lambda: model.weight.fill_(2), lambda: setattr(model.weight, "data", torch.ones(2, 3)),
+                       lambda: setattr(model, "weight", nn.Parameter(torch.zeros(2, 3))),
+                       lambda: setattr(model, "bias", None)):
+            change()
+            for _ in range(CALLS):
+                same([f(x)], [model(x)])
+
+
+def test_gradients_set_none_or_accumulated():
+    w = torch.tensor([1., 2.], requires_grad=True)
+
+    def step(x):
+        loss = (w * x).sum()
+        loss.backward()
+        return loss
+    f = quick(step)
+    for _ in range(CALLS):                        # from nothing: set
+        w.grad = None
+        f(torch.tensor([1., 10.]))
+        assert w.grad.tolist() == [1., 10.]
+    for k in range(2, 2 + CALLS):                 # on top of what is there: added
+        f(torch.tensor([1., 10.]))
+        assert w.grad.tolist() == [k, 10. * k]
+    w.grad = torch.tensor([100., 100.])
+    f(torch.tensor([1., 10.]))
+    assert w.grad.tolist() == [101., 110.]
+
+
+def test_training_and_evaluation_mode():
+    class Net(nn.Module):
+        def forward(self, x):
+            return x * 2 if self.training else x * 3
+    net = Net()
+    f, x = quick(net), torch.ones(2)
+    for _ in range(CALLS):
+        net.train()
+        assert f(x).tolist() == [2., 2.]
+        net.eval()
+        assert f(x).tolist() == [3., 3.]
+
+
+def test_requires_grad_switched_off():
+    w, v = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+
+    def step():
+        w.grad = v.grad = None
+        (w * v * 2).sum().backward()
+    f = quick(step)
+    for _ in range(CALLS):
+        f()
+        assert w.grad is not None
+    w.requires_grad_(False)
+    for _ in range(CALLS):
+        f()
+        assert w.grad is None
+        assert v.grad.tolist() == [2., 2.]
+
+
+# -- what cannot be compiled runs as it is -----------------------------------------------------------------------------
+
+def stays(f, *args, calls=CALLS):
+    """A compiled function that must give up: its results, checked against eager."""
+    g = quick(f)
+    with pytest.warns(UserWarning, match="runs as it is, not compiled") as caught:
+        for _ in range(calls + 3):
+            got, want = g(*args), f(*args)
+            if isinstance(want, torch.Tensor):
+                assert got.tolist() == want.tolist()
+    assert not programs(g)
+    return str(caught[0].message)
+
+
+def test_numbers_read_by_python_break_the_graph_and_name_the_line():
+    message = stays(lambda x: x * x.sum().item(), torch.ones(2))
+    assert "looks at the numbers" in message
+    assert "test_compile.py" in message
+    assert "x.sum().item()" in message
+    stays(lambda x: x + 1 if x.sum() > 0 else x - 1, torch.ones(2))
+    with pytest.raises(CannotCompile, match="looks at the numbers"):
+        quick(lambda x: x * float(x.sum()), fullgraph=True)(torch.ones(2))
+
+
+def test_an_if_on_data_takes_the_right_branch():
+    f = quick(lambda x: x + 1 if x.sum() > 0 else x - 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(CALLS):
+            assert f(torch.tensor([1.])).item() == 2
+            assert f(torch.tensor([-1.])).item() == -2
+
+
+def test_random_numbers_differ_from_call_to_call():
+    f = quick(lambda x: x + torch.rand(1000))
+    with pytest.warns(UserWarning, match="random"):
+        results = [f(torch.zeros(1000)).tolist() for _ in range(CALLS)]
+    assert len({tuple(r) for r in results}) == CALLS
+
+
+def test_python_state_that_goes_on_changing():
+    seen = []
+
+    def f(x):
+        seen.append(len(seen))
+        return x * len(seen)
+    g = quick(f)
+    with pytest.warns(UserWarning, match="Python state"):
+        assert [g(torch.ones(1)).item() for _ in range(30)] == list(range(1, 31))
+    assert len(seen) == 30
+
+
+def test_writes_through_views():
+    def f(x):
+        y = x.clone()
+        y[0] = 5
+        return y
+    assert "view" in stays(f, torch.ones(3))
+
+
+def test_a_view_read_after_its_base_was_written():
+    def f(x):
+        y = x * 1
+        v = y.reshape(4)
+        y.add_(1)
+        return v * 1
+    stays(f, torch.ones(2, 2))
+
+
+def test_errors_pass_through_and_leave_the_state_alone():
+    model = mlp()
+    step, _ = training(OPTIMIZERS["SGD"], model)
+    f = quick(step)
+    for x, y in batches(CALLS):
+        f(x, y)
+    assert programs(f)
+    before = [p.tolist() for p in model.parameters()]
+    with pytest.raises(IndexError, match="out of bounds"):
+        f(batches(1)[0][0], torch.full((8,), 99))
+    assert before == [p.tolist() for p in model.parameters()]
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        f(torch.ones(8, 5), batches(1)[0][1])
+
+
+# -- memory --------------------------------------------------------------------------------------------------------------
+
+def test_results_and_gradients_belong_to_the_caller():
+    w = torch.ones(5000, requires_grad=True)
+
+    def step(x):
+        w.grad = None
+        y = w * x
+        y.sum().backward()
+        return y.detach()
+    f = quick(step)
+    kept = [(f(torch.full((5000,), float(k))), w.grad) for k in range(10)]
+    for k, (y, g) in enumerate(kept):
+        assert y[0].item() == y[-1].item() == k
+        assert g[0].item() == g[-1].item() == k
+
+
+def test_results_that_are_arguments_copies_and_views():
+    def f(x, y):
+        return x, x.clone(), [x + y, x + y], {"view": x.reshape(-1), "same": y}
+    g = quick(f)
+    for _ in range(CALLS):
+        x, y = torch.ones(2, 2), torch.ones(2, 2)
+        a, copy, (c, d), rest = g(x, y)
+        assert a is x
+        assert rest["same"] is y
+        copy.add_(1)
+        c.add_(1)
+        assert x.tolist() == [[1., 1.], [1., 1.]]
+        assert d.tolist() == [[2., 2.], [2., 2.]]
+        rest["view"][0] = 9
+        assert x[0, 0].item() == 9
+
+
+def test_writes_into_arguments():
+    def f(x, y):
+        x.mul_(2).add_(y)
+        return x.sum()
+    g = quick(f)
+    for _ in range(CALLS):
+        x = torch.ones(3)
+        version = x._version
+        assert g(x, torch.ones(3)).item() == 9
+        assert x.tolist() == [3., 3., 3.]
+        assert x._version > version
+
+
+def test_old_values_are_read_before_they_are_overwritten():
+    p = torch.arange(4.)
+
+    def f(x):
+        old = p.clone()
+        p.sub_(x)
+        return old - p, old.reshape(2, 2).T.reshape(-1) * 1
+    g = quick(f)
+    for k in range(CALLS):
+        change, turned = g(torch.ones(4))
+        assert change.tolist() == [1.] * 4
+        assert turned.tolist() == [0. - k, 2. - k, 1. - k, 3. - k]
+
+
+def test_arguments_that_share_memory_with_parameters():
+    p = torch.ones(4)
+
+    def f(x):
+        p.add_(x)
+        return p.sum()
+    g = quick(f)
+    for _ in range(CALLS):
+        g(torch.ones(4))
+    before = p.tolist()
+    g(p.detach().reshape(2, 2).reshape(4))        # a view of what is written
+    assert p.tolist() == [2 * v for v in before]
+
+
+def test_nothing_grows():
+    model = mlp()
+    step, _ = training(OPTIMIZERS["Adam"], model)
+    f = quick(step)
+    data = batches(CALLS)
+    for x, y in data:
+        f(x, y)
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(gc.get_objects())
+        for _ in range(50):
+            for x, y in data:
+                f(x, y)
+        assert len(gc.get_objects()) < before + 50
+    finally:
+        gc.enable()
+
+
+def test_programs_are_bounded():
+    f = quick(lambda x, k: x * k)
+    with pytest.warns(UserWarning, match="another kind"):
+        for k in range(40):
+            for _ in range(2):
+                assert f(torch.ones(1), k).item() == k
+
+
+# -- backward by the caller ---------------------------------------------------------------------------------------------
+
+def test_backward_goes_through_a_compiled_function():
+    eager, compiled = mlp(), mlp()
+    f = quick(compiled)
+    for x, y in batches(CALLS):
+        for model, call in ((eager, eager), (compiled, f)):
+            for p in model.parameters():
+                p.grad = None
+            F.cross_entropy(call(x), y).backward()
+        same(*([p.grad for p in m.parameters()] for m in (eager, compiled)))
+    assert programs(f)
+    assert "Backward" in source(f)
+
+
+def test_gradients_of_arguments_and_of_several_results():
+    def f(x, y):
+        return x.exp() * y, (x - y).tanh(), x.detach() * 2
+    g = quick(f)
+    for _ in range(CALLS):
+        grads = []
+        for call in (f, g):
+            x = torch.tensor([[.5, -1.], [2., 0.]], requires_grad=True)
+            y = torch.tensor([1., 3.], requires_grad=True)
+            a, b, c = call(x, y)
+            assert not c.requires_grad
+            (a.sum() * 2 + (b * b).sum()).backward()
+            grads.append((x.grad, y.grad))
+            x.grad = y.grad = None
+            call(x, y)[1].sum().backward()
+            grads[-1] += x.grad, y.grad
+        same(*grads)
+    assert programs(g)
+
+
+def test_backward_twice_and_after_a_write():
+    w = torch.ones(3, requires_grad=True)
+    f = quick(lambda x: (w * w * x).sum())
+    for _ in range(CALLS):
+        y = f(torch.ones(3))
+        y.backward(retain_graph=True)
+        y.backward()
+        with pytest.raises(RuntimeError, match="second time"):
+            y.backward()
+        y = f(torch.ones(3))
+        with torch.no_grad():
+            w.mul_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.backward()
+
+
+def test_a_whole_step_leaves_nothing_for_a_second_backward():
+    w = torch.ones(3, requires_grad=True)
+
+    def step():
+        loss = (w * w).sum()
+        loss.backward()
+        return loss
+    f = quick(step)
+    for _ in range(CALLS):
+        loss = f()
+        assert loss.requires_grad
+        with pytest.raises(RuntimeError, match="second time"):
+            loss.backward()
+
+
+def test_no_grad_and_grad_are_different_programs():
+    w = torch.ones(3, requires_grad=True)
+    f = quick(lambda x: w * x)
+    for _ in range(CALLS):
+        assert f(torch.ones(3)).requires_grad
+        with torch.no_grad():
+            assert not f(torch.ones(3)).requires_grad
+
+
+# -- the rest ------------------------------------------------------------------------------------------------------------
+
+def test_used_as_a_decorator_and_inside_another():
+    @torch.compile(backend="numpy")
+    def double(x):
+        return x * 2
+    outer = quick(lambda x: double(x) + 1)
+    for _ in range(CALLS):
+        assert outer(torch.ones(1)).item() == 3
+        assert double(torch.ones(1)).item() == 2
+    assert double.__name__ == "double"
+
+
+def test_threads_at_once():
+    f, wrong = quick(lambda x: (x * 2 + 1).sum()), []
+
+    def work(k):
+        for _ in range(50):
+            if f(torch.full((100,), float(k))).item() != 100 * (2 * k + 1):
+                wrong.append(k)
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_bad_arguments():
+    with pytest.raises(TypeError, match="function or a module"):
+        compile(3)
+    with pytest.raises(ValueError, match="unknown backend"):
+        compile(abs, backend="xla")
+    with pytest.raises(RuntimeError, match="no program yet"):
+        source(compile(lambda x: x))
+    assert compile(abs, backend="eager") is abs
