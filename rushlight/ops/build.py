@@ -12,7 +12,7 @@ from rushlight.ops import families
 from rushlight.ops.arguments import constant
 from rushlight.ops.docstring import introduce
 from rushlight.ops.table import BOOL, FLOATING, REAL, SAME, TABLE, Op, entry
-from rushlight.ops.worlds import ARRAYS, TENSORS, rebind
+from rushlight.ops.worlds import ARRAYS, TENSORS, rebind, save_function
 from rushlight.tensor import Tensor, method
 
 F = TypeVar("F", bound=Callable)
@@ -58,6 +58,7 @@ def build(namespace: dict[str, Any]) -> None:
         one.name = name
         one.kernel = one.options.get("kernel") or ARRAYS.get(name) or rebind(one.forward, ARRAYS)
         ARRAYS[name] = one.kernel
+        one.make_save = save_function
         one.call = one.family(one)
         introduce(one.call, one)
         TABLE[name] = one

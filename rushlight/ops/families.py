@@ -259,52 +259,11 @@ def reduction(op: Op) -> Callable:
     return call
 
 
-def saver(op: Op) -> Callable:
-    """(args, edges, outputs) -> what the rules need; a tensor only if a rule that will run names it."""
-    plan: list[tuple[str, int, tuple[int, ...]]] = []
-    names = op.inputs + op.settings
-    outputs = op.options.get("outputs", "out").split()
-    for name in op.saves:
-        if name in op.inputs:
-            users = tuple(j for j, needed in enumerate(needs(op, name)) if needed)
-            plan.append(("tensor", names.index(name), users if "tensors" not in op.inputs else ()))
-        elif name in names:
-            plan.append(("setting", names.index(name), ()))
-        elif name in outputs:
-            plan.append(("out", outputs.index(name), ()))
-        elif name == "tensors_shapes":
-            plan.append(("shapes", names.index("tensors"), ()))
-        elif name.endswith("_dtype"):
-            plan.append(("dtype", names.index(name.removesuffix("_dtype")), ()))
-        elif name.endswith("_shape"):
-            plan.append(("shape", names.index(name.removesuffix("_shape")), ()))
-        else:
-            raise TypeError(f"{op.name}: a rule names {name}, which is no input, output or setting")
-
-    def save(args: tuple, edges: tuple, outs: Any) -> tuple:
-        found: list[Any] = []
-        for kind, i, users in plan:
-            if kind == "tensor":
-                found.append(args[i] if not users or any(edges[j] is not None for j in users) else None)
-            elif kind == "setting":
-                found.append(args[i])
-            elif kind == "out":
-                found.append(outs[i])
-            elif kind == "dtype":
-                found.append(args[i].dtype)
-            elif kind == "shape":
-                found.append(args[i].array.shape)
-            else:
-                found.append([t.array.shape for t in args[i]])
-        return tuple(found)
-    return save
-
-
 def view(op: Op) -> Callable:
     """x -> another look at the same memory."""
     kernel, bind = op.kernel, binder(op)
     op.make_node = node_class
-    save, copies, count = saver(op), op.options.get("copies"), len(op.settings)
+    copies, count = op.options.get("copies"), len(op.settings)
     differentiable = op.rules["x"] is not None
 
     def call(*args: Any, **kwargs: Any) -> Tensor:
@@ -318,7 +277,7 @@ def view(op: Op) -> Callable:
         if r is a and count == 0:                 # nothing to do: contiguous() of a contiguous tensor is itself
             return input
         edges = (input.node,) if differentiable and input.node is not None and mode().grad else None
-        t = recorded(op, args, edges, () if edges is None else save(args, edges, (r,)), r)
+        t = recorded(op, args, edges, () if edges is None else op.save(args, edges, (r,)), r)
         if not copies or shares(r, a):
             register(t, input, call, settings)
         return t
@@ -335,50 +294,54 @@ def general(op: Op) -> Callable:
     kernel, bind = op.kernel, binder(op)
     names = op.options.get("outputs", "").split()
     op.make_node = partial(node_class, several=len(names) > 1 or op.options.get("list"))
-    save = saver(op)
     count = len(op.inputs)
     together = [op.inputs.index(name) for name in op.options.get("promote", "").split()]
     listed = op.inputs.index("tensors") if "tensors" in op.inputs else None
-    ruled = [i for i, name in enumerate(op.inputs) if op.rules[name] is not None and name != "tensors"]
-    apart = [i for i in ruled if i not in together]
     lists_ruled = listed is not None and op.rules["tensors"] is not None
+    single = [i for i in range(count) if i != listed]
+    ruled = [op.rules[op.inputs[i]] is not None for i in single]
+    apart = [i for i, has_rule in zip(single, ruled) if has_rule and i not in together]
     result = return_type(op.name, names) if names else tuple
 
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         try:
             values = list(bind(args, kwargs))
+            if together:
+                promote(values)
+            if listed is not None:
+                values[listed] = tuple(values[listed])
+                check_tensors(op, values)
+                if lists_ruled and len({t.array.dtype for t in values[listed]}) > 1:
+                    values[listed] = tuple(promoted(op, values[listed]))
+            dtypes = [values[i].array.dtype for i in apart if values[i] is not None]
+            arrays = [None if v is None else [t.array for t in v] if v.__class__ is tuple else v.array
+                      for v in values[:count]]
         except AttributeError as error:
             raise failure(op, args, error) from error
-        if together:
-            chosen = [i for i in together if values[i] is not None]
-            for i, t in zip(chosen, promoted(op, [values[i] for i in chosen])):
-                values[i] = t
-        if listed is not None:
-            values[listed] = tuple(values[listed])
-        check_tensors(op, values)
-        if lists_ruled and len({t.array.dtype for t in values[listed]}) > 1:
-            values[listed] = tuple(promoted(op, values[listed]))
-        if len(apart) > 1:
+        if len(dtypes) > 1 and any([d is not dtypes[0] for d in dtypes]):
             same_dtype(op, [values[i] for i in apart])
-        arrays = [[t.array for t in v] if i == listed else None if v is None else v.array
-                  for i, v in enumerate(values[:count])]
         try:
             r = kernel(*arrays, *values[count:])
         except Exception as error:
             raise failure(op, values, error) from error
         edges = tuple([t.node for t in values[listed]] if lists_ruled else
-                      [values[i].node if i in ruled and values[i] is not None else None
-                       for i in range(count) if i != listed])
-        wanted = mode().grad and edges.count(None) < len(edges)
-        made = finish(op, tuple(values), edges if wanted else None, r, save, result)
+                      [values[i].node if has_rule and values[i] is not None else None
+                       for i, has_rule in zip(single, ruled)])
+        wanted = edges.count(None) < len(edges) and mode().grad
+        made = finish(op, tuple(values), edges if wanted else None, r, result)
         return made if out is None else into(out, made)
+
+    def promote(values: list) -> None:
+        chosen = [i for i in together if values[i] is not None]
+        for i, t in zip(chosen, promoted(op, [values[i] for i in chosen])):
+            values[i] = t
     return call
 
 
-def finish(op: Op, args: tuple, edges: tuple | None, r: Any, save: Callable, result: Callable) -> Any:
+def finish(op: Op, args: tuple, edges: tuple | None, r: Any, result: Callable) -> Any:
     """Tensors from what a kernel returned; several differentiable outputs share a node, each with its place in it."""
-    if not isinstance(r, (tuple, list)):
-        return recorded(op, args, edges, () if edges is None else save(args, edges, (r,)), r, 3)
+    if r.__class__ is not tuple and r.__class__ is not list:
+        return recorded(op, args, edges, () if edges is None else op.save(args, edges, (r,)), r, 3)
     arrays = [asarray(one) for one in r]
     outs = [from_array(one) for one in arrays]
     smooth = [i for i, one in enumerate(arrays) if one.dtype.kind in "fcV"]
@@ -386,7 +349,7 @@ def finish(op: Op, args: tuple, edges: tuple | None, r: Any, save: Callable, res
         node = new(op.node)
         node.edges, node.seq, node.where, node.shape = edges, tick(), outside(frame(2)), None
         facts = tuple([(one.shape, one.dtype) if i in smooth else None for i, one in enumerate(arrays)])
-        node.saved = (*save(args, edges, arrays), facts)
+        node.saved = (*op.save(args, edges, arrays), facts)
         for i in smooth:
             outs[i].node = Output(node, i, tick(), arrays[i].shape)
     made = result(outs)

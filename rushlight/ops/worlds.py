@@ -90,6 +90,36 @@ def saved_as(op: Op, name: str, world: str, kept: bool) -> str:
     return f"saved_part(node, {at}, {outputs.index(name)})" if name in outputs else at
 
 
+def save_source(op: Op) -> str:
+    """The text of (args, edges, outputs) -> what nodes keep: a tensor only if a rule that will run names it."""
+    names, edges = op.inputs + op.settings, ruled_inputs(op)
+    outputs = op.options.get("outputs", "out").split()
+    kept = []
+    for name in op.saves:
+        base, _, fact = name.rpartition("_")
+        if name in op.inputs:
+            users = [j for j, user in enumerate(edges) if op.rules[user] and name in parameters(op.rules[user])]
+            test = " or ".join(f"e[{j}] is not None" for j in users)
+            item = f"a[{names.index(name)}]"
+            kept.append(item if "tensors" in op.inputs or len(edges) == 1 else f"{item} if {test} else None")
+        elif name in names:
+            kept.append(f"a[{names.index(name)}]")
+        elif name in outputs:
+            kept.append(f"r[{outputs.index(name)}]")
+        elif name == "tensors_shapes":
+            kept.append(f"[t.array.shape for t in a[{names.index('tensors')}]]")
+        elif fact in ("shape", "dtype") and base in op.inputs:
+            kept.append(f"a[{names.index(base)}]." + ("array.shape" if fact == "shape" else "dtype"))
+        else:
+            raise TypeError(f"{op.name}: a rule names {name}, which is no input, output or setting")
+    return "lambda a, e, r: (" + "".join(f"{item}, " for item in kept) + ")"
+
+
+def save_function(op: Op) -> Callable:
+    """(args, edges, outputs) -> what a node keeps for its rules."""
+    return eval(compile(save_source(op), f"<what {op.name} saves>", "eval"))
+
+
 def vjp(op: Op, world: str, kept: bool = False, several: bool = False) -> Callable:
     """(node, g) -> gradients of the inputs: made from the rules when the op's first node is run backward."""
     def first(node: Any, g: Any) -> Any:
