@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.device import device
+from rushlight.device import device, strided
 from rushlight.size import Size
-from rushlight.tensor import Tensor, rebuild, strided
+from rushlight.tensor import Tensor, rebuild
 
 from .names import StorageType, parameter_class
 
