@@ -1,0 +1,122 @@
+"""From a list of samples to a batch: tensors and numbers are stacked, containers are gone through."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rushlight.creation import as_tensor, tensor
+from rushlight.dtypes import float64
+from rushlight.errors import explain
+from rushlight.ops.shape import stack
+from rushlight.tensor import Tensor
+
+Table = dict[Any, Callable]                       # type or types of samples -> (samples, collate_fn_map=) -> batch
+
+
+def default_collate(batch: Any) -> Any:
+    """The batch of a list of samples; a new first dimension counts them.
+
+    Tensors and arrays are stacked, floats become float64, integers int64, texts stay a list. Tuples and lists of k
+    things become a list of k batches, dicts a dict, named tuples one of their kind. RuntimeError for shapes or lengths
+    that differ, TypeError for anything else.
+
+    >>> rushlight.utils.data.default_collate([(rushlight.ones(2), 1), (rushlight.zeros(2), 0)])
+    [tensor([[1., 1.],
+            [0., 0.]]), tensor([1, 0])]
+    """
+    return collate(batch, collate_fn_map=default_collate_fn_map)
+
+
+def collate(batch: Any, *, collate_fn_map: Table | None = None) -> Any:
+    """`default_collate` with a table of one's own."""
+    first, table = batch[0], collate_fn_map or {}
+    kind = type(first)
+    chosen = table.get(kind) or next((table[known] for known in table if isinstance(first, known)), None)
+    if chosen is not None:
+        return chosen(batch, collate_fn_map=table)
+    if isinstance(first, Mapping):
+        return like(first, {key: collate([one[key] for one in batch], collate_fn_map=table) for key in first})
+    if isinstance(first, tuple) and hasattr(first, "_fields"):
+        return kind(*(collate(column, collate_fn_map=table) for column in zip(*batch)))
+    if isinstance(first, Sequence):
+        if any(len(one) != len(first) for one in batch):
+            raise RuntimeError(explain("each element in list of batch should be of equal size",
+                                       "pad them, or give the DataLoader a collate_fn of your own",
+                                       lengths=[len(one) for one in batch]))
+        columns = [collate(column, collate_fn_map=table) for column in zip(*batch)]
+        return columns if isinstance(first, tuple) else like(first, columns)
+    raise TypeError(wrong(kind))
+
+
+def wrong(kind: Any) -> str:
+    return explain(f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {kind}",
+                   "give the DataLoader a collate_fn of your own")
+
+
+def like(old: Any, parts: Any) -> Any:
+    """The parts in a container of the old one's kind, if that can be made of them."""
+    if type(old) in (list, dict):
+        return parts
+    try:
+        if isinstance(parts, dict) and hasattr(old, "update"):
+            from copy import copy
+            new = copy(old)
+            new.update(parts)
+            return new
+        return type(old)(parts)
+    except TypeError:
+        return parts
+
+
+# -- the default table -----------------------------------------------------------------------------------------------
+
+def collate_tensors(batch: Sequence[Tensor], *, collate_fn_map: Table | None = None) -> Tensor:
+    return stack(list(batch))
+
+
+def collate_arrays(batch: Sequence[np.ndarray], *, collate_fn_map: Table | None = None) -> Tensor:
+    if batch[0].dtype.kind in "SUO":
+        raise TypeError(wrong(batch[0].dtype))
+    return stack([as_tensor(one) for one in batch])
+
+
+def collate_scalars(batch: Sequence[np.generic], *, collate_fn_map: Table | None = None) -> Tensor:
+    return as_tensor(np.array(batch))
+
+
+def collate_floats(batch: Sequence[float], *, collate_fn_map: Table | None = None) -> Tensor:
+    return tensor(list(batch), dtype=float64)
+
+
+def collate_integers(batch: Sequence[int], *, collate_fn_map: Table | None = None) -> Tensor:
+    return tensor(list(batch))
+
+
+def collate_texts(batch: Any, *, collate_fn_map: Table | None = None) -> Any:
+    return batch
+
+
+default_collate_fn_map: Table = {
+    Tensor: collate_tensors, np.ndarray: collate_arrays, (np.bool_, np.number): collate_scalars, float: collate_floats,
+    int: collate_integers, str: collate_texts, bytes: collate_texts}
+
+
+def default_convert(data: Any) -> Any:
+    """A sample that is not to be batched: arrays become tensors, also inside containers; anything else stays.
+
+    >>> rushlight.utils.data.default_convert([np.ones(2), "text"])
+    [tensor([1., 1.], dtype=torch.float64), 'text']
+    """
+    if isinstance(data, (np.ndarray, np.generic)):
+        return data if data.dtype.kind in "SUO" else as_tensor(np.asarray(data))
+    if isinstance(data, Mapping):
+        return like(data, {key: default_convert(value) for key, value in data.items()})
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*map(default_convert, data))
+    if isinstance(data, tuple):
+        return [default_convert(value) for value in data]
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return like(data, [default_convert(value) for value in data])
+    return data

@@ -1,0 +1,235 @@
+"""DataLoader: batches of a data set, in the order of a sampler."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.errors import explain
+from rushlight.random import Generator
+from rushlight.utils.data.collate import default_collate, default_convert
+from rushlight.utils.data.dataset import IterableDataset, is_tensors, samples, whole_batch
+from rushlight.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, check_positive, drawn_seed
+from rushlight.utils.data.worker import Worker, WorkerInfo
+
+FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
+
+
+class DataLoader:
+    """Batches of a data set; iterate over it once for each epoch.
+
+    `batch_size` samples each (None: single samples), in order, shuffled (`shuffle`), by a `sampler` of numbers or a
+    `batch_sampler` of lists; made by `collate_fn(samples)`, `default_collate` unless told. `drop_last` leaves a short
+    last batch away. An `IterableDataset` decides the order itself.
+
+    Random numbers are torch's: each epoch draws a seed for the workers and one for the order, from `generator` or the
+    default one. `num_workers` > 0 gives the batches of as many torch workers (their random streams, `get_worker_info`,
+    `worker_init_fn`), but all are made in the calling thread, when they are asked for. So `timeout`, `prefetch_factor`,
+    `multiprocessing_context`, `pin_memory` and `in_order` are accepted and change nothing. ValueError for settings that
+    are out of range or exclude each other.
+
+    >>> data = rushlight.utils.data.TensorDataset(rushlight.arange(5))
+    >>> [x for x, in rushlight.utils.data.DataLoader(data, batch_size=2)]
+    [tensor([0, 1]), tensor([2, 3]), tensor([4])]
+    """
+
+    _initialized = False
+
+    def __init__(self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None,
+                 sampler: Iterable | None = None, batch_sampler: Iterable | None = None, num_workers: int = 0,
+                 collate_fn: Callable | None = None, pin_memory: bool = False, drop_last: bool = False,
+                 timeout: float = 0, worker_init_fn: Callable[[int], Any] | None = None,
+                 multiprocessing_context: Any = None, generator: Generator | None = None, *,
+                 prefetch_factor: int | None = None, persistent_workers: bool = False, pin_memory_device: str = "",
+                 in_order: bool = True):
+        check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        iterable = isinstance(dataset, IterableDataset)
+        if iterable:
+            check_iterable(shuffle=shuffle or None, sampler=sampler, batch_sampler=batch_sampler)
+        check_order(batch_size, shuffle, sampler, batch_sampler, drop_last)
+        if batch_sampler is not None:
+            batch_size = None
+        if sampler is None:
+            sampler = (repeat(None) if iterable else RandomSampler(dataset, generator=generator) if shuffle
+                       else SequentialSampler(dataset))
+        if batch_size is not None and batch_sampler is None:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        if collate_fn is None:
+            collate_fn = default_convert if batch_sampler is None else default_collate
+        self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
+        self.sampler, self.batch_sampler, self.collate_fn = sampler, batch_sampler, collate_fn
+        self.num_workers, self.worker_init_fn, self.generator = num_workers, worker_init_fn, generator
+        self.pin_memory, self.pin_memory_device, self.in_order = pin_memory, pin_memory_device, in_order
+        self.timeout, self.multiprocessing_context = timeout, multiprocessing_context
+        self.persistent_workers = persistent_workers
+        self.prefetch_factor = 2 if prefetch_factor is None and num_workers else prefetch_factor
+        self._workers: list[Worker] | None = None
+        self._reported: int | None = None         # the length of an iterable data set, once somebody asked
+        self._initialized = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._initialized and name in FIXED:
+            raise ValueError(explain(f"{name} attribute should not be set after {type(self).__name__} is initialized",
+                                     "make a new loader"))
+        super().__setattr__(name, value)
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.num_workers == 0:
+            drawn_seed(self.generator)            # torch draws one also where no worker needs it
+            batches = self._alone()
+        else:
+            batches = self._in_turn(self._team())
+        return self._counted(batches) if isinstance(self.dataset, IterableDataset) else batches
+
+    def __len__(self) -> int:
+        if not isinstance(self.dataset, IterableDataset):
+            return len(self._order)  # type: ignore[arg-type]
+        n = self._reported = len(self.dataset)  # type: ignore[arg-type]
+        if self.batch_size is None:
+            return n
+        return n // self.batch_size if self.drop_last else ceil(n / self.batch_size)
+
+    @property
+    def _order(self) -> Iterable:
+        return self.sampler if self.batch_sampler is None else self.batch_sampler
+
+    def _alone(self) -> Iterator[Any]:
+        """The batches, made by the program itself."""
+        fetch = self._fetcher()
+        for numbers in self._numbers():
+            batch = fetch(numbers)
+            if batch is NOTHING:
+                return
+            yield batch
+
+    def _numbers(self) -> Iterator[Any]:
+        """What to fetch next. Batches of our own random order are slices of it, without lists of Python's integers."""
+        order = self._order
+        if type(order) is BatchSampler and type(order.sampler) is RandomSampler and self._at_once():
+            return slices(order.sampler.parts(), order.batch_size, order.drop_last)
+        return iter(order)
+
+    def _at_once(self) -> bool:
+        """Whether batches can be taken from tensors at once."""
+        return self.batch_sampler is not None and self.collate_fn is default_collate and is_tensors(self.dataset)
+
+    def _fetcher(self) -> Callable[[Any], Any]:
+        """Numbers -> batch; NOTHING at the end of an iterable data set."""
+        if isinstance(self.dataset, IterableDataset):
+            return self._stream(iter(self.dataset))
+        dataset, collate = self.dataset, self.collate_fn
+        if self.batch_sampler is None:
+            return lambda number: collate(dataset[number])
+        if self._at_once():
+            return lambda numbers: whole_batch(dataset, numbers)
+        return lambda numbers: collate(samples(dataset, numbers))
+
+    def _stream(self, source: Iterator[Any]) -> Callable[[Any], Any]:
+        def fetch(numbers: Any) -> Any:
+            if self.batch_sampler is None:
+                sample = next(source, NOTHING)
+                return NOTHING if sample is NOTHING else self.collate_fn(sample)
+            found = [sample for _, sample in zip(numbers, source)]
+            short = not found or (self.drop_last and len(found) < len(numbers))
+            return NOTHING if short else self.collate_fn(found)
+        return fetch
+
+    def _team(self) -> list[Worker]:
+        """As many workers as asked for, newly seeded; the same ones again if they are persistent."""
+        if self._workers is not None:
+            return self._workers
+        n, seed = self.num_workers, drawn_seed(self.generator)
+        team = [Worker(WorkerInfo(i, n, seed + i, self.dataset), seed, self.worker_init_fn) for i in range(n)]
+        if self.persistent_workers:
+            self._workers = team
+        return team
+
+    def _in_turn(self, team: list[Worker]) -> Iterator[Any]:
+        """The batches, made by the workers in turn; one whose part of an iterable data set is over drops out."""
+        active = []
+        for worker in team:
+            with worker.turn():
+                active.append((worker, self._fetcher()))
+        i = 0
+        for numbers in self._order:
+            while active:
+                worker, fetch = active[i % len(active)]
+                with worker.turn():
+                    batch = fetch(numbers)
+                if batch is not NOTHING:
+                    break
+                active.pop(i % len(active))
+                i %= max(len(active), 1)
+            if not active:
+                return
+            yield batch
+            i = (i + 1) % len(active)
+
+    def _counted(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """The batches, with a warning once there are more than the data set's length, as torch counts them."""
+        for count, batch in enumerate(batches, 1):
+            if self._reported is not None and count > self._reported:
+                warnings.warn(f"Length of IterableDataset {self.dataset} was reported to be {self._reported}(when "
+                              f"accessing len(dataloader)), but {count} samples have been fetched. ", stacklevel=2)
+            yield batch
+
+
+def slices(parts: Iterator[ndarray], size: int, drop_last: bool) -> Iterator[ndarray]:
+    """The parts, put together and cut to one size; like a `BatchSampler`, none is asked for before it is needed."""
+    rest = np.empty(0, np.int64)
+    for part in parts:
+        rest = np.concatenate((rest, part)) if len(rest) else part
+        while len(rest) >= size:
+            yield rest[:size]
+            rest = rest[size:]
+    if len(rest) and not drop_last:
+        yield rest
+
+
+NOTHING = object()                                # what a fetcher returns at the end
+
+
+def check_workers(num_workers: int, timeout: float, prefetch_factor: int | None, persistent: bool) -> None:
+    """ValueError for settings of workers that are out of range, or make no sense without workers."""
+    for bad, what in (
+            (num_workers < 0,
+             "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."),
+            (timeout < 0, "timeout option should be non-negative"),
+            (num_workers == 0 and prefetch_factor is not None,
+             "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable "
+             "multiprocessing, otherwise set prefetch_factor to None."),
+            (prefetch_factor is not None and prefetch_factor < 0, "prefetch_factor option should be non-negative"),
+            (persistent and num_workers == 0, "persistent_workers option needs num_workers > 0")):
+        if bad:
+            raise ValueError(explain(what))
+
+
+def check_iterable(**options: Any) -> None:
+    """ValueError for an order, which an iterable data set decides itself."""
+    for name, value in options.items():
+        if value is not None:
+            raise ValueError(explain(f"DataLoader with IterableDataset: expected unspecified {name} option, but got "
+                                     f"{name}={value}", "let the data set's __iter__ decide the order"))
+
+
+def check_order(batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: Any) -> None:
+    """ValueError for options that exclude each other."""
+    if sampler is not None and shuffle:
+        raise ValueError(explain("sampler option is mutually exclusive with shuffle"))
+    if batch_sampler is not None:
+        if batch_size != 1 or shuffle or sampler is not None or drop_last:
+            raise ValueError(explain("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, "
+                                     "and drop_last"))
+    elif batch_size is None:
+        if drop_last:
+            raise ValueError(explain("batch_size=None option disables auto-batching and is mutually exclusive with "
+                                     "drop_last"))
+    else:
+        check_positive(batch_size=batch_size)
+
+

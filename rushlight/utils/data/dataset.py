@@ -1,0 +1,238 @@
+"""Data sets: something with samples, by number (`Dataset`) or one after the other (`IterableDataset`)."""
+from __future__ import annotations
+
+import warnings
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, chain
+from math import floor, isclose
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from rushlight.autograd.grad_mode import mode
+from rushlight.errors import explain
+from rushlight.random import default_generator
+from rushlight.tensor import Tensor, from_array
+
+T = TypeVar("T", covariant=True)
+
+
+class Dataset(Generic[T]):
+    """Samples by number: a subclass has `__getitem__`, and `__len__` for samplers. `a + b` is one after the other.
+
+    It may have `__getitems__(numbers)`, which returns a list of samples, where that is cheaper than one by one.
+    """
+
+    def __getitem__(self, index: Any) -> T:
+        raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
+
+    def __add__(self, other: Dataset) -> ConcatDataset:
+        return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset[T]):
+    """Samples one after the other: a subclass has `__iter__`. For streams, and where access by number is dear."""
+
+    def __iter__(self) -> Iterator[T]:
+        raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
+
+    def __add__(self, other: Dataset) -> ChainDataset:  # type: ignore[override]
+        return ChainDataset([self, other])
+
+
+class TensorDataset(Dataset[tuple]):
+    """Sample i is (x[i], y[i], ...), for tensors of one length. AssertionError if their lengths differ.
+
+    A `DataLoader` with the default `collate_fn` takes a batch of it with one index operation for each tensor.
+
+    >>> data = rushlight.utils.data.TensorDataset(rushlight.arange(3), rushlight.arange(3) * 2)
+    >>> data[1]
+    (tensor(1), tensor(2))
+    """
+
+    def __init__(self, *tensors: Tensor):
+        if any(len(t) != len(tensors[0]) for t in tensors):
+            raise AssertionError(explain("Size mismatch between tensors", "all need the same first size",
+                                         shapes=[tuple(t.shape) for t in tensors]))
+        self.tensors = tensors
+
+    def __getitem__(self, index: Any) -> tuple:
+        return tuple([t[index] for t in self.tensors])  # type: ignore[index]
+
+    def __len__(self) -> int:
+        return len(self.tensors[0])
+
+    def batch(self, numbers: Any) -> list:
+        """What collating the samples of these numbers gives, at once."""
+        if mode().watch is None and all(t.node is None for t in self.tensors):
+            places = np.asarray(numbers, np.int64)
+            return [from_array(t.array.take(places, 0)) for t in self.tensors]
+        return [t[list(numbers)] for t in self.tensors]  # type: ignore[index]
+
+
+class StackDataset(Dataset[Any]):
+    """Sample i is (a[i], b[i], ...), or {"a": a[i], ...} for data sets given by name. ValueError if lengths differ."""
+
+    def __init__(self, *args: Dataset, **kwargs: Dataset):
+        if args and kwargs:
+            raise ValueError(explain("Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like "
+                                     "input/output, but both types are given."))
+        self.datasets: Any = args or kwargs
+        parts = self._parts()
+        if not parts:
+            raise ValueError(explain("At least one dataset should be passed"))
+        if any(len(d) != len(parts[0]) for d in parts):
+            raise ValueError(explain("Size mismatch between datasets", lengths=[len(d) for d in parts]))
+
+    def _parts(self) -> list[Any]:
+        return list(self.datasets.values() if isinstance(self.datasets, dict) else self.datasets)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(self.datasets, dict):
+            return {name: d[index] for name, d in self.datasets.items()}
+        return tuple([d[index] for d in self.datasets])
+
+    def __getitems__(self, indices: Sequence[int]) -> list:
+        columns = [samples(d, indices) for d in self._parts()]
+        if isinstance(self.datasets, dict):
+            return [dict(zip(self.datasets, row)) for row in zip(*columns)]
+        return list(zip(*columns))
+
+    def __len__(self) -> int:
+        return len(self._parts()[0])
+
+
+class ConcatDataset(Dataset[Any]):
+    """One data set after the other. AssertionError for none, or one that has no numbers.
+
+    >>> data = rushlight.utils.data.ConcatDataset([range(3), range(10, 12)])
+    >>> len(data), data[3], data[-1]
+    (5, 10, 11)
+    """
+
+    def __init__(self, datasets: Iterable[Any]):
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise AssertionError(explain("datasets should not be an empty iterable"))
+        if any(isinstance(d, IterableDataset) for d in self.datasets):
+            raise AssertionError(explain("ConcatDataset does not support IterableDataset", "use ChainDataset"))
+        self.cumulative_sizes = list(accumulate(map(len, self.datasets)))
+
+    @staticmethod
+    def cumsum(sequence: Iterable[Any]) -> list[int]:
+        """The lengths, summed up."""
+        return list(accumulate(map(len, sequence)))
+
+    @property
+    def cummulative_sizes(self) -> list[int]:
+        """`cumulative_sizes`, as torch once spelled it."""
+        return self.cumulative_sizes
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, index: int) -> Any:
+        if index < 0:
+            if -index > len(self):
+                raise ValueError(explain("absolute value of index should not exceed dataset length",
+                                         index=index, length=len(self)))
+            index += len(self)
+        i = bisect_right(self.cumulative_sizes, index)
+        return self.datasets[i][index - (self.cumulative_sizes[i - 1] if i else 0)]
+
+
+class ChainDataset(IterableDataset[Any]):
+    """One iterable data set after the other."""
+
+    def __init__(self, datasets: Iterable[Any]):
+        self.datasets = datasets
+
+    def _checked(self) -> Iterator[Any]:
+        for d in self.datasets:
+            if not isinstance(d, IterableDataset):
+                raise AssertionError(explain("ChainDataset only supports IterableDataset", "use ConcatDataset"))
+            yield d
+
+    def __iter__(self) -> Iterator[Any]:
+        return chain.from_iterable(self._checked())
+
+    def __len__(self) -> int:
+        return sum(map(len, self._checked()))
+
+
+class Subset(Dataset[Any]):
+    """The samples of a data set with the numbers `indices`, in their order."""
+
+    def __init__(self, dataset: Any, indices: Sequence[int]):
+        self.dataset, self.indices = dataset, indices
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, list):
+            return self.dataset[[self.indices[i] for i in index]]
+        return self.dataset[self.indices[index]]
+
+    def __getitems__(self, indices: Sequence[int]) -> list:
+        return samples(self.dataset, [self.indices[i] for i in indices])
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+def samples(dataset: Any, numbers: Sequence[int]) -> list:
+    """The samples of these numbers, by the data set's own way to get several where it has one."""
+    several = getattr(dataset, "__getitems__", None)
+    if several is None:
+        return [dataset[i] for i in numbers]
+    found = several(numbers)
+    if len(found) != len(numbers):
+        raise ValueError(explain(f"Nested dataset's output size mismatch. Expected {len(numbers)}, got {len(found)}",
+                                 f"{type(dataset).__name__}.__getitems__ must return a sample for each number"))
+    return found
+
+
+def is_tensors(dataset: Any) -> bool:
+    """Whether `whole_batch` knows the data set: a `TensorDataset`, or a subset of one."""
+    while type(dataset) is Subset:
+        dataset = dataset.dataset
+    return type(dataset) is TensorDataset
+
+
+def whole_batch(dataset: Any, numbers: Any) -> list:
+    """The default collation of these samples, taken at once."""
+    while type(dataset) is Subset:
+        numbers, dataset = [dataset.indices[i] for i in numbers], dataset.dataset
+    return dataset.batch(numbers)
+
+
+def random_split(dataset: Any, lengths: Sequence[int | float], generator: Any = default_generator) -> list[Subset]:
+    """Parts of the given lengths, or fractions of the whole, by one random permutation: torch's for the same seed.
+
+    What fractions leave over goes to the first parts, one each. ValueError unless the parts make up the whole.
+
+    >>> _ = rushlight.random.manual_seed(0)
+    >>> [part.indices for part in rushlight.utils.data.random_split(range(5), [3, 2])]
+    [[4, 0, 1], [3, 2]]
+    """
+    if isclose(sum(lengths), 1) and sum(lengths) <= 1:
+        lengths = counts(lengths, len(dataset))
+    if sum(lengths) != len(dataset):
+        raise ValueError(explain("Sum of input lengths does not equal the length of the input dataset!",
+                                 lengths=list(lengths), dataset=len(dataset)))
+    order = generator.randperm(int(sum(lengths))).tolist()
+    ends = list(accumulate(int(n) for n in lengths))
+    return [Subset(dataset, order[end - int(n):end]) for n, end in zip(lengths, ends)]
+
+
+def counts(fractions: Sequence[float], total: int) -> list[int]:
+    """Whole numbers in proportion to the fractions."""
+    for i, fraction in enumerate(fractions):
+        if fraction < 0 or fraction > 1:
+            raise ValueError(explain(f"Fraction at index {i} is not between 0 and 1", fraction=fraction))
+    parts = [floor(total * fraction) for fraction in fractions]
+    for i in range(total - sum(parts)):
+        parts[i % len(parts)] += 1
+    for i, n in enumerate(parts):
+        if n == 0:
+            warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=3)
+    return parts

@@ -1,0 +1,189 @@
+"""Samplers: in which order the samples of a data set are taken. Torch's orders for the same seeds."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from itertools import islice
+from math import ceil
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from rushlight.creation import as_tensor
+from rushlight.dtypes import float64
+from rushlight.errors import explain
+from rushlight.random import Generator, default_generator
+
+T = TypeVar("T", covariant=True)
+
+
+def drawn_seed(generator: Generator | None = None) -> int:
+    """A seed: an int64 from the generator, or from the default one."""
+    return int((generator or default_generator).random_((), np.int64))
+
+
+def check_positive(**numbers: Any) -> None:
+    """ValueError unless each is an integer > 0."""
+    for name, n in numbers.items():
+        if not isinstance(n, int) or isinstance(n, bool) or n <= 0:
+            raise ValueError(explain(f"{name} should be a positive integer value, but got {name}={n}"))
+
+
+class Sampler(Generic[T]):
+    """The base of all samplers: a subclass has `__iter__`, which yields numbers of samples (or lists of them)."""
+
+    def __init__(self, data_source: Any = None):
+        pass
+
+    def __iter__(self) -> Iterator[T]:
+        raise NotImplementedError
+
+
+class SequentialSampler(Sampler[int]):
+    """0, 1, 2, ..."""
+
+    def __init__(self, data_source: Sized):
+        self.data_source = data_source
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self.data_source)))
+
+    def __len__(self) -> int:
+        return len(self.data_source)
+
+
+class RandomSampler(Sampler[int]):
+    """All samples in random order, or with `replacement` any at random; `num_samples` of them, all unless told.
+
+    Without a `generator` each round draws a seed from the default one and starts a new one with it. ValueError if
+    num_samples is no integer > 0, TypeError if replacement is no bool.
+
+    >>> _ = rushlight.random.manual_seed(0)
+    >>> list(rushlight.utils.data.RandomSampler(range(5)))
+    [1, 3, 4, 2, 0]
+    """
+
+    def __init__(self, data_source: Sized, replacement: bool = False, num_samples: int | None = None,
+                 generator: Generator | None = None):
+        if not isinstance(replacement, bool):
+            raise TypeError(explain(f"replacement should be a boolean value, but got replacement={replacement}"))
+        self.data_source, self.replacement = data_source, replacement
+        self._num_samples, self.generator = num_samples, generator
+        check_positive(num_samples=self.num_samples)
+
+    @property
+    def num_samples(self) -> int:
+        """How many samples are drawn: as many as there are, unless told."""
+        return len(self.data_source) if self._num_samples is None else self._num_samples
+
+    def __iter__(self) -> Iterator[int]:
+        for part in self.parts():
+            yield from part.tolist()
+
+    def parts(self) -> Iterator[np.ndarray]:
+        """The order in arrays, drawn when they are needed. Like torch's, it ends with a permutation to take 0 from."""
+        generator = self.generator or Generator().manual_seed(drawn_seed())
+        n, total = len(self.data_source), self.num_samples
+        if self.replacement:
+            for start in range(0, total, 32):
+                yield generator.randint(0, n, (min(32, total - start),))
+            return
+        for _ in range(total // n):
+            yield generator.randperm(n)
+        yield generator.randperm(n)[:total % n]
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler[int]):
+    """The given numbers in random order."""
+
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None):
+        self.indices, self.generator = indices, generator
+
+    def __iter__(self) -> Iterator[int]:
+        for i in (self.generator or default_generator).randperm(len(self.indices)).tolist():
+            yield self.indices[i]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler[int]):
+    """`num_samples` numbers, each drawn in proportion to its weight. ValueError for weights that are no vector."""
+
+    def __init__(self, weights: Any, num_samples: int, replacement: bool = True, generator: Generator | None = None):
+        check_positive(num_samples=num_samples)
+        if not isinstance(replacement, bool):
+            raise ValueError(explain(f"replacement should be a boolean value, but got replacement={replacement}"))
+        self.weights = as_tensor(weights, dtype=float64)
+        if self.weights.dim() != 1:
+            raise ValueError(explain("weights should be a 1d sequence but given weights have shape "
+                                     f"{tuple(self.weights.shape)}"))
+        self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
+
+    def __iter__(self) -> Iterator[int]:
+        generator = self.generator or default_generator
+        yield from generator.multinomial(self.weights.array, self.num_samples, self.replacement).tolist()
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class BatchSampler(Sampler[list]):
+    """Lists of `batch_size` numbers from another sampler; the last one may be shorter unless `drop_last`.
+
+    >>> list(rushlight.utils.data.BatchSampler(range(5), batch_size=2, drop_last=False))
+    [[0, 1], [2, 3], [4]]
+    """
+
+    def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool):
+        check_positive(batch_size=batch_size)
+        if not isinstance(drop_last, bool):
+            raise ValueError(explain(f"drop_last should be a boolean value, but got drop_last={drop_last}"))
+        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
+
+    def __iter__(self) -> Iterator[list[int]]:
+        numbers = iter(self.sampler)
+        while batch := list(islice(numbers, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield batch
+
+    def __len__(self) -> int:
+        n = len(self.sampler)  # type: ignore[arg-type]
+        return n // self.batch_size if self.drop_last else ceil(n / self.batch_size)
+
+
+class DistributedSampler(Sampler[int]):
+    """The share of one of several processes: every `num_replicas`-th number from `rank` on, in an order all agree on.
+
+    The order is random by seed + epoch (`set_epoch`) unless shuffle=False. What is missing for equal shares is taken
+    from the beginning again, or left away with `drop_last`. ValueError for a rank out of range.
+    """
+
+    def __init__(self, dataset: Sized, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True,
+                 seed: int = 0, drop_last: bool = False):
+        if num_replicas is None or rank is None:
+            raise RuntimeError(explain("Requires distributed package to be available", "give num_replicas and rank"))
+        if not 0 <= rank < num_replicas:
+            raise ValueError(explain(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"))
+        self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
+        self.shuffle, self.seed, self.drop_last, self.epoch = shuffle, seed, drop_last, 0
+        n = len(dataset)
+        self.num_samples = n // num_replicas if drop_last and n % num_replicas else ceil(n / num_replicas)
+        self.total_size = self.num_samples * num_replicas
+
+    def __iter__(self) -> Iterator[int]:
+        n = len(self.dataset)
+        order = Generator().manual_seed(self.seed + self.epoch).randperm(n).tolist() if self.shuffle else list(range(n))
+        order = (order * ceil(self.total_size / n))[:self.total_size]
+        return iter(order[self.rank::self.num_replicas])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Give each epoch its own order."""
+        self.epoch = epoch
+
+
