@@ -1,85 +1,71 @@
-"""Write `rushlight/__init__.pyi` and `rushlight/tensor.pyi`: what editors and mypy see of names made from the op table.
+"""Write `rushlight/__init__.pyi` and `rushlight/_methods.pyi`: what editors and mypy see of names made from the table.
 
 make stubs          writes them; tests/test_stubs.py says when they are out of date
+
+What a module defines is imported from there, so that an editor finds its source and docstring. What is derived from an
+entry is spelled out, with the first lines of its docstring.
 """
 
 from __future__ import annotations
 
 import builtins
+import contextlib
 import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
 import rushlight
-from rushlight.ops.table import PUBLIC, Op
-from rushlight.size import Size
+from rushlight.ops import documentation
+from rushlight.ops.table import Op
 from rushlight.tensor import Tensor
 
 PACKAGE = Path(rushlight.__file__).parent
 
 # torch's names hide some of Python's (`rushlight.float` is a dtype, `Tensor.int` a method), so these get an underscore
-HIDDEN = (
-    "bool",
-    "bytes",
-    "complex",
-    "dict",
-    "float",
-    "int",
-    "list",
-    "object",
-    "range",
-    "set",
-    "slice",
-    "str",
-    "tuple",
-    "type",
-)
+HIDDEN = ("bool", "bytes", "complex", "dict", "float", "int", "list", "object", "set", "slice", "str", "tuple", "type")
+GENERIC = {"Callable", "Iterable", "Iterator", "Mapping", "Sequence"}
 
-HEADER = f"""\
+HEADER = """\
 # Written by `make stubs` from the op table and the functions of the package: do not edit.
 # ruff: noqa
 # mypy: disable-error-code="misc, override"
-{chr(10).join(f"from builtins import {name} as _{name}" for name in HIDDEN)}
+{builtins}
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple as _NamedTuple, TypeAlias as _TypeAlias
 
 import numpy as _np
 
+from rushlight.tensor import Tensor as _Tensor
 """
-KNOWN = {Callable: "Callable", Any: "Any", types.NoneType: "None", None: "None", inspect.Parameter.empty: "Any"}
-GENERIC = {"Callable", "Iterable", "Iterator", "Mapping", "Sequence"}
-NUMBER = "_int | _float | _complex"
+ALIASES = """
+_Number: _TypeAlias = _bool | _int | _float | _complex
+_Operand: _TypeAlias = _Tensor | _Number | _np.ndarray
+"""
+
+# -- types as the stubs write them -------------------------------------------------------------------------------------
+
+imports: set[str] = set()                         # lines that the types written so far need; emptied for each stub
 
 
 def shown(annotation: Any) -> str:
-    """A type as the stubs write it; what they have no name for is Any."""
-    if annotation in KNOWN:
-        return KNOWN[annotation]
+    """An evaluated annotation; what the stubs have no name for is Any."""
+    if annotation is None or annotation is types.NoneType:
+        return "None"
     origin, inside = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (typing.Union, types.UnionType):
         parts = list(dict.fromkeys(shown(part) for part in inside))
         return "Any" if "Any" in parts else " | ".join(parts)
     if origin is not None:
-        name = shown(origin)
-        if name in GENERIC | {"_tuple", "_list", "_dict", "_type", "_set"}:
-            return f"{name}[{', '.join(map(argument, inside))}]" if inside else name
-        return "Any"
-    return named(annotation)
-
-
-def named(annotation: Any) -> str:
-    name = getattr(annotation, "__name__", "")
-    if getattr(builtins, name, None) is annotation:
-        return f"_{name}" if name in HIDDEN else "Any"
-    if name in GENERIC and annotation.__module__ == "collections.abc":
-        return name
-    if annotation in (Tensor, Size, rushlight.dtype, rushlight.device):
-        return f"_{name}"
-    return "_np.ndarray" if name == "ndarray" else "Any"
+        name = named(origin)
+        return f"{name}[{', '.join(map(argument, inside))}]" if inside and name != "Any" else name
+    bare = {dict: "_dict[Any, Any]", tuple: "_tuple[Any, ...]", list: "_list[Any]", Callable: "Callable[..., Any]"}
+    return bare.get(annotation) or named(annotation)
 
 
 def argument(inside: Any) -> str:
@@ -87,6 +73,21 @@ def argument(inside: Any) -> str:
     if inside is Ellipsis:
         return "..."
     return f"[{', '.join(map(shown, inside))}]" if isinstance(inside, list) else shown(inside)
+
+
+def named(annotation: Any) -> str:
+    """A class by its name in the stubs; those of the package are imported."""
+    name, module = getattr(annotation, "__name__", ""), getattr(annotation, "__module__", "")
+    if getattr(builtins, name, None) is annotation:
+        return f"_{name}" if name in HIDDEN else "Any"
+    if module == "collections.abc" and name in GENERIC:
+        return name
+    if annotation is Tensor:
+        return "_Tensor"
+    if inspect.isclass(annotation) and module.startswith("rushlight."):
+        imports.add(f"from {module} import {name} as _{name}")
+        return f"_{name}"
+    return "_np.ndarray" if name == "ndarray" else "Any"
 
 
 def annotations(function: Callable) -> dict[str, Any]:
@@ -97,163 +98,168 @@ def annotations(function: Callable) -> dict[str, Any]:
         return {}
 
 
-def signature(function: Callable) -> tuple[list[str], str]:
-    """Parameters and return type of a function of Python."""
-    types_of, parts, bare = annotations(function), [], False
-    for p in inspect.signature(function).parameters.values():
-        if p.kind is p.VAR_POSITIONAL:
-            bare = True
-        if p.kind is p.KEYWORD_ONLY and not bare:
-            parts.append("*")
-            bare = True
-        stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
-        default = " = ..." if p.default is not p.empty else ""
-        parts.append(f"{stars}{p.name}: {shown(types_of.get(p.name, p.empty))}{default}")
-        if p.kind is p.POSITIONAL_ONLY and all_keyword_after(function, p.name):
-            parts.append("/")
-    return parts, shown(types_of.get("return", inspect.Parameter.empty))
+# -- functions made from entries ---------------------------------------------------------------------------------------
+
+SETTINGS = dict.fromkeys(("dim", "dim0", "dim1", "start_dim", "end_dim", "new_dim", "k", "n", "start", "length",
+                          "index", "size", "step"), "_int") | {"dims": "_int | Sequence[_int] | None"}
 
 
-def all_keyword_after(function: Callable, name: str) -> bool:
-    """Whether this is the last positional-only parameter."""
-    names = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_ONLY]
-    return names[-1] == name
+def types_of(op: Op) -> dict[str, str]:
+    """The types of an entry's parameters, by their public names."""
+    imports.add("from rushlight.dtypes import dtype as _dtype")
+    found = {"out": "Any" if op.options.get("outputs") else "_Tensor | None", "dtype": "_dtype | None"}
+    for place, name in enumerate(documentation.in_order(op)):
+        found[documentation.public(op, name)] = type_of(op, name, place)
+    return found
 
 
-def op_signature(op: Op) -> tuple[list[str], str]:
-    """Parameters and return type of an entry of the table."""
-    names = op.options.get("order", " ".join(op.inputs + op.settings)).split()
-    public = {**PUBLIC, **op.options.get("names", {})}
-    parts = []
-    for i, name in enumerate(names):
-        if name == op.options.get("variadic"):
-            parts.append(f"*{public.get(name, name)}: Any")
-            continue
-        default = " = ..." if name in op.defaults or any("..." in part for part in parts) else ""
-        parts.append(f"{public.get(name, name)}: {op_type(op, name, i)}{default}")
-    return [*parts, *extras(op, parts)], result(op)
-
-
-def op_type(op: Op, name: str, place: int) -> str:
+def type_of(op: Op, name: str, place: int) -> str:
     if name == "tensors":
         return "Sequence[_Tensor]"
     if name in op.inputs:
-        return f"_Tensor | {NUMBER}" if op.elementwise and place else "_Tensor"
+        return "_Operand" if op.elementwise and place else "_Tensor"
+    if name == op.options.get("variadic"):
+        return "Any"                              # numbers, or one sequence of them
     default = op.defaults.get(name)
-    return f"_{type(default).__name__}" if isinstance(default, (bool, float, str)) else "Any"
-
-
-def extras(op: Op, parts: list[str]) -> list[str]:
-    """What the family adds to the parameters."""
-    if op.family.__name__ == "view":
-        return []
-    more = ["dim: Any = ...", "keepdim: _bool = ..."] if op.family.__name__ == "reduction" and len(parts) == 1 else []
-    star = [] if any(part.startswith("*") for part in parts) else ["*"]
-    return [*more, *star, *(["dtype: Any = ..."] if more else []), "out: Any = ..."]
+    known = SETTINGS.get(name) or (f"_{type(default).__name__}" if isinstance(default, (bool, int, float)) else "Any")
+    if documentation.family(op) == "reduction" and name == "dim":
+        known = "_int | Sequence[_int]"
+    optional = name in op.defaults and default is None and not known.endswith(("Any", "None"))
+    return f"{known} | None" if optional else known
 
 
 def result(op: Op) -> str:
     if op.options.get("list"):
         return "_tuple[_Tensor, ...]"
-    return "Any" if " " in op.options.get("outputs", "") else "_Tensor"
+    return return_type(op.options["outputs"].split()) if op.options.get("outputs") else "_Tensor"
 
 
-def definition(name: str, function: Callable, indent: str = "") -> str:
+def return_type(fields: list[str]) -> str:
+    """The named tuple of an op with several outputs."""
+    name = "".join(field.capitalize() for field in fields)
+    imports.add("\n".join([f"class _{name}(_NamedTuple):", *(f"    {field}: _Tensor" for field in fields), ""]))
+    return f"_{name}"
+
+
+# -- definitions -------------------------------------------------------------------------------------------------------
+
+def definition(name: str, function: Callable, method: bool = False) -> str:
     """The stub of one function or method."""
     op = getattr(function, "op", None)
     if isinstance(op, Op):
-        parts, returns = op_signature(op)
-        if indent and "order" in op.options:  # polygamma(n, x) is x.polygamma(n)
-            parts.sort(key=lambda part: not part.startswith("input:"))
-        if name.endswith("_") and not name.startswith("__"):
-            parts = [part for part in parts if not part.startswith("out:")]
-            parts = parts[:-1] if parts[-1] == "*" else parts
+        typed, returns = types_of(op), result(op)
     else:
-        parts, returns = signature(function)
-    if indent:
-        parts[:1] = ["self"] if parts and not parts[0].startswith("*") else ["self", *parts[:1]]
-    return f"{indent}def {name}({', '.join(parts)}) -> {returns}: ..."
+        hints = annotations(function)
+        typed, returns = {key: shown(hint) for key, hint in hints.items()}, shown(hints.get("return", Any))
+    parameters = list(inspect.signature(function).parameters.values())
+    if method:
+        parameters.remove(next((p for p in parameters if p.name == "input"), parameters[0]))
+    written = ", ".join((["self"] if method else []) + listed(parameters, typed))
+    return f"def {name}({written}) -> {returns}: {summary(op) if isinstance(op, Op) else '...'}"
+
+
+def listed(parameters: list[inspect.Parameter], typed: dict[str, str]) -> list[str]:
+    """Parameters as a stub lists them."""
+    parts, previous = [], None
+    for p in parameters:
+        if previous is p.POSITIONAL_ONLY and p.kind is not previous:
+            parts.append("/")
+        if p.kind is p.KEYWORD_ONLY and previous not in (p.KEYWORD_ONLY, p.VAR_POSITIONAL):
+            parts.append("*")
+        stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        parts.append(f"{stars}{p.name}: {typed.get(p.name, 'Any')}" + (" = ..." if p.default is not p.empty else ""))
+        previous = p.kind
+    return [*parts, "/"] if previous is inspect.Parameter.POSITIONAL_ONLY else parts
+
+
+def summary(op: Op) -> str:
+    """The formula and what it does, in one line."""
+    known = documentation.TEXTS.get(op.name, documentation.NO_TEXT)
+    parts = [known.formula or documentation.headline(op), op.doc or known.says]
+    return '"""' + ". ".join(filter(None, parts)).replace("\\", "\\\\") + '"""'
+
+
+BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
+OPERATORS = {f"__{kind}{name}__" for name in BINARY for kind in ("", "r", "i")} | {
+    f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")}
+
+
+def operator(name: str) -> str:
+    """The stub of an operator: what Python gives it, and no more."""
+    if name in OPERATORS:
+        return f"def {name}(self, other: Any) -> _Tensor: ..."
+    return f"def {name}(self) -> _Tensor: ..."
+
+
+# -- the stubs ---------------------------------------------------------------------------------------------------------
+
+def stub(lines: list[str]) -> str:
+    head = HEADER.format(builtins="\n".join(f"from builtins import {name} as _{name}" for name in HIDDEN))
+    needed = sorted(imports, key=lambda line: (line.startswith("class"), line))
+    imports.clear()
+    return head + "\n".join(needed) + ALIASES + "\n" + "\n".join(lines) + "\n"
 
 
 def package() -> str:
     """The stub of `rushlight` itself."""
-    lines = ["from rushlight.tensor import Tensor as Tensor, Tensor as _Tensor"]
-    lines += ["from rushlight.dtypes import dtype as dtype, dtype as _dtype, finfo as finfo, iinfo as iinfo"]
-    lines += ["from rushlight.device import device as device, device as _device"]
-    lines += ["from rushlight.size import Size as Size, Size as _Size"]
-    written = {"Tensor", "dtype", "finfo", "iinfo", "device", "Size"}
-    for name in sorted(set(dir(rushlight)) - written):
-        if name.startswith("_") and name != "__version__":
-            continue
-        lines += entry(name)
-    return HEADER + "\n".join(lines) + "\n"
+    return stub([line for name, value in sorted(everything().items()) for line in entry(name, value)])
 
 
-def entry(name: str) -> list[str]:
-    """The lines for one name of the package; none for what is not there yet."""
-    try:
-        value = getattr(rushlight, name)
-    except ImportError:
-        return []
-    if isinstance(value, types.ModuleType):
-        own = value.__name__.startswith("rushlight.") and "." not in value.__name__.removeprefix("rushlight.")
-        return [f"from rushlight import {name} as {name}"] if own else []
-    if inspect.isclass(value):
-        return [f"from {value.__module__} import {value.__name__} as {name}"]
-    if callable(value):
-        return [definition(name, value)]
-    return [f"{name}: {shown(type(value))}"]
+def everything() -> dict[str, Any]:
+    """The package's names, those that are loaded on first use too; none for what is not there yet."""
+    found = {}
+    for name in dir(rushlight):
+        with contextlib.suppress(ImportError, AttributeError):
+            found[name] = getattr(rushlight, name)
+    return found
 
 
-def tensor() -> str:
-    """The stub of `rushlight.tensor`: class Tensor with all that attached itself."""
-    lines = ["from rushlight.dtypes import dtype as _dtype", "from rushlight.device import device as _device"]
-    lines += ["from rushlight.size import Size as _Size", "", "class Tensor:"]
-    for name, value in sorted(vars(Tensor).items()):
-        lines += member(name, value)
-    lines += ["", "_Tensor = Tensor", ""]
-    lines += helpers(sys.modules["rushlight.tensor"])
-    return HEADER + "\n".join(lines) + "\n"
-
-
-SKIPPED = {"__dict__", "__weakref__", "__module__", "__doc__", "__slots__", "__annotations__", "__class_getitem__"}
-
-
-def member(name: str, value: Any) -> Iterable[str]:
-    private = name.startswith("_") and not name.startswith("__")
-    if name in SKIPPED or (private and not isinstance(value, types.MemberDescriptorType)):
+def entry(name: str, value: Any) -> Iterator[str]:
+    """The line for one name of the package; none for what is not for users."""
+    if name.startswith("_") and name != "__version__" or isinstance(value, dict):
         return
-    if isinstance(value, property):
-        hints = annotations(value.fget) if value.fget else {}
-        returns = shown(hints.get("return", inspect.Parameter.empty))
-        yield f"    @property\n    def {name}(self) -> {returns}: ..."
-        if value.fset:
-            yield f"    @{name}.setter\n    def {name}(self, value: Any) -> None: ..."
-    elif isinstance(value, (classmethod, staticmethod)):
-        parts, returns = signature(value.__func__)
-        yield f"    @{type(value).__name__}\n    def {name}({', '.join(parts)}) -> {returns}: ..."
-    elif isinstance(value, types.MemberDescriptorType):
-        yield f"    {name}: {SLOTS.get(name, 'Any')}"
+    module = getattr(value, "__module__", "")
+    if isinstance(value, types.ModuleType):
+        if name in (*rushlight._LAZY, "autograd"):
+            yield f"from rushlight import {name} as {name}"
+    elif inspect.isclass(value) or defined(value):
+        if module.startswith("rushlight"):
+            yield f"from {module} import {value.__name__} as {name}"
     elif callable(value):
-        yield definition(name, value, "    ")
-    else:
-        yield f"    {name}: {shown(type(value))}"
+        yield definition(name, value)
+    elif type(value).__module__.startswith(("rushlight", "builtins")):
+        yield f"{name}: {shown(type(value))}"
 
 
-SLOTS = {"array": "_np.ndarray", "_grad": "_Tensor | None"}
+def defined(function: Any) -> bool:
+    """Whether a module defines the function by `def`, so that a type checker can see it there."""
+    code = getattr(function, "__code__", None)
+    home = sys.modules.get(getattr(function, "__module__", ""))
+    return (code is not None and not code.co_flags & inspect.CO_NESTED and code.co_name == function.__name__
+            and getattr(home, function.__name__, None) is function)
 
 
-def helpers(module: types.ModuleType) -> list[str]:
-    """The module's other functions and classes, for those inside the package that use them."""
-    lines = []
-    for name, value in sorted(vars(module).items()):
-        if getattr(value, "__module__", None) != module.__name__ or value is Tensor or name.startswith("__"):
-            continue
-        lines.append(definition(name, value) if inspect.isfunction(value) else f"{name}: Any")
-    return lines
+def methods() -> str:
+    """The stub of `rushlight._methods`: what attached itself to Tensor, which in type checkers' eyes it inherits."""
+    everything()                                  # which may attach more
+    lines = [f"    {line}" for name in sorted(vars(Tensor)) for line in member(name, vars(Tensor)[name])]
+    return stub(["class Methods:", *lines])
 
 
-STUBS = {"__init__.pyi": package, "tensor.pyi": tensor}
+def member(name: str, value: Any) -> Iterator[str]:
+    function = value.fget if isinstance(value, property) else value
+    if not inspect.isfunction(function) or function.__qualname__.startswith("Tensor."):
+        return                                    # the class defines it itself
+    if isinstance(value, property):
+        yield f"@property\n    def {name}(self) -> {shown(annotations(function).get('return', Tensor))}: ..."
+    elif name.startswith("__"):
+        special = name not in OPERATORS and not hasattr(function, "op") and name != "__pos__"
+        yield definition(name, function, method=True) if special else operator(name)
+    elif not name.startswith("_"):
+        yield definition(name, function, method=True)
+
+
+STUBS = {"__init__.pyi": package, "_methods.pyi": methods}
 
 if __name__ == "__main__":
     for file, write in STUBS.items():
