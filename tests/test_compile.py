@@ -511,3 +511,26 @@ def test_bad_arguments():
     with pytest.raises(RuntimeError, match="no program yet"):
         source(compile(lambda x: x))
     assert compile(abs, backend="eager") is abs
+
+
+def test_the_compiler_namespace():
+    @torch.compiler.disable
+    def apart(x):
+        return x + 1
+    f = quick(lambda x: apart(x * 2))
+    with pytest.warns(UserWarning, match="compiler.disable"):
+        assert f(torch.ones(1)).item() == 3
+    inside = []
+
+    def g(x):
+        inside.append(torch.compiler.is_compiling())
+        return x
+    h = quick(lambda x: x * 2)
+    for _ in range(CALLS):
+        h(torch.ones(1))
+    assert torch.compiler.programs(h)
+    torch.compiler.reset()
+    assert not torch.compiler.programs(h)
+    assert not torch.compiler.is_compiling()
+    quick(g)(torch.ones(1))
+    assert inside == [True]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import update_wrapper
 from threading import Lock
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from rushlight.tensor import Tensor, from_array
 
 MOST_PROGRAMS = 8                                 # of one function, as torch's limit of recompilations
 MOST_TRIES = 24                                   # traced runs without a program among them
+
+
+EVERYONE: WeakSet = WeakSet()                     # all compiled functions, for `compiler.reset()`
 
 
 class CannotCompile(RuntimeError):
@@ -45,6 +49,7 @@ class Compiled:
         self.lock = Lock()
         if hasattr(function, "__code__"):
             update_wrapper(self, function)
+        EVERYONE.add(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.given_up or mode().watch is not None or not self.lock.acquire(blocking=False):
@@ -62,6 +67,13 @@ class Compiled:
             return self.watched(kind, flat, args, kwargs)
         finally:
             self.lock.release()
+
+    def forget(self) -> None:
+        """Drop the programs; the next calls are watched again."""
+        with self.lock:
+            self.programs.clear()
+            self.last.clear()
+            self.tries, self.given_up = 0, ""
 
     def watched(self, kind: Any, flat: list[Any], args: tuple, kwargs: dict) -> Any:
         """Run the function as it is, and make a program if this run did what the last one did."""
@@ -277,6 +289,12 @@ def signature(value: Any, flat: list[Any]) -> Any:
     if isinstance(value, PLAIN):
         return type(value), value if value == value else "nan"
     return type(value), id(value)
+
+
+def forget_all() -> None:
+    """Every compiled function forgets its programs."""
+    for compiled in list(EVERYONE):
+        compiled.forget()
 
 
 def random_state() -> Any:

@@ -17,14 +17,15 @@ class Value:
     """An array that some call makes, or that comes from outside.
 
     `kind`: "call", "input" (read at each run) or "constant"; `array`: its elements in the traced run;
-    `source`: where an input comes from.
+    `source`: where an input comes from; `traced`: whether `array` really is what the run had (shape and dtype are
+    right in any case).
     """
 
-    __slots__ = ("array", "kind", "name", "source")
+    __slots__ = ("array", "kind", "name", "source", "traced")
 
     def __init__(self, array: np.ndarray, kind: str = "call", source: Any = None):
         self.array, self.kind, self.source = array, kind, source
-        self.name = ""
+        self.name, self.traced = "", True
 
     shape = property(lambda self: self.array.shape)
     dtype = property(lambda self: self.array.dtype)

@@ -90,7 +90,8 @@ class Program:
     def __init__(self, graph: Graph, plan: Any, live: list[int], holds: Callable[[], bool], title: str, fuse: bool):
         self.plan, self.holds, self.live = plan, holds, live
         optimize(graph)
-        self.written = [s.target.source for s in graph.steps if isinstance(s, Store)]
+        targets = [s.target for s in graph.steps if isinstance(s, Store)]
+        self.written = [v.source for v in targets]
         self.leaves = [(leaf, v is not None) for leaf, v in graph.grads]
         self.edges = graph.edges
         self.results = len(graph.results)
@@ -99,8 +100,8 @@ class Program:
         if live:
             graph, late, _ = split(graph)
             self.backward = Part(late, f"Backward of the program below. {title}", fuse)
+        self.owned = [i for i, v in enumerate(graph.inputs) if v in targets]
         forward = self.forward = Part(graph, title, fuse)
-        self.owned = [i for i, source in enumerate(forward.sources) if source in self.written]
         self.source = forward.source + (f"\n\n{self.backward.source}" if self.backward else "")
 
     def run(self, arguments: list[Any]) -> Any:

@@ -22,6 +22,7 @@ class Builder:
     def call(self, op: str, *args: Any, shape: tuple, dtype: np.dtype | None = None) -> Value:
         first = next(a for a in args if isinstance(a, Value))
         out = Value(np.broadcast_to(np.zeros((), dtype or first.dtype), shape))
+        out.traced = False
         self.steps.append(Call(op, args, (out,), self.line, self.late))
         return out
 
@@ -134,7 +135,7 @@ def decompose(graph: Graph) -> None:
             continue
         b = Builder(step)
         by[step.outs[0]] = PARTS[step.op](b, *step.args)
-        by[step.outs[0]].array = step.outs[0].array
+        by[step.outs[0]].array, by[step.outs[0]].traced = step.outs[0].array, step.outs[0].traced
         steps += b.steps
     graph.steps = steps
     substitute(graph, by)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.compile.graph import Call, Graph, Store, Value, memory_of, replaced, substitute, values_in
+from rushlight.ops.table import TABLE
 
 SAME_SHAPE = ("reshape", "view_as_shape", "flatten", "expand", "contiguous", "squeeze", "unsqueeze", "permute")
 
@@ -70,11 +71,19 @@ def folded(call: Call) -> Value | None:
     inputs = list(values_in(call.args))
     if not inputs or any(v.kind != "constant" for v in inputs):
         return None
-    array = call.outs[0].array
+    out = call.outs[0]
+    array = out.array if out.traced else computed(call)
     v = Value(array, "constant")
     number = uniform(v)
     v.array = array.copy() if number is None else np.broadcast_to(np.asarray(number, array.dtype), array.shape)
     return v
+
+
+def computed(call: Call) -> np.ndarray:
+    """What a call on constants gives."""
+    given = [a.array if isinstance(a, Value) else a for a in call.args]
+    with np.errstate(all="ignore"):
+        return np.asarray(TABLE[call.op].kernel(*given))
 
 
 def unchanged(call: Call, stored: set[Value], final: set[Value], views: Container[Value]) -> Value | None:
