@@ -182,6 +182,37 @@ def test_our_parameters_in_torch(torch):
     assert found[0] is found[3]
 
 
+def test_a_training_goes_on_in_torch_and_back(torch):
+    """Model and optimizer: two steps here, two there, two here, as six here."""
+    def steps(lib, model, optimizer, n):
+        for _ in range(n):
+            optimizer.zero_grad()
+            (model(lib.ones(5, 3)) ** 2).sum().backward()
+            optimizer.step()
+
+    def training(lib, start=None):
+        model = lib.nn.Linear(3, 2)
+        optimizer = lib.optim.Adam(model.parameters(), lr=0.1)
+        if start:
+            model.load_state_dict(start["model"])
+            optimizer.load_state_dict(start["optimizer"])
+        return model, optimizer
+
+    rushlight.manual_seed(0)
+    alone, moving = training(rushlight), training(rushlight)
+    moving[0].load_state_dict(alone[0].state_dict())
+    steps(rushlight, *alone, 6)
+    for lib, other in ((rushlight, torch), (torch, rushlight), (rushlight, None)):
+        steps(lib, *moving, 2)
+        if other:
+            file = io.BytesIO()
+            lib.save({"model": moving[0].state_dict(), "optimizer": moving[1].state_dict()}, file)
+            file.seek(0)
+            moving = training(other, other.load(file, weights_only=True))
+    assert moving[0].weight.detach().numpy() == pytest.approx(alone[0].weight.detach().numpy(), abs=1e-6)
+    assert moving[0].state_dict()._metadata == alone[0].state_dict()._metadata
+
+
 def test_our_file_mapped_by_torch(torch, tmp_path):
     save({"a": rushlight.arange(5.0), "b": rushlight.ones(3, dtype=rushlight.float64)}, tmp_path / "a.pt")
     found = torch.load(tmp_path / "a.pt", mmap=True, weights_only=True)
@@ -511,7 +542,7 @@ def test_functions_are_refused_by_name(function):
     (b"\x82\x01.", "EXT1"), (b"X\x03\x00\x00\x00absPnot\n.", "PERSID"), (b"\xff.", "0xff"),
     (b"\x80\x04\x8c\x02os\x8c\x06system\x93.", "os.system"), (b"cnumpy\ndtype\n.", "numpy.dtype"),
     (b"ctorch._utils\n_rebuild_sparse_tensor\n.", "rushlight does not have"),
-    (b"ctorch.nn.modules.linear\nLinear\n.", "state_dict"),
+    (b"ctorch.nn.modules.linear\nLinear\n.", "state_dict"), (b"crushlight.nn.linear\nLinear\n.", "state_dict"),
     (b"cbuiltins\nbytearray\nJ\xff\xff\xff\x7f\x85R.", "bytearray is written as bytes"),
     (b"c_codecs\nencode\nX\x01\x00\x00\x00aX\x03\x00\x00\x00zip\x86R.", "latin1"),
     (b"(X\x06\x00\x00\x00modulecos\nsystem\ntQ.", "os.system"), (b"K\x01Q.", "damaged"), (b"h\x07.", "damaged"),

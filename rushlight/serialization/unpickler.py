@@ -92,9 +92,9 @@ class WeightsUnpickler(PureUnpickler):
             return self.allowed[key]
         if key == PARAMETER_IN_TORCH:
             return parameter_class()
-        if module.startswith("torch.nn.modules"):
+        if module.startswith(("torch.nn.modules", "rushlight.nn")):
             raise refusal(f"the file holds a whole {module}.{name}, not its weights",
-                          "In torch, save model.state_dict() instead")
+                          f"Save model.state_dict() instead. {CURE}")
         if module.partition(".")[0] == "torch":
             raise refusal(f"the file wants {module}.{name}, which rushlight does not have",
                           "In torch, save plain tensors in dictionaries and lists instead")
