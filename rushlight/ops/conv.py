@@ -38,7 +38,7 @@ convolution = inner(
     conv_input_grad(g, weight, x_shape[2:], stride, padding, dilation, groups),
     weight=lambda g, x, weight_shape, stride, padding, dilation, groups:
     conv_weight_grad(g, x, weight_shape[2:], stride, padding, dilation, groups),
-    bias=lambda g: sum(g, (0, *range(2, len(g.shape)))), node="ConvolutionBackward0")
+    bias=lambda g: sum(g, others(g)), node="ConvolutionBackward0")
 # the transposed convolution: x is what a convolution gives, and `size` what it takes
 conv_input_grad = inner(
     lambda x, weight, /, size, stride, padding, dilation, groups:

@@ -45,12 +45,6 @@ def normalized_back(g, g_mu, g_var, d, rstd, dims):
 
 
 @shared
-def others(g):
-    """All dimensions but that of the channels."""
-    return (0, *range(2, len(g.shape)))
-
-
-@shared
 def flat(x):
     return reshape(x, (-1,))
 

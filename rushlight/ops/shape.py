@@ -102,6 +102,12 @@ def rows(x):
     return x if len(x.shape) == 2 else reshape(x, (-1, x.shape[-1]))
 
 
+@shared
+def others(x):
+    """All dimensions but that of the channels."""
+    return (0, *range(2, len(x.shape)))
+
+
 ARRAYS["cast"] = lambda x, like: x.astype(like.dtype)
 ARRAYS["zeros"] = lambda shape, like: np.zeros(shape, like.dtype)
 TENSORS["cast"] = lambda x, like: TENSORS["to"](x, like.dtype)
