@@ -63,5 +63,5 @@ def on_memory_of(self: Tensor, data: Any) -> None:
         data = np.zeros(0, dtypes.get_default_dtype().numpy)
     shared = isinstance(data, Tensor)
     array = data.array if shared else np.asarray(data)
-    self.array, self.node, self._grad, self.view = array, None, None, None
+    self.array, self.node, self._grad, self.viewing = array, None, None, None
     self.writes = writes_of(data) if shared else None

@@ -175,6 +175,8 @@ class Stateful:
                 if key.startswith(prefix) and first not in (self._modules if dot else known):
                     unexpected_keys.append(key)
 
+    _load_from_state_dict.waits = True            # type: ignore[attr-defined]  # its copies are made once all fit
+
     def _register_load_state_dict_pre_hook(self, hook: Callable, with_module: bool = False) -> Handle:
         handle = add(self._load_state_dict_pre_hooks, hook)
         if with_module:
@@ -195,7 +197,7 @@ def collect(module: Any, state: dict, prefix: str, metadata: Mapping, assign: bo
             errors: Errors, visited: list) -> None:
     """Let a module and those below it take their state; `visited` lists them, children first."""
     local = {**metadata.get(prefix[:-1], {}), "assign_to_params_buffers": assign}
-    own_way = getattr(type(module), "_load_from_state_dict", None) is not Stateful._load_from_state_dict
+    own_way = not getattr(type(module)._load_from_state_dict, "waits", False)
     messages: Any = [] if own_way else errors     # an override may expect the copies to be made when it asks for them
     module._load_from_state_dict(state, prefix, local, True, found.missing_keys, found.unexpected_keys, messages)
     if own_way:

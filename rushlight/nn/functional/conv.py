@@ -87,11 +87,16 @@ def convolve_transposed(n: int) -> Callable:
         stride, padding, dilation = each(stride, n, "stride"), each(padding, n, "padding"), each(dilation, n, "dilation")
         extra = each(output_padding, n, "output_padding")
         check_transposed(x, weight, stride, dilation, extra, groups)
-        size = tuple((i - 1) * s - 2 * p + d * (k - 1) + o + 1 for i, s, p, d, k, o in zip(
-            x.array.shape[2:], stride, padding, dilation, weight.array.shape[2:], extra))
+        whole = tuple((i - 1) * s + d * (k - 1) + 1 for i, s, d, k in zip(
+            x.array.shape[2:], stride, dilation, weight.array.shape[2:]))
+        size = tuple(m - 2 * p + o for m, p, o in zip(whole, padding, extra))
         if any(m < 1 for m in size):
             raise RuntimeError(explain(f"{name}: calculated output size {list(size)} is too small", "pad less"))
-        out = conv_input_grad(x, weight, size, stride, padding, dilation, groups)
+        if all(o < s for o, s in zip(extra, stride)):
+            out = conv_input_grad(x, weight, size, stride, padding, dilation, groups)
+        else:                                     # an input of that size would give more than x: cut from the whole
+            out = conv_input_grad(x, weight, whole, stride, (0,) * n, dilation, groups)
+            out = pad(out, [a for p, o in reversed(list(zip(padding, extra))) for a in (-p, o - p)])
         if bias is not None:
             check_bias(bias, out.array.shape[1], name)
             out = e.add(out, reshape(bias, (-1,) + (1,) * n))

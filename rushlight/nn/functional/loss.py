@@ -125,14 +125,14 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
                       reduction: str = "mean") -> Tensor:
     """mean of 0.5 (log var + (x - y)^2 / var), var at least eps; `full`: plus 0.5 log 2 pi.
 
-    var has the input's shape, or lacks its last dimension, or has 1 there. ValueError for another, or for one below 0.
+    var has the input's shape, or lacks its last dimension, or has 1 in one. ValueError for another, or for one below 0.
     """
     if not isinstance(var, Tensor):
         var = from_array(np.full(input.array.shape, var, input.array.dtype))
     if var.array.shape != input.array.shape:
         if input.array.shape[:-1] == var.array.shape:
             var = unsqueeze(var, -1)
-        elif var.array.ndim != input.array.ndim or input.array.shape[:-1] != var.array.shape[:-1] or var.array.shape[-1] != 1:
+        elif [b for a, b in zip(input.array.shape, var.array.shape) if a != b] != [1] or var.dim() != input.dim():
             raise ValueError(explain("var is of incorrect size", input=tuple(input.shape), var=tuple(var.shape)))
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(explain(f"{reduction} is not valid", "'mean', 'sum' or 'none'"))
@@ -312,13 +312,12 @@ def shared_loss(logs: Tensor, target: Tensor, weight: Tensor | None, dim: int, i
 def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
                          weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
                          label_smoothing: float = 0.0, options: Any = None) -> Tensor:
-    """cross_entropy(x w^T + b, y): input (*, in), linear_weight (C, in), classes (*)."""
-    logits = linear(input, linear_weight, linear_bias)
-    classes = logits.array.shape[-1]
-    soft = target.dtype.category >= dtypes.FLOATING
-    flat = reshape(target, (-1, classes) if soft else (-1,))
-    loss = cross_entropy(reshape(logits, (-1, classes)), flat, weight, reduction=reduction, label_smoothing=label_smoothing,
+    """cross_entropy(x w^T + b, y): input (N, in) or (in,), linear_weight (C, *d, in), y as for cross_entropy."""
+    *classes, features = linear_weight.array.shape
+    flat_bias = None if linear_bias is None else reshape(linear_bias, (-1,))
+    logits = linear(input, reshape(linear_weight, (-1, features)), flat_bias)
+    logits = reshape(logits, (*input.array.shape[:-1], *classes))
+    return cross_entropy(logits, target, weight, reduction=reduction, label_smoothing=label_smoothing,
                          ignore_index=-100 if ignore_index is None else ignore_index)
-    return reshape(loss, input.array.shape[:-1]) if reduction == "none" else loss
 
 

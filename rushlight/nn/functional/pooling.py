@@ -2,13 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
+
+import numpy as np
 
 from rushlight.errors import explain
 from rushlight.nn.functional.sizes import each, with_batch, without_batch
 from rushlight.ops import elementwise as e
 from rushlight.ops import pool
-from rushlight.tensor import Tensor
+from rushlight.ops.index import scatter
+from rushlight.ops.shape import reshape
+from rushlight.tensor import Tensor, from_array
 
 LETTERS = {1: "L", 2: "H, W", 3: "D, H, W"}
 
@@ -123,12 +128,23 @@ def max_unpooling(n: int) -> Callable:
         kernel = each(kernel_size, n, "kernel_size")
         step = kernel if stride is None else each(stride, n, "stride")
         size = unpooled_size(x, kernel, step, each(padding, n, "padding"), output_size, n)
-        return without_batch(pool.scatter_spatial(x, where, size), added)
+        return without_batch(put_back(x, where, size), added)
 
     return named(max_unpool, name, f"""Maxima put back where `max_pool{n}d(return_indices=True)` found them, 0 elsewhere.
 
     `output_size`: the size before pooling, where the window leaves it open. ValueError for one that it cannot have been.
     """)
+
+
+def put_back(x: Tensor, where: Tensor, size: tuple[int, ...]) -> Tensor:
+    """x (N, C, *out) written at the places `where`, flat over `size`; 0 elsewhere. RuntimeError for a place outside."""
+    n, c = x.array.shape[:2]
+    if where.array.size and (where.array.min() < 0 or where.array.max() >= prod(size)):
+        raise RuntimeError(explain(f"Found an invalid max index: {where.array.max()} (output volumes are of size "
+                                   + "x".join(map(str, size)) + ")"))
+    blank = from_array(np.zeros((n, c, prod(size)), x.array.dtype))
+    flat = scatter(blank, 2, reshape(where, (n, c, -1)), reshape(x, (n, c, -1)))
+    return reshape(flat, (n, c, *size))
 
 
 def unpooled_size(x: Tensor, kernel: tuple, stride: tuple, padding: tuple, output_size: Any, n: int) -> tuple[int, ...]:
@@ -152,9 +168,7 @@ def lp_pooling(n: int) -> Callable:
     average = AVERAGES[n - 1]
 
     def lp_pool(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-        volume = 1
-        for k in each(kernel_size, n, "kernel_size"):
-            volume *= k
+        volume = prod(each(kernel_size, n, "kernel_size"))
         mean = average(e.pow(input, norm_type), kernel_size, stride, 0, ceil_mode)
         return e.pow(e.mul(e.mul(e.sign(mean), e.relu(e.abs(mean))), volume), 1.0 / norm_type)
 

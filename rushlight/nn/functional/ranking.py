@@ -116,24 +116,23 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     reduction = settled(size_average, reduce, reduction)
     if p not in (1, 2):
         raise ValueError(explain("only p == 1 and p == 2 supported", p=p))
-    ndim = input.array.ndim
-    if ndim not in (1, 2) or input.array.shape[-1] == 0:
+    ndim, c = input.array.ndim, input.array.shape[-1] if input.array.ndim else 1
+    if ndim > 2 or c == 0:
         raise RuntimeError(explain("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
                                    f"{list(input.shape)}"))
     n = input.array.shape[0] if ndim == 2 else 1
     if target.array.ndim > 1 or target.array.size != n:
         raise RuntimeError(explain(f"inconsistent target size, expected {n} but got {list(target.shape)}"))
-    if weight is not None and weight.array.shape != (input.array.shape[-1],):
-        raise RuntimeError(explain(f"inconsistent weight size, expected {input.array.shape[-1]} but got "
-                                   f"{list(weight.shape)}"))
-    x, y = reshape(input, (n, -1)), reshape(target, (n, 1))
+    if weight is not None and weight.array.shape != (c,):
+        raise RuntimeError(explain(f"inconsistent weight size, expected {c} but got {list(weight.shape)}"))
+    x, y = reshape(input, (n, c)), reshape(target, (n, 1))
     lost = e.clamp_min(e.add(e.sub(x, x.gather(1, y)), margin), 0)  # type: ignore[attr-defined]
     lost = e.square(lost) if p == 2 else lost
     if weight is not None:
         lost = e.mul(lost, unsqueeze(weight.index_select(0, reshape(y, (n,))), 1))  # type: ignore[attr-defined]
-    others = e.ne(y, from_array(np.arange(x.array.shape[1])))
+    others = e.ne(y, from_array(np.arange(c)))
     lost = r.mean(e.where(others, lost, 0), (1,))
-    if reduction == "none" and ndim == 1:
+    if reduction == "none" and ndim < 2:
         lost = reshape(lost, ())
     return reduced(lost, reduction, "MultiMarginLossBackward0")
 

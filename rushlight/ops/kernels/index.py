@@ -72,7 +72,7 @@ def index_put(x: ndarray, value: ndarray, tensors: Sequence[ndarray], key: tuple
 
 def clear(g: ndarray, tensors: Sequence[ndarray], key: tuple) -> ndarray:
     """g with zeros at `key`."""
-    r = g.copy()
+    r = np.array(g)
     r[merged(key, tensors)] = 0
     return r
 
@@ -104,11 +104,11 @@ def gather(x: ndarray, index: ndarray, dim: int) -> ndarray:
 
 def scatter_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
     """x with source[i][j] added at [index[i][j]][j] for dim 0, and so on."""
-    r = x.copy()
+    r = np.array(x)
     if index.size == 0:
         return r
     if r.ndim == 0:
-        r += source.reshape(-1)[:index.size].sum()
+        r += source.reshape(-1)[:index.size].sum(dtype=r.dtype)
         return r
     check_index(index, x.shape[dim], "scatter_add")
     np.add.at(r, along(r, index, dim), source[tuple(slice(n) for n in index.shape)])
@@ -117,7 +117,7 @@ def scatter_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarra
 
 def scatter(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
     """x with source[i][j] written at [index[i][j]][j] for dim 0, and so on; a number is written everywhere."""
-    r = x.copy()
+    r = np.array(x)
     if index.size == 0:
         return r
     part = source if source.ndim == 0 else source[tuple(slice(n) for n in index.shape)]
@@ -139,9 +139,9 @@ def index_select(x: ndarray, index: ndarray, dim: int) -> ndarray:
 
 def index_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
     """x with the slices of `source` added at `index` along `dim`."""
-    r = x.copy()
+    r = np.array(x)
     if r.ndim == 0:
-        r += source.reshape(-1).sum()
+        r += source.sum(dtype=r.dtype)
         return r
     check_index(index, x.shape[dim], "index_add")
     add_rows(np.moveaxis(r, dim, 0), index.reshape(-1), np.moveaxis(source, dim, 0))
@@ -150,7 +150,7 @@ def index_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
 
 def index_copy(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
     """x with the slices of `source` written at `index` along `dim`."""
-    r = x.copy()
+    r = np.array(x)
     if r.ndim == 0:
         r[...] = source.reshape(())
         return r
@@ -159,8 +159,8 @@ def index_copy(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray
     return r
 
 
-def embedding(weight: ndarray, index: ndarray) -> ndarray:
-    """Rows of the weight."""
+def embedding(weight: ndarray, index: ndarray, padding: int | None = None) -> ndarray:
+    """Rows of the weight; the padding row differs from others only in its gradient."""
     check_index(index, weight.shape[0], "embedding")
     return weight[index]
 

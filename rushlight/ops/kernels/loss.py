@@ -69,11 +69,16 @@ def nll_loss(x: ndarray, target: ndarray, weight: ndarray | None, ignore_index: 
     t, counts = kept_classes(target, weight, x.shape[min(x.ndim - 1, 1)], ignore_index, x.dtype)
     found = x[places(t)]
     if counts is not None:
-        found = found * counts
+        found = times(found, counts)
     if reduction == "none":
         return -found
     total = -np.add.reduce(found, None)
     return total if reduction == "sum" else total / of_all(t, counts, x.dtype)
+
+
+def times(x: ndarray, counts: ndarray) -> ndarray:
+    """x counts, 0 where nothing counts, though x be infinite there."""
+    return np.where(counts == 0, x.dtype.type(0), x * counts)
 
 
 def nll_loss_grad(g: ndarray, target: ndarray, weight: ndarray | None, size: tuple, ignore_index: int,
@@ -84,7 +89,7 @@ def nll_loss_grad(g: ndarray, target: ndarray, weight: ndarray | None, size: tup
     if reduction == "mean":
         share = share / of_all(t, counts, g.dtype)
     r = np.zeros(size, g.dtype)
-    r[places(t)] = share if counts is None else share * counts
+    r[places(t)] = share if counts is None else times(share, counts)
     return r
 
 

@@ -1,0 +1,304 @@
+"""Activations as modules."""
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight.nn import functional as F
+from rushlight.nn import init
+from rushlight.nn.module import Module
+from rushlight.nn.parameter import Parameter
+from rushlight.nn.settings import Settled, uninitialized
+from rushlight.ops import elementwise
+from rushlight.tensor import Tensor
+
+
+class ReLU(Settled):
+    """max(x, 0), element by element.
+
+    >>> rushlight.nn.ReLU()(rushlight.tensor([-1., 2.]))
+    tensor([0., 2.])
+    """
+
+    def __init__(self, inplace: bool = False):
+        super().__init__(inplace=inplace)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.relu(input, True) if self.inplace else elementwise.relu(input)
+
+
+class Hardtanh(Settled):
+    """min(max(x, min_val), max_val), element by element. ValueError if the bounds are the wrong way round."""
+
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
+                 min_value: float | None = None, max_value: float | None = None):
+        min_val, max_val = min_val if min_value is None else min_value, max_val if max_value is None else max_value
+        if min_val >= max_val:
+            raise ValueError(f"max_val must be larger than min_val, got min_val={min_val} and max_val={max_val}")
+        super().__init__(min_val=min_val, max_val=max_val, inplace=inplace)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
+
+
+class ReLU6(Hardtanh):
+    """min(max(x, 0), 6), element by element."""
+
+    _shown = ("inplace",)
+
+    def __init__(self, inplace: bool = False):
+        super().__init__(0.0, 6.0, inplace)
+
+
+class ELU(Settled):
+    """x where x > 0, else alpha (exp(x) - 1)."""
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False):
+        super().__init__(alpha=alpha, inplace=inplace)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.elu(input, self.alpha, self.inplace)
+
+
+class CELU(Settled):
+    """x where x > 0, else alpha (exp(x / alpha) - 1)."""
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False):
+        super().__init__(alpha=alpha, inplace=inplace)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.celu(input, self.alpha, self.inplace)
+
+
+class SELU(Settled):
+    """ELU scaled so that mean 0 and variance 1 stay."""
+
+    def __init__(self, inplace: bool = False):
+        super().__init__(inplace=inplace)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.selu(input, self.inplace)
+
+
+class GELU(Settled):
+    """x times the probability that a normal number is below x; `approximate`: 'none' or 'tanh'."""
+
+    def __init__(self, approximate: str = "none"):
+        super().__init__(approximate=approximate)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.gelu(input, self.approximate)
+
+
+class LeakyReLU(Settled):
+    """x where x > 0, else negative_slope x."""
+
+    def __init__(self, negative_slope: float = 0.01, inplace: bool = False):
+        super().__init__(negative_slope=negative_slope, inplace=inplace)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.leaky_relu(input, self.negative_slope, self.inplace)
+
+
+class PReLU(Module):
+    """x where x > 0, else w x, with the weight w learned: one, or one for each channel."""
+
+    weight: Parameter
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None):
+        super().__init__()
+        self.num_parameters, self.init = num_parameters, init
+        self.weight = uninitialized(num_parameters, dtype=dtype, device=device)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set all weights to `init`."""
+        init.constant_(self.weight, self.init)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"
+
+
+class RReLU(Settled):
+    """x where x > 0, else r x, r uniform in [lower, upper] in training, their mean in evaluation."""
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False):
+        super().__init__(lower=lower, upper=upper, inplace=inplace)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+
+class Threshold(Settled):
+    """x where x > threshold, else value."""
+
+    def __init__(self, threshold: float, value: float, inplace: bool = False):
+        super().__init__(threshold=threshold, value=value, inplace=inplace)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.threshold(input, self.threshold, self.value, self.inplace)
+
+
+class Silent(Settled):
+    """An activation whose settings are not shown, as in torch."""
+
+    _shown = ()
+
+    def __init__(self, inplace: bool = False):
+        super().__init__(inplace=inplace)
+
+
+class Hardsigmoid(Silent):
+    """min(max(x + 3, 0), 6) / 6, element by element."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardsigmoid(input, self.inplace)
+
+
+class Hardswish(Silent):
+    """x min(max(x + 3, 0), 6) / 6, element by element."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardswish(input, self.inplace)
+
+
+class SiLU(Settled):
+    """x / (1 + exp(-x)), element by element."""
+
+    def __init__(self, inplace: bool = False):
+        super().__init__(inplace=inplace)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.silu(input, self.inplace)
+
+
+class Mish(Settled):
+    """x tanh(log(1 + exp(x))), element by element."""
+
+    def __init__(self, inplace: bool = False):
+        super().__init__(inplace=inplace)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.mish(input, self.inplace)
+
+
+class Softplus(Settled):
+    """log(1 + exp(beta x)) / beta, and x itself where beta x > threshold."""
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0):
+        super().__init__(beta=beta, threshold=threshold)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softplus(input, self.beta, self.threshold)
+
+
+class Shrink(Settled):
+    """An activation of one bound, which is shown without its name."""
+
+    def __init__(self, lambd: float = 0.5):
+        super().__init__(lambd=lambd)
+
+    def extra_repr(self) -> str:
+        return str(self.lambd)
+
+
+class Hardshrink(Shrink):
+    """0 where |x| <= lambd, else x."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardshrink(input, self.lambd)
+
+
+class Softshrink(Shrink):
+    """x moved towards 0 by lambd, 0 where |x| <= lambd."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softshrink(input, self.lambd)
+
+
+class GLU(Settled):
+    """a sigmoid(b), a and b the halves of the input along `dim`."""
+
+    def __init__(self, dim: int = -1):
+        super().__init__(dim=dim)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.glu(input, self.dim)
+
+
+class Sigmoid(Module):
+    """1 / (1 + exp(-x)), element by element."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return elementwise.sigmoid(input)
+
+
+class Tanh(Module):
+    """The hyperbolic tangent, element by element."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return elementwise.tanh(input)
+
+
+class LogSigmoid(Module):
+    """log(1 / (1 + exp(-x))), element by element."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.logsigmoid(input)
+
+
+class Softsign(Module):
+    """x / (1 + |x|), element by element."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softsign(input)
+
+
+class Tanhshrink(Module):
+    """x - tanh(x), element by element."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.tanhshrink(input)
+
+
+class AlongDim(Settled):
+    """An activation along one dimension."""
+
+    def __init__(self, dim: int | None = None):
+        super().__init__(dim=dim)
+
+
+class Softmax(AlongDim):
+    """exp(x_i) / sum over j of exp(x_j), along `dim`.
+
+    >>> rushlight.nn.Softmax(dim=0)(rushlight.tensor([1., 2., 3.]))
+    tensor([0.0900, 0.2447, 0.6652])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softmax(input, self.dim)
+
+
+class Softmin(AlongDim):
+    """The softmax of -x, along `dim`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softmin(input, self.dim)
+
+
+class LogSoftmax(AlongDim):
+    """x_i - log sum over j of exp(x_j), along `dim`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.log_softmax(input, self.dim)
+
+
+class Softmax2d(Module):
+    """softmax over the channels of (N, C, H, W) or (C, H, W). ValueError for another number of dimensions."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.dim() not in (3, 4):
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
+        return F.softmax(input, -3)

@@ -1,0 +1,194 @@
+"""Convolutions in one, two and three dimensions."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rushlight.nn import functional as F
+from rushlight.nn import init
+from rushlight.nn.functional.sizes import each
+from rushlight.nn.module import Module
+from rushlight.nn.parameter import Parameter
+from rushlight.nn.settings import uninitialized
+from rushlight.ops.conv import convolution
+from rushlight.tensor import Tensor
+
+MODES = ("zeros", "reflect", "replicate", "circular")
+
+
+class _ConvNd(Module):
+    """What all convolutions share. weight (out, in / groups, *kernel), transposed (in, out / groups, *kernel)."""
+
+    n = 2                                         # spatial dimensions
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+                 transposed: bool, output_padding: Any, groups: int, bias: bool, padding_mode: str, device: Any,
+                 dtype: Any):
+        super().__init__()
+        check(in_channels, out_channels, groups, padding_mode)
+        n = self.n
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size, self.stride, self.dilation = each(kernel_size, n), each(stride, n), each(dilation, n)
+        self.padding = padding if isinstance(padding, str) else each(padding, n)
+        self.transposed, self.output_padding, self.padding_mode = transposed, each(output_padding, n), padding_mode
+        if isinstance(padding, str):
+            check_words(padding, self.stride)
+        first, second = (in_channels, out_channels) if transposed else (out_channels, in_channels)
+        self.weight = uninitialized(first, second // groups, *self.kernel_size, dtype=dtype, device=device)
+        self.register_parameter("bias", uninitialized(out_channels, dtype=dtype, device=device) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the weight, then the bias, uniform in [-k, k), k = 1 / sqrt(what goes into an output)."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            inputs, _ = init.fans(self.weight)
+            if inputs:
+                bound = 1 / math.sqrt(inputs)
+                init.uniform_(self.bias, -bound, bound)
+
+    @property
+    def _reversed_padding_repeated_twice(self) -> list[int]:
+        """The padding as `F.pad` takes it."""
+        if not isinstance(self.padding, str):
+            return [p for p in reversed(self.padding) for _ in range(2)]
+        total = [d * (k - 1) if self.padding == "same" else 0 for d, k in zip(self.dilation, self.kernel_size)]
+        return [part for t in reversed(total) for part in (t // 2, t - t // 2)]
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        settings = self.__dict__
+        padding, stride, dilation, groups = (settings[key] for key in ("padding", "stride", "dilation", "groups"))
+        if self.padding_mode != "zeros":
+            input = F.pad(input, self._reversed_padding_repeated_twice, self.padding_mode)
+            padding = (0,) * self.n
+        if input.array.ndim == self.n + 2 and not isinstance(padding, str):
+            return convolution(input, weight, bias, stride, padding, dilation, groups)
+        return CONVS[self.n](input, weight, bias, stride, padding, dilation, groups)
+
+    def forward(self, input: Tensor) -> Tensor:
+        own = self._parameters
+        try:
+            weight, bias = own["weight"], own["bias"]
+        except KeyError:                          # computed from others: weight norm and its like
+            weight, bias = self.weight, self.bias
+        return self._conv_forward(input, weight, bias)  # type: ignore[arg-type]
+
+    def extra_repr(self) -> str:
+        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
+        usual = {"padding": (0,) * self.n, "dilation": (1,) * self.n, "output_padding": (0,) * self.n, "groups": 1}
+        parts += [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
+        parts += ["bias=False"] if self.bias is None else []
+        parts += [f"padding_mode={self.padding_mode}"] if self.padding_mode != "zeros" else []
+        return ", ".join(parts)
+
+
+CONVS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
+TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
+
+
+def check(in_channels: int, out_channels: int, groups: int, padding_mode: str) -> None:
+    """ValueError where channels, groups or mode cannot be."""
+    if groups <= 0:
+        raise ValueError("groups must be a positive integer")
+    if in_channels % groups:
+        raise ValueError("in_channels must be divisible by groups")
+    if out_channels % groups:
+        raise ValueError("out_channels must be divisible by groups")
+    if padding_mode not in MODES:
+        raise ValueError(f"padding_mode must be one of {set(MODES)}, but got padding_mode='{padding_mode}'")
+
+
+def check_words(padding: str, stride: tuple[int, ...]) -> None:
+    if padding not in ("same", "valid"):
+        raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}")
+    if padding == "same" and any(s != 1 for s in stride):
+        raise ValueError("padding='same' is not supported for strided convolutions")
+
+
+class _Plain(_ConvNd):
+    """A convolution's constructor."""
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+                 dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
+                 dtype: Any = None):
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, False, 0, groups, bias,
+                         padding_mode, device, dtype)
+
+
+class Conv1d(_Plain):
+    """Convolution over (N, C, L) or (C, L); settings as `nn.functional.conv1d`, and `padding_mode` as `F.pad`."""
+
+    n = 1
+
+
+class Conv2d(_Plain):
+    """Convolution over (N, C, H, W) or (C, H, W); settings as `nn.functional.conv2d`, and `padding_mode` as `F.pad`.
+
+    >>> rushlight.nn.Conv2d(1, 2, 3, padding=1)(rushlight.ones(1, 1, 4, 4)).shape
+    torch.Size([1, 2, 4, 4])
+    """
+
+    n = 2
+
+
+class Conv3d(_Plain):
+    """Convolution over (N, C, D, H, W) or (C, D, H, W); settings as `nn.functional.conv3d`, and `padding_mode`."""
+
+    n = 3
+
+
+class _ConvTransposeNd(_ConvNd):
+    """A transposed convolution's constructor and forward."""
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+                 output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1,
+                 padding_mode: str = "zeros", device: Any = None, dtype: Any = None):
+        if padding_mode != "zeros":
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, True, output_padding, groups,
+                         bias, padding_mode, device, dtype)
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:  # type: ignore[override]
+        extra = self.output_padding if output_size is None else self._output_padding(input, list(output_size))
+        return TRANSPOSED[self.n](input, self.weight, self.bias, self.stride, self.padding, extra, self.groups,
+                                  self.dilation)
+
+    def _output_padding(self, input: Tensor, size: list[int]) -> tuple[int, ...]:
+        """The output padding that makes the output of this size. ValueError if none does."""
+        n = self.n
+        if len(size) == input.dim():
+            size = size[-n:]
+        if len(size) != n:
+            raise ValueError(f"{type(self).__name__}: for {input.dim()}D input, output_size must have {n} or {input.dim()} "
+                             f"elements (got {len(size)})")
+        least = [(i - 1) * s - 2 * p + d * (k - 1) + 1 for i, s, p, d, k in zip(
+            input.array.shape[-n:], self.stride, self.padding, self.dilation, self.kernel_size)]
+        most = [m + s - 1 for m, s in zip(least, self.stride)]
+        if any(not a <= m <= b for a, m, b in zip(least, size, most)):
+            raise ValueError(f"requested an output size of {size}, but valid sizes range from {least} to {most} (for an "
+                             f"input of {input.shape[2:]})")
+        return tuple(m - a for m, a in zip(size, least))
+
+
+class ConvTranspose1d(_ConvTransposeNd):
+    """Conv1d transposed; settings as `nn.functional.conv_transpose1d`."""
+
+    n = 1
+
+
+class ConvTranspose2d(_ConvTransposeNd):
+    """Conv2d transposed; settings as `nn.functional.conv_transpose2d`.
+
+    >>> rushlight.nn.ConvTranspose2d(2, 1, 2, stride=2)(rushlight.ones(1, 2, 3, 3)).shape
+    torch.Size([1, 1, 6, 6])
+    """
+
+    n = 2
+
+
+class ConvTranspose3d(_ConvTransposeNd):
+    """Conv3d transposed; settings as `nn.functional.conv_transpose3d`."""
+
+    n = 3

@@ -1,0 +1,241 @@
+"""Initial values for parameters, drawn from torch's random stream in torch's order: the same seed, the same numbers.
+
+Every function writes into its tensor, outside the graph, and returns it.
+"""
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from rushlight.autograd.grad_mode import no_grad
+from rushlight.random import Generator
+from rushlight.sampling import randperm
+from rushlight.tensor import Tensor, from_array
+
+GAINS = {"linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv_transpose1d": 1.0, "conv_transpose2d": 1.0,
+         "conv_transpose3d": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
+Seed = Generator | None
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """By how much weights must be larger for a signal to keep its variance through a nonlinearity.
+
+    `param`: leaky_relu's slope, 0.01 unless told. ValueError for an unknown name or a slope that is no number.
+
+    >>> rushlight.nn.init.calculate_gain("tanh")
+    1.6666666666666667
+    """
+    if nonlinearity == "leaky_relu":
+        if param is not None and (isinstance(param, bool) or not isinstance(param, (int, float))):
+            raise ValueError(f"negative_slope {param} not a valid number")
+        return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
+    if nonlinearity not in GAINS:
+        raise ValueError(f"Unsupported nonlinearity {nonlinearity}: one of leaky_relu, {', '.join(GAINS)}")
+    return GAINS[nonlinearity]
+
+
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Seed = None) -> Tensor:
+    """Uniform numbers in [a, b)."""
+    with no_grad():
+        return tensor.uniform_(a, b, generator=generator)  # type: ignore[attr-defined]
+
+
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Seed = None) -> Tensor:
+    """Normal numbers."""
+    with no_grad():
+        return tensor.normal_(mean, std, generator=generator)  # type: ignore[attr-defined]
+
+
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """One number everywhere."""
+    with no_grad():
+        return tensor.fill_(val)  # type: ignore[attr-defined]
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """1 everywhere."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """0 everywhere."""
+    return constant_(tensor, 0.0)
+
+
+def put(tensor: Tensor, array: np.ndarray) -> Tensor:
+    """Write an array's elements into the tensor."""
+    with no_grad():
+        return tensor.copy_(from_array(array.astype(tensor.array.dtype)))  # type: ignore[attr-defined]
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """1 on the diagonal of a matrix, 0 elsewhere."""
+    if tensor.dim() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    return put(tensor, np.eye(*tensor.array.shape))
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """A convolution's weight that passes as many input channels through as it can. ValueError unless 3 to 5 dimensions."""
+    shape = tensor.array.shape
+    if len(shape) not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if shape[0] % groups:
+        raise ValueError("dim 0 must be divisible by groups")
+    r = np.zeros(shape)
+    outputs = shape[0] // groups
+    middle = tuple(k // 2 for k in shape[2:])
+    for g in range(groups):
+        for d in range(min(outputs, shape[1])):
+            r[(g * outputs + d, d, *middle)] = 1
+    return put(tensor, r)
+
+
+def fans(tensor: Tensor) -> tuple[int, int]:
+    """How many numbers go into, and come out of, each element of a weight (out, in, *kernel).
+
+    ValueError for fewer than 2 dimensions.
+    """
+    shape = tensor.array.shape
+    if len(shape) < 2:
+        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    field = math.prod(shape[2:])
+    return shape[1] * field, shape[0] * field
+
+
+_calculate_fan_in_and_fan_out = fans
+
+
+def fan(tensor: Tensor, mode: str) -> int:
+    """`fans` by name: 'fan_in' or 'fan_out'. ValueError for another."""
+    mode = mode.lower()
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    return fans(tensor)[mode == "fan_out"]
+
+
+_calculate_correct_fan = fan
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Seed = None) -> Tensor:
+    """Uniform in [-a, a), a = gain sqrt(6 / (fan_in + fan_out)) (X. Glorot, Y. Bengio, 2010)."""
+    std = gain * math.sqrt(2.0 / float(sum(fans(tensor))))
+    a = math.sqrt(3.0) * std
+    return uniform_(tensor, -a, a, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Seed = None) -> Tensor:
+    """Normal with deviation gain sqrt(2 / (fan_in + fan_out)) (X. Glorot, Y. Bengio, 2010)."""
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(sum(fans(tensor)))), generator)
+
+
+def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+                     generator: Seed = None) -> Tensor:
+    """Uniform in [-b, b), b = gain sqrt(3 / fan) (K. He et al., 2015); `a`: leaky_relu's slope."""
+    if empty(tensor):
+        return tensor
+    std = calculate_gain(nonlinearity, a) / math.sqrt(fan(tensor, mode))
+    bound = math.sqrt(3.0) * std
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+                    generator: Seed = None) -> Tensor:
+    """Normal with deviation gain / sqrt(fan) (K. He et al., 2015); `a`: leaky_relu's slope."""
+    if empty(tensor):
+        return tensor
+    return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(fan(tensor, mode)), generator)
+
+
+def empty(tensor: Tensor) -> bool:
+    if 0 in tensor.array.shape:
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        return True
+    return False
+
+
+def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
+                  generator: Seed = None) -> Tensor:
+    """Normal numbers that lie in [a, b].
+
+    Where more than 30 % would lie inside, those outside are drawn again; otherwise uniform numbers are kept with a
+    probability that follows the density.
+    """
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
+                      "incorrect.", stacklevel=2)
+    low, high = (0.5 * (1 + math.erf((x - mean) / std / math.sqrt(2))) for x in (a, b))
+    draw = redrawn if high - low > 0.3 else rejected
+    return put(tensor, draw(tensor.array, mean, std, a, b, generator))
+
+
+def redrawn(like: np.ndarray, mean: float, std: float, a: float, b: float, generator: Seed) -> np.ndarray:
+    """Normal numbers, all drawn again, and taken where the last was outside, until none is."""
+    x = normal_(from_array(np.empty_like(like)), mean, std, generator).array
+    while (outside := (x < a) | (x > b)).any():
+        x = np.where(outside, normal_(from_array(np.empty_like(like)), mean, std, generator).array, x)
+    return x
+
+
+def rejected(like: np.ndarray, mean: float, std: float, a: float, b: float, generator: Seed) -> np.ndarray:
+    """Uniform numbers, each drawn again until a second one lies below the density, measured by its peak in [a, b]."""
+    peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    x, pending = np.empty_like(like), np.ones(like.shape, bool)
+    while pending.any():
+        candidates = uniform_(from_array(np.empty_like(like)), a, b, generator).array
+        x = np.where(pending, candidates, x)
+        density = ((candidates - mean) / std) ** 2 * -0.5 - peak
+        with np.errstate(divide="ignore"):
+            pending &= np.log(uniform_(from_array(np.empty_like(like)), 0.0, 1.0, generator).array) > density
+    return x
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Seed = None) -> Tensor:
+    """gain times a matrix (rows, all else) with orthonormal rows or columns, from normal numbers by QR.
+
+    The draws are torch's; QR is LAPACK's, so the last bits may differ. ValueError for fewer than 2 dimensions.
+    """
+    if tensor.dim() < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    rows = tensor.array.shape[0]
+    x = normal_(from_array(np.empty((rows, tensor.numel() // rows), tensor.array.dtype)), 0, 1, generator).array
+    q, r = np.linalg.qr(x.T if rows < x.shape[1] else x)
+    q = q * np.sign(np.diagonal(r))
+    q = q.T if rows < x.shape[1] else q
+    return put(tensor, gain * q.reshape(tensor.array.shape))
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Seed = None) -> Tensor:
+    """Normal numbers, in each column of a matrix the fraction `sparsity` set to 0. ValueError unless 2 dimensions."""
+    if tensor.dim() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, columns = tensor.array.shape
+    zeros = math.ceil(sparsity * rows)
+    normal_(tensor, 0, std, generator)
+    x = tensor.array.copy()
+    for column in range(columns):
+        x[randperm(rows).array[:zeros], column] = 0
+    return put(tensor, x)
+
+
+def deprecated(function: Any) -> Any:
+    """The old name, without underscore."""
+    name = function.__name__[:-1]
+
+    def call(*args: Any, **kwargs: Any) -> Tensor:
+        warnings.warn(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.", FutureWarning, stacklevel=2)
+        return function(*args, **kwargs)
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"`{name}_`, by its old name."
+    return call
+
+
+uniform, normal, constant, eye, dirac = (deprecated(f) for f in (uniform_, normal_, constant_, eye_, dirac_))
+xavier_uniform, xavier_normal = deprecated(xavier_uniform_), deprecated(xavier_normal_)
+kaiming_uniform, kaiming_normal = deprecated(kaiming_uniform_), deprecated(kaiming_normal_)
+orthogonal, sparse = deprecated(orthogonal_), deprecated(sparse_)

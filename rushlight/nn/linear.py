@@ -1,0 +1,95 @@
+"""Linear maps."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rushlight.nn import functional as F
+from rushlight.nn import init
+from rushlight.nn.module import Module
+from rushlight.nn.parameter import Parameter
+from rushlight.nn.settings import uninitialized
+from rushlight.ops.matmul import linear
+from rushlight.tensor import Tensor
+
+
+class Identity(Module):
+    """x -> x; takes any arguments and ignores them."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__()
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input
+
+
+class Linear(Module):
+    """x -> x w^T + b: (..., in_features) -> (..., out_features), weight (out, in), bias (out,) or None.
+
+    Both begin uniform in [-k, k), k = 1 / sqrt(in_features).
+
+    >>> rushlight.nn.Linear(3, 2)(rushlight.ones(4, 3)).shape
+    torch.Size([4, 2])
+    """
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        self.weight = uninitialized(out_features, in_features, dtype=dtype, device=device)
+        self.register_parameter("bias", uninitialized(out_features, dtype=dtype, device=device) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the weight, then the bias."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Tensor) -> Tensor:
+        own = self._parameters
+        try:                                      # 0.2 us, against 1 for each `self.weight`, which goes by __getattr__
+            weight, bias = own["weight"], own["bias"]
+        except KeyError:                          # computed from others: weight norm and its like
+            weight, bias = self.weight, self.bias
+        return linear(input, weight, bias)
+
+    def extra_repr(self) -> str:
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class Bilinear(Module):
+    """(x1, x2) -> x1^T w_k x2 + b_k for each output k: weight (out, in1, in2), bias (out,) or None.
+
+    Both begin uniform in [-k, k), k = 1 / sqrt(in1_features).
+    """
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None,
+                 dtype: Any = None):
+        super().__init__()
+        if in1_features <= 0:
+            raise ValueError(f"in1_features must be > 0, but got {in1_features}")
+        self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
+        self.weight = uninitialized(out_features, in1_features, in2_features, dtype=dtype, device=device)
+        self.register_parameter("bias", uninitialized(out_features, dtype=dtype, device=device) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the weight, then the bias."""
+        bound = 1 / math.sqrt(self.in1_features)
+        init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
+                f"bias={self.bias is not None}")

@@ -1,0 +1,301 @@
+"""Losses as modules. `reduction`: 'mean', 'sum' or 'none'; size_average and reduce are what was before it."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from rushlight.nn import functional as F
+from rushlight.nn.functional.loss import settled
+from rushlight.nn.linear import Linear
+from rushlight.nn.module import Module
+from rushlight.ops.shape import reshape
+from rushlight.tensor import Tensor
+
+
+class _Loss(Module):
+    """A loss with a reduction and settings."""
+
+    reduction: str
+
+    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", **settings: Any):
+        super().__init__()
+        self.__dict__.update(settings, reduction=settled(size_average, reduce, reduction))
+
+
+class _WeightedLoss(_Loss):
+    """A loss with a weight for each class, which is a buffer."""
+
+    weight: Tensor | None
+
+    def __init__(self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
+                 reduction: str = "mean", **settings: Any):
+        super().__init__(size_average, reduce, reduction, **settings)
+        self.register_buffer("weight", weight)
+
+
+class MSELoss(_Loss):
+    """mean (x - y)^2.
+
+    >>> rushlight.nn.MSELoss()(rushlight.tensor([1., 2.]), rushlight.tensor([0., 0.]))
+    tensor(2.5000)
+    """
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.mse_loss(input, target, reduction=self.reduction)
+
+
+class L1Loss(_Loss):
+    """mean |x - y|."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.l1_loss(input, target, reduction=self.reduction)
+
+
+class SmoothL1Loss(_Loss):
+    """mean of 0.5 d^2 / beta where |d| < beta, else |d| - 0.5 beta; d = x - y."""
+
+    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0):
+        super().__init__(size_average, reduce, reduction, beta=beta)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
+
+
+class HuberLoss(_Loss):
+    """mean of 0.5 d^2 where |d| < delta, else delta (|d| - 0.5 delta); d = x - y."""
+
+    def __init__(self, reduction: str = "mean", delta: float = 1.0):
+        super().__init__(None, None, reduction, delta=delta)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.huber_loss(input, target, self.reduction, self.delta)
+
+
+class PoissonNLLLoss(_Loss):
+    """mean of exp(x) - y x, or x - y log(x + eps) unless `log_input`; `full`: plus Stirling's log y!."""
+
+    def __init__(self, log_input: bool = True, full: bool = False, size_average: Any = None, eps: float = 1e-8,
+                 reduce: Any = None, reduction: str = "mean"):
+        super().__init__(size_average, reduce, reduction, log_input=log_input, full=full, eps=eps)
+
+    def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
+        return F.poisson_nll_loss(log_input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction)
+
+
+class GaussianNLLLoss(_Loss):
+    """mean of 0.5 (log var + (x - y)^2 / var), var at least eps; `full`: plus 0.5 log 2 pi."""
+
+    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
+        super().__init__(None, None, reduction, full=full, eps=eps)
+
+    def forward(self, input: Tensor, target: Tensor, var: Any) -> Tensor:
+        return F.gaussian_nll_loss(input, target, var, self.full, self.eps, self.reduction)
+
+
+class KLDivLoss(_Loss):
+    """y (log y - x) for log-probabilities x; `reduction` may be 'batchmean'; `log_target`: the target is log y."""
+
+    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False):
+        super().__init__(size_average, reduce, reduction, log_target=log_target)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
+
+
+class BCELoss(_WeightedLoss):
+    """mean of -w (y log x + (1 - y) log(1 - x)) for probabilities x."""
+
+    def __init__(self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
+                 reduction: str = "mean"):
+        super().__init__(weight, size_average, reduce, reduction)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
+
+
+class BCEWithLogitsLoss(_WeightedLoss):
+    """mean of -w (p y log s + (1 - y) log(1 - s)), s = sigmoid(x), without overflow; p = pos_weight."""
+
+    pos_weight: Tensor | None
+
+    def __init__(self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
+                 reduction: str = "mean", pos_weight: Tensor | None = None):
+        super().__init__(weight, size_average, reduce, reduction)
+        self.register_buffer("pos_weight", pos_weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.binary_cross_entropy_with_logits(input, target, self.weight, reduction=self.reduction,
+                                                  pos_weight=self.pos_weight)
+
+
+class NLLLoss(_WeightedLoss):
+    """mean of -x[n, y_n] for log-probabilities x (N, C, *d) and classes y (N, *d)."""
+
+    def __init__(self, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
+                 reduce: Any = None, reduction: str = "mean"):
+        super().__init__(weight, size_average, reduce, reduction, ignore_index=ignore_index)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.nll_loss(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
+
+
+NLLLoss2d = NLLLoss
+
+
+class CrossEntropyLoss(_WeightedLoss):
+    """mean of -log softmax(x)[n, y_n] for logits x (N, C, *d) and classes, or probabilities, y.
+
+    Settings as `nn.functional.cross_entropy`.
+
+    >>> rushlight.nn.CrossEntropyLoss()(rushlight.tensor([[1., 2., 3.]]), rushlight.tensor([2]))
+    tensor(0.4076)
+    """
+
+    def __init__(self, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
+                 reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0):
+        super().__init__(weight, size_average, reduce, reduction, ignore_index=ignore_index,
+                         label_smoothing=label_smoothing)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.cross_entropy(input, target, self.weight, None, self.ignore_index, None, self.reduction,
+                               self.label_smoothing)
+
+
+@dataclass
+class LinearCrossEntropyOptions:
+    """How torch cuts the work of `linear_cross_entropy` into chunks; accepted, and changes nothing here."""
+
+    allow_retain_graph: bool = False
+    batch_chunk_size: int | None = None
+    chunking_method: str | None = "auto"
+    acc_policy: str = "auto"
+    acc_dtype: Any = None
+
+
+class LinearCrossEntropyLoss(_WeightedLoss):
+    """cross_entropy(x w^T + b, y), with w and b learned; settings as `nn.functional.cross_entropy`.
+
+    `out_features`: the further dimensions *d of the logits (N, C, *d).
+    """
+
+    def __init__(self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False,
+                 device: Any = None, dtype: Any = None, reduction: str = "mean", weight: Tensor | None = None,
+                 ignore_index: int | None = None, label_smoothing: float = 0.0,
+                 options: LinearCrossEntropyOptions | None = None):
+        super().__init__(weight, None, None, reduction, num_classes=num_classes, out_features=tuple(out_features),
+                         ignore_index=ignore_index, label_smoothing=label_smoothing, options=options)
+        self.linear = Linear(in_features, num_classes * prod(out_features), bias, device, dtype)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        shape = (self.num_classes, *self.out_features)
+        weight, bias = self.linear.weight, self.linear.bias
+        return F.linear_cross_entropy(
+            input, reshape(weight, (*shape, -1)), target, linear_bias=None if bias is None else reshape(bias, shape),
+            weight=self.weight, reduction=self.reduction, ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing)
+
+    def extra_repr(self) -> str:
+        linear = self.linear
+        return (f"in_features={linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
+                f"bias={linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
+                f"label_smoothing={self.label_smoothing}, options={self.options}")
+
+
+# -- margins -------------------------------------------------------------------------------------------------------------
+
+class MarginRankingLoss(_Loss):
+    """mean of max(0, -y (x1 - x2) + margin)."""
+
+    def __init__(self, margin: float = 0.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
+        super().__init__(size_average, reduce, reduction, margin=margin)
+
+    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
+        return F.margin_ranking_loss(input1, input2, target, self.margin, reduction=self.reduction)
+
+
+class HingeEmbeddingLoss(_Loss):
+    """mean of x where y = 1, of max(0, margin - x) where y = -1."""
+
+    def __init__(self, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
+        super().__init__(size_average, reduce, reduction, margin=margin)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.hinge_embedding_loss(input, target, self.margin, reduction=self.reduction)
+
+
+class SoftMarginLoss(_Loss):
+    """mean of log(1 + exp(-y x))."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.soft_margin_loss(input, target, reduction=self.reduction)
+
+
+class CosineEmbeddingLoss(_Loss):
+    """mean of 1 - cos(x1, x2) where y = 1, of max(0, cos(x1, x2) - margin) where y = -1."""
+
+    def __init__(self, margin: float = 0.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
+        super().__init__(size_average, reduce, reduction, margin=margin)
+
+    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
+        return F.cosine_embedding_loss(input1, input2, target, self.margin, reduction=self.reduction)
+
+
+class MultiLabelMarginLoss(_Loss):
+    """mean over samples of sum over labels y and others c of max(0, 1 - x_y + x_c) / C."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.multilabel_margin_loss(input, target, reduction=self.reduction)
+
+
+class MultiLabelSoftMarginLoss(_WeightedLoss):
+    """mean of -w (y log s + (1 - y) log(1 - s)), s = sigmoid(x), over classes and samples."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.multilabel_soft_margin_loss(input, target, self.weight, reduction=self.reduction)
+
+
+class MultiMarginLoss(_WeightedLoss):
+    """mean over samples of sum over c != y of w_y max(0, margin - x_y + x_c)^p / C. ValueError unless p is 1 or 2."""
+
+    def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: Any = None,
+                 reduce: Any = None, reduction: str = "mean"):
+        if p not in (1, 2):
+            raise ValueError("only p == 1 and p == 2 supported")
+        if weight is not None and weight.dim() != 1:
+            raise AssertionError(f"weight must be None or 1D, but got {weight.dim()}D")
+        super().__init__(weight, size_average, reduce, reduction, p=p, margin=margin)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.multi_margin_loss(input, target, self.p, self.margin, self.weight, reduction=self.reduction)
+
+
+class TripletMarginLoss(_Loss):
+    """mean of max(0, |a - p| - |a - n| + margin). ValueError for a margin <= 0."""
+
+    def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
+                 size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
+        if margin <= 0:
+            raise ValueError(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
+        super().__init__(size_average, reduce, reduction, margin=margin, p=p, eps=eps, swap=swap)
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        return F.triplet_margin_loss(anchor, positive, negative, self.margin, self.p, self.eps, self.swap,
+                                     reduction=self.reduction)
+
+
+class TripletMarginWithDistanceLoss(_Loss):
+    """`TripletMarginLoss` with a distance of one's own. ValueError for a margin <= 0."""
+
+    def __init__(self, *, distance_function: Callable | None = None, margin: float = 1.0, swap: bool = False,
+                 reduction: str = "mean"):
+        if margin <= 0:
+            raise ValueError("TripletMarginWithDistanceLoss: expected margin to be greater than 0, got "
+                             f"{margin} instead")
+        super().__init__(None, None, reduction, margin=margin, swap=swap)
+        self.distance_function = F.pairwise_distance if distance_function is None else distance_function
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        return F.triplet_margin_with_distance_loss(anchor, positive, negative, distance_function=self.distance_function,
+                                                   margin=self.margin, swap=self.swap, reduction=self.reduction)

@@ -1,0 +1,276 @@
+"""Normalization layers: by batch, by instance, by layer, by group."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rushlight.nn import functional as F
+from rushlight.nn import init
+from rushlight.nn.module import Module
+from rushlight.nn.parameter import Parameter
+from rushlight.nn.settings import Settled, uninitialized
+from rushlight.tensor import Tensor, from_array
+
+
+class _NormBase(Module):
+    """Weight and bias (C,), ones and zeros at first, and running statistics; each may be missing."""
+
+    _version = 2
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+                 track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True):
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            self.register_parameter(name, uninitialized(num_features, dtype=dtype, device=device) if wanted else None)
+        for name in ("running_mean", "running_var"):
+            fresh = uninitialized(num_features, dtype=dtype, device=device).data if track_running_stats else None
+            self.register_buffer(name, fresh)
+        self.register_buffer("num_batches_tracked", from_array(np.zeros((), np.int64)) if track_running_stats else None)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Forget the statistics: mean 0, variance 1."""
+        if self.track_running_stats:
+            init.zeros_(self.running_mean)  # type: ignore[arg-type]
+            init.ones_(self.running_var)  # type: ignore[arg-type]
+            init.zeros_(self.num_batches_tracked)  # type: ignore[arg-type]
+
+    def reset_parameters(self) -> None:
+        """Weight 1, bias 0, statistics forgotten."""
+        self.reset_running_stats()
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+                f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}")
+
+    def _load_from_state_dict(self, state_dict: dict, prefix: str, local_metadata: dict, strict: bool,
+                              missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str]) -> None:
+        if (local_metadata.get("version") or 1) < 2 and self.track_running_stats:    # before batches were counted
+            count = self.num_batches_tracked
+            state_dict.setdefault(prefix + "num_batches_tracked",
+                                  from_array(np.zeros((), np.int64)) if count is None else count)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+                                      error_msgs)
+
+    _load_from_state_dict.waits = True  # type: ignore[attr-defined]
+
+
+class _BatchNorm(_NormBase):
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel, over the batch and all else.
+
+    In training mean and var are the batch's, and the running ones follow: running = (1 - momentum) running + momentum
+    new, or their plain average if `momentum` is None. In evaluation they are the running ones, if those are tracked.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        mean, var, factor = self.running_mean, self.running_var, self.momentum
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)  # type: ignore[attr-defined]
+            if factor is None:
+                factor = 1.0 / float(self.num_batches_tracked)
+        by_batch = self.training or (mean is None and var is None)
+        if self.training and not self.track_running_stats:
+            mean = var = None
+        return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, 0.0 if factor is None else factor, self.eps)
+
+
+def dimensions(*allowed: int) -> Any:
+    """A check of the input's number of dimensions. ValueError for another."""
+    words = " or ".join(f"{n}D" for n in allowed)
+
+    def check(self: Any, input: Tensor) -> None:
+        if input.array.ndim not in allowed:
+            raise ValueError(f"expected {words} input (got {input.array.ndim}D input)")
+    return check
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalization of (N, C) or (N, C, L).
+
+    >>> m = rushlight.nn.BatchNorm1d(1)
+    >>> m(rushlight.tensor([[1.], [3.]])).detach()
+    tensor([[-1.0000],
+            [ 1.0000]])
+    >>> m.running_mean
+    tensor([0.2000])
+    """
+
+    _check_input_dim = dimensions(2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch normalization of (N, C, H, W)."""
+
+    _check_input_dim = dimensions(4)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch normalization of (N, C, D, H, W)."""
+
+    _check_input_dim = dimensions(5)
+
+
+class _InstanceNorm(_NormBase):
+    """(x - mean) / sqrt(var + eps) * weight + bias for each sample and channel, over the spatial dimensions.
+
+    No weight, bias or running statistics unless told.
+    """
+
+    n = 1                                         # spatial dimensions
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
+                 track_running_stats: bool = False, device: Any = None, dtype: Any = None, *, bias: bool = True):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        alone = input.array.ndim == self.n + 1
+        x = input.unsqueeze(0) if alone else input  # type: ignore[attr-defined]
+        if x.array.shape[1] != self.num_features and self.affine:
+            raise ValueError(f"expected input's size at dim={0 if alone else 1} to match num_features "
+                             f"({self.num_features}), but got: {x.array.shape[1]}.")
+        out = F.instance_norm(x, self.running_mean, self.running_var, self.weight, self.bias,
+                              self.training or not self.track_running_stats,
+                              0.0 if self.momentum is None else self.momentum, self.eps)
+        return out.squeeze(0) if alone else out  # type: ignore[attr-defined]
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Instance normalization of (N, C, L) or (C, L)."""
+
+    n = 1
+    _check_input_dim = dimensions(2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Instance normalization of (N, C, H, W) or (C, H, W)."""
+
+    n = 2
+    _check_input_dim = dimensions(3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Instance normalization of (N, C, D, H, W) or (C, D, H, W)."""
+
+    n = 3
+    _check_input_dim = dimensions(4, 5)
+
+
+class LayerNorm(Module):
+    """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions, of `normalized_shape`.
+
+    >>> rushlight.nn.LayerNorm(3)(rushlight.tensor([[1., 2., 3.]])).detach()
+    tensor([[-1.2247,  0.0000,  1.2247]])
+    """
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def __init__(self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
+                 device: Any = None, dtype: Any = None):
+        super().__init__()
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
+        for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
+            self.register_parameter(name, uninitialized(*shape, dtype=dtype, device=device) if wanted else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Weight 1, bias 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return (f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+                f"bias={self.bias is not None}")
+
+
+class RMSNorm(Module):
+    """x / sqrt(mean(x^2) + eps) * weight over the last dimensions, of `normalized_shape`; eps: the dtype's unless told."""
+
+    weight: Parameter | None
+
+    def __init__(self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: Any = None,
+                 dtype: Any = None):
+        super().__init__()
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
+        fresh = uninitialized(*shape, dtype=dtype, device=device) if elementwise_affine else None
+        self.register_parameter("weight", fresh)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Weight 1."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class GroupNorm(Module):
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's groups of channels; input (N, C, *)."""
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
+                 dtype: Any = None, *, bias: bool = True):
+        super().__init__()
+        if num_channels % num_groups:
+            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            self.register_parameter(name, uninitialized(num_channels, dtype=dtype, device=device) if wanted else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Weight 1, bias 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return (f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+                f"bias={self.bias is not None}")
+
+
+class LocalResponseNorm(Settled):
+    """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
+        super().__init__(size=size, alpha=alpha, beta=beta, k=k)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

@@ -1,0 +1,212 @@
+"""Pooling as modules."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rushlight.nn import functional as F
+from rushlight.nn.functional.sizes import each
+from rushlight.nn.settings import Settled
+from rushlight.tensor import Tensor
+
+
+class _MaxPoolNd(Settled):
+    """Maxima over windows; settings as `nn.functional.max_pool2d`."""
+
+    _shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+    function: Callable
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+                 return_indices: bool = False, ceil_mode: bool = False):
+        super().__init__(kernel_size=kernel_size, stride=kernel_size if stride is None else stride, padding=padding,
+                         dilation=dilation, return_indices=return_indices, ceil_mode=ceil_mode)
+
+    def forward(self, input: Tensor) -> Any:
+        return type(self).function(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode,
+                                   self.return_indices)
+
+
+class MaxPool1d(_MaxPoolNd):
+    """Maxima over windows of (N, C, L) or (C, L)."""
+
+    function = staticmethod(F.max_pool1d)
+
+
+class MaxPool2d(_MaxPoolNd):
+    """Maxima over windows of (N, C, H, W) or (C, H, W).
+
+    >>> rushlight.nn.MaxPool2d(2)(rushlight.ones(1, 1, 4, 4)).shape
+    torch.Size([1, 1, 2, 2])
+    """
+
+    function = staticmethod(F.max_pool2d)
+
+
+class MaxPool3d(_MaxPoolNd):
+    """Maxima over windows of (N, C, D, H, W) or (C, D, H, W)."""
+
+    function = staticmethod(F.max_pool3d)
+
+
+class _MaxUnpoolNd(Settled):
+    """Maxima put back where `MaxPool(return_indices=True)` found them."""
+
+    n = 2
+    function: Callable
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0):
+        kernel = each(kernel_size, self.n)
+        super().__init__(kernel_size=kernel, stride=kernel if stride is None else each(stride, self.n),
+                         padding=each(padding, self.n))
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        return type(self).function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class MaxUnpool1d(_MaxUnpoolNd):
+    """MaxPool1d undone, as far as that is possible."""
+
+    n, function = 1, staticmethod(F.max_unpool1d)
+
+
+class MaxUnpool2d(_MaxUnpoolNd):
+    """MaxPool2d undone, as far as that is possible."""
+
+    n, function = 2, staticmethod(F.max_unpool2d)
+
+
+class MaxUnpool3d(_MaxUnpoolNd):
+    """MaxPool3d undone, as far as that is possible."""
+
+    n, function = 3, staticmethod(F.max_unpool3d)
+
+
+class _AvgPoolNd(Settled):
+    """Means over windows; settings as `nn.functional.avg_pool2d`."""
+
+    _shown = ("kernel_size", "stride", "padding")
+    function: Callable
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+                 count_include_pad: bool = True, divisor_override: int | None = None):
+        super().__init__(kernel_size=kernel_size, stride=kernel_size if stride is None else stride, padding=padding,
+                         ceil_mode=ceil_mode, count_include_pad=count_include_pad, divisor_override=divisor_override)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return type(self).function(input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+                                   self.count_include_pad, self.divisor_override)
+
+
+class AvgPool1d(_AvgPoolNd):
+    """Means over windows of (N, C, L) or (C, L)."""
+
+    function = staticmethod(F.avg_pool1d)
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+                 count_include_pad: bool = True):
+        kernel = each(kernel_size, 1)
+        super().__init__(kernel, kernel if stride is None else each(stride, 1), each(padding, 1), ceil_mode,
+                         count_include_pad)
+
+
+class AvgPool2d(_AvgPoolNd):
+    """Means over windows of (N, C, H, W) or (C, H, W)."""
+
+    function = staticmethod(F.avg_pool2d)
+
+
+class AvgPool3d(_AvgPoolNd):
+    """Means over windows of (N, C, D, H, W) or (C, D, H, W)."""
+
+    function = staticmethod(F.avg_pool3d)
+
+
+class _AdaptiveAvgPoolNd(Settled):
+    """Means of `output_size` nearly equal parts of each dimension; None keeps its size."""
+
+    function: Callable
+
+    def __init__(self, output_size: Any):
+        super().__init__(output_size=output_size)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return type(self).function(input, self.output_size)
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
+    """Means of nearly equal parts of (N, C, L) or (C, L)."""
+
+    function = staticmethod(F.adaptive_avg_pool1d)
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
+    """Means of nearly equal parts of (N, C, H, W) or (C, H, W)."""
+
+    function = staticmethod(F.adaptive_avg_pool2d)
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
+    """Means of nearly equal parts of (N, C, D, H, W) or (C, D, H, W)."""
+
+    function = staticmethod(F.adaptive_avg_pool3d)
+
+
+class _AdaptiveMaxPoolNd(Settled):
+    """Maxima of `output_size` nearly equal parts of each dimension; None keeps its size."""
+
+    _shown = ("output_size",)
+    function: Callable
+
+    def __init__(self, output_size: Any, return_indices: bool = False):
+        super().__init__(output_size=output_size, return_indices=return_indices)
+
+    def forward(self, input: Tensor) -> Any:
+        return type(self).function(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
+    """Maxima of nearly equal parts of (N, C, L) or (C, L)."""
+
+    function = staticmethod(F.adaptive_max_pool1d)
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
+    """Maxima of nearly equal parts of (N, C, H, W) or (C, H, W)."""
+
+    function = staticmethod(F.adaptive_max_pool2d)
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
+    """Maxima of nearly equal parts of (N, C, D, H, W) or (C, D, H, W)."""
+
+    function = staticmethod(F.adaptive_max_pool3d)
+
+
+class _LPPoolNd(Settled):
+    """(sum over the window of x^p)^(1/p), p = norm_type."""
+
+    function: Callable
+
+    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False):
+        super().__init__(norm_type=norm_type, kernel_size=kernel_size, stride=stride, ceil_mode=ceil_mode)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return type(self).function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+
+class LPPool1d(_LPPoolNd):
+    """Lengths over windows of (N, C, L) or (C, L)."""
+
+    function = staticmethod(F.lp_pool1d)
+
+
+class LPPool2d(_LPPoolNd):
+    """Lengths over windows of (N, C, H, W) or (C, H, W)."""
+
+    function = staticmethod(F.lp_pool2d)
+
+
+class LPPool3d(_LPPoolNd):
+    """Lengths over windows of (N, C, D, H, W) or (C, D, H, W)."""
+
+    function = staticmethod(F.lp_pool3d)

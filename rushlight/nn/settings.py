@@ -1,0 +1,38 @@
+"""What modules without parameters share: settings kept as attributes and shown in their line of `repr`."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rushlight import dtypes
+from rushlight.device import device as device_type
+from rushlight.nn.module import Module
+from rushlight.nn.parameter import Parameter
+from rushlight.tensor import from_array
+
+
+class Settled(Module):
+    """A module that is a function with settings; `_shown` names those in its `repr`, all if it is None.
+
+    `inplace` is shown where it is true.
+    """
+
+    _shown: tuple[str, ...] | None = None
+
+    def __init__(self, **settings: Any):
+        super().__init__()
+        self.__dict__.update(settings)
+        self.__dict__["_names"] = tuple(settings)
+
+    def extra_repr(self) -> str:
+        names = self._names if self._shown is None else self._shown
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in names if name != "inplace" or self.inplace)
+
+
+def uninitialized(*shape: int, dtype: Any = None, device: Any = None) -> Parameter:
+    """A parameter of that shape with arbitrary contents, for `reset_parameters` to fill."""
+    if device is not None:
+        device_type(device)
+    d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+    return Parameter(from_array(np.empty(shape, d.numpy)))

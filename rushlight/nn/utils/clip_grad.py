@@ -1,0 +1,75 @@
+"""Gradients kept within bounds, in place."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rushlight.autograd.grad_mode import no_grad
+from rushlight.creation import tensor
+from rushlight.ops import elementwise as e
+from rushlight.ops.reductions import norm
+from rushlight.ops.shape import stack
+from rushlight.tensor import Tensor
+
+Tensors = Tensor | Iterable[Tensor]
+
+
+def gradients(parameters: Tensors) -> list[Tensor]:
+    """The gradients of those parameters that have one."""
+    found = [parameters] if isinstance(parameters, Tensor) else parameters
+    return [p._grad for p in found if p._grad is not None]
+
+
+@no_grad()
+def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+                   foreach: bool | None = None) -> Tensor:
+    """|(|t_1|_p, |t_2|_p, ...)|_p: the length of all tensors as one vector.
+
+    RuntimeError if `error_if_nonfinite` and it is nan or infinite. `foreach` changes nothing here.
+    """
+    lengths = [norm(t, norm_type) for t in ([tensors] if isinstance(tensors, Tensor) else tensors)]
+    if not lengths:
+        return tensor(0.0)
+    total = norm(stack(lengths), norm_type)
+    if error_if_nonfinite and not bool(e.isfinite(total)):
+        raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot "
+                           "be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+                           "`error_if_nonfinite=False`")
+    return total
+
+
+@no_grad()
+def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
+    """Multiply the gradients by max_norm / (total_norm + 1e-6), if that is less than 1."""
+    factor = e.clamp_max(e.div(max_norm, e.add(total_norm, 1e-6)), 1.0)
+    for g in gradients(parameters):
+        g.mul_(factor if factor.dtype is g.dtype else factor.to(g.dtype))  # type: ignore[attr-defined]
+
+
+def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+                    foreach: bool | None = None) -> Tensor:
+    """Scale the gradients, in place, so that their total length is at most max_norm. Returns what it was.
+
+    RuntimeError if `error_if_nonfinite` and it is nan or infinite. `foreach` changes nothing here.
+
+    >>> w = rushlight.nn.Parameter(rushlight.zeros(2))
+    >>> w.grad = rushlight.tensor([3., 4.])
+    >>> rushlight.nn.utils.clip_grad_norm_([w], 1.0)
+    tensor(5.)
+    >>> w.grad
+    tensor([0.6000, 0.8000])
+    """
+    kept = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    total = get_total_norm(gradients(kept), norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(kept, max_norm, total)
+    return total
+
+
+clip_grad_norm = clip_grad_norm_
+
+
+@no_grad()
+def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
+    """Bring every element of the gradients, in place, into [-clip_value, clip_value]."""
+    bound = float(clip_value)
+    for g in gradients(parameters):
+        g.clamp_(-bound, bound)  # type: ignore[attr-defined]
