@@ -35,6 +35,12 @@ def register(view: Tensor, parent: Tensor, replay: Callable, settings: tuple) ->
             views.remove(dead)
 
 
+def released(view: Tensor) -> Tensor:
+    """The tensor as nobody's view, where nobody else holds the memory: a result that was made in another shape."""
+    view.viewing = None
+    return view
+
+
 def detached(x: Tensor) -> Tensor:
     """The same memory outside the graph; writes to either are noticed by both."""
     t = from_array(x.array)

@@ -19,7 +19,7 @@ from numpy import asarray, ndarray
 from rushlight.autograd.clock import tick
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Node, Output
-from rushlight.autograd.views import register
+from rushlight.autograd.views import register, wrote
 from rushlight.errors import PACKAGE, explain
 from rushlight.ops.arguments import binder, check_tensors, constant, failure, promoted, reduced_dims, same_dtype
 from rushlight.ops.table import FLOATING, Op, node_name, parameters
@@ -73,10 +73,8 @@ def recorded(op: Op, args: tuple, edges: tuple | None, saved: tuple, r: ndarray,
 def into(out: Any, result: Any) -> Any:
     """Fill `out` with the result and return it; it takes the result's shape if it has another."""
     if isinstance(result, tuple):
-        for o, r in zip(out, result):
-            into(o, r)
-        return out
-    if result.node is not None or out.node is not None:
+        return type(result)([into(o, r) for o, r in zip(out, result)])
+    if result.node is not None or (out.node is not None and mode().grad):
         raise RuntimeError(explain("functions with out=... arguments don't support automatic differentiation, but "
                                    "one of the arguments requires grad.", "leave out= away, or use no_grad()"))
     if out.dtype.category < result.dtype.category:
@@ -86,6 +84,9 @@ def into(out: Any, result: Any) -> Any:
         np.copyto(out.array, result.array, casting="unsafe")
     else:
         out.array = result.array.astype(out.array.dtype)
+    wrote(out)
+    if mode().watch is not None:
+        mode().watch.wrote(out, result)
     return out
 
 

@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 from rushlight import dtypes
+from rushlight.autograd.views import released
 from rushlight.errors import explain
 from rushlight.ops import elementwise as e
 from rushlight.ops import reduce as r
@@ -21,7 +22,8 @@ def extreme(name: str, both: Any, whole: Any, along: Any) -> None:
         if isinstance(dim, Tensor) or other is not None:
             return both(input, dim if other is None else other, out=out)
         if dim is None:
-            return extreme_of_all(whole, input, name)
+            made = extreme_of_all(whole, input, name)
+            return made if out is None else into(out, made)
         made = along(input, dim, keepdim)
         return made if out is None else into(out, made)
     pick.__name__ = pick.__qualname__ = name
@@ -78,7 +80,8 @@ def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: b
     tensor(1.2910)
     """
     floats_only(input, "std")
-    return e.sqrt(var(input, dim, unbiased, keepdim, correction=correction), out=out)
+    made = root_of_squares(var(input, dim, unbiased, keepdim, correction=correction))
+    return made if out is None else into(out, made)
 
 
 @composite(tensor=False)
@@ -106,7 +109,7 @@ def floats_only(input: Tensor, name: str) -> None:
 def kept_or_not(x: Tensor, dims: tuple | None, keepdim: bool) -> Tensor:
     if keepdim:
         return x
-    return reshape(x, ()) if dims is None else squeeze(x, dims)
+    return released(reshape(x, ()) if dims is None else squeeze(x, dims))
 
 
 @composite()
@@ -159,6 +162,8 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
 
 def root_of_squares(total: Tensor) -> Tensor:
     """sqrt with gradient 0, not nan, at 0: the length of a zero vector."""
+    if total.node is None:
+        return e.sqrt(total)
     zero = total == 0
     return e.where(zero, 0, e.sqrt(e.where(zero, 1, total)))
 
@@ -186,9 +191,11 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None, out: Tensor | None = 
 
 
 @composite("argsort")
-def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False, *,
+            out: Tensor | None = None) -> Tensor:
     """The indices that put the elements along `dim` in order."""
-    return r.sort(input, dim, descending)[1]
+    made = r.sort(input, dim, descending)[1]
+    return made if out is None else into(out, made)
 
 
 @composite()
@@ -206,6 +213,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
 @composite()
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """|input - other| <= atol + rtol |other|, element by element."""
+    if input.dtype.category < dtypes.FLOATING:    # bool has no difference; integers may wrap around
+        input, other = (to(t, dtypes.float64) for t in (input, other))
     near = e.le(e.abs(e.sub(input, other)), e.add(e.mul(e.abs(other), rtol), atol))
     near = e.logical_or(e.logical_and(near, e.isfinite(other)), e.eq(input, other))
     return e.logical_or(near, e.logical_and(e.isnan(input), e.isnan(other))) if equal_nan else near

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.autograd.views import register
+from rushlight.autograd.views import register, released
 from rushlight.errors import explain
 from rushlight.ops import shape as s
 from rushlight.ops.arguments import sizes, wrap, wrap_all
+from rushlight.ops.arithmetic import writing
 from rushlight.ops.build import composite
 from rushlight.ops.elementwise import where as choose
+from rushlight.ops.families import into
 from rushlight.ops.index import write_at
 from rushlight.ops.kernels.index import HERE
 from rushlight.tensor import Tensor, from_array, method
@@ -156,7 +158,7 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """Elements moved by `shifts` along `dims`, those that fall off coming in at the other end."""
     if dims is None:
-        return s.reshape(roll(s.flatten(input), shifts, 0), input.array.shape)
+        return released(s.reshape(roll(s.flatten(input), shifts, 0), input.array.shape))
     moves = zip(sizes(shifts), wrap_all(dims, input.array.ndim))
     for shift, d in moves:
         n = input.array.shape[d]
@@ -166,16 +168,16 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 
 
 @composite(tensor=False)
-def hstack(tensors: Sequence[Tensor]) -> Tensor:
+def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joined along the second dimension (vectors: the first)."""
     ts = [t if t.array.ndim else s.reshape(t, (1,)) for t in tensors]
-    return s.cat(ts, 0 if ts[0].array.ndim == 1 else 1)
+    return s.cat(ts, 0 if ts[0].array.ndim == 1 else 1, out=out)
 
 
 @composite(tensor=False)
-def vstack(tensors: Sequence[Tensor]) -> Tensor:
+def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joined along the first dimension, vectors as rows."""
-    return s.cat([t if t.array.ndim > 1 else s.reshape(t, (1, -1)) for t in tensors], 0)
+    return s.cat([t if t.array.ndim > 1 else s.reshape(t, (1, -1)) for t in tensors], 0, out=out)
 
 
 @composite(tensor=False)
@@ -213,10 +215,10 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 @composite()
-def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements where the mask is true, as a vector."""
     a, b = broadcast_tensors(input, mask)
-    return a[b]  # type: ignore[index]
+    return a[b] if out is None else into(out, a[b])  # type: ignore[index]
 
 
 @composite()
@@ -244,13 +246,13 @@ def where_of(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
 
 @composite()
-def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not 0: a row each, or one vector for each dimension."""
     found = np.nonzero(input.array) if input.array.ndim else np.nonzero(input.array.reshape(1))[:1]
     if as_tuple:
         return tuple(from_array(i) for i in found)
     rows = np.stack(found, 1) if input.array.ndim else np.zeros((len(found[0]), 0), np.int64)
-    return from_array(rows)
+    return from_array(rows) if out is None else into(out, from_array(rows))
 
 
 @composite("argwhere")
@@ -273,3 +275,6 @@ def stacked(first: Tensor, rows: Sequence[Tensor]) -> Tensor:
 
 
 method(stacked, "_stacked")
+
+for function in (masked_fill, index_put, index_fill):
+    method(writing(function))
