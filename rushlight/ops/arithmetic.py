@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.autograd.views import as_it_is, assign, detached, wrote
+from rushlight.autograd.views import as_it_is, assign, detached, released, wrote
 from rushlight.errors import explain
 from rushlight.ops import elementwise as e
 from rushlight.ops.arguments import promoted
@@ -24,7 +24,8 @@ Number = int | float | complex | bool
 def writing(function: Callable) -> Callable:
     """The form with an underscore of a function made of ops."""
     name = function.__name__ + "_"
-    at_once = inplace(TABLE[function.__name__]) if function.__name__ in TABLE else None
+    entry = TABLE.get(function.__name__)
+    at_once = inplace(entry) if entry is not None and entry.elementwise else None
 
     def written(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if at_once is not None and not kwargs:    # nothing but what the entry of the table does itself
@@ -44,7 +45,7 @@ def add(input: Tensor, other: Any, *, alpha: Number = 1, out: Tensor | None = No
     >>> rushlight.add(rushlight.tensor([1., 2.]), 10, alpha=2)
     tensor([21., 22.])
     """
-    return e.add(input, other if alpha == 1 else scaled(other, alpha), out=out)
+    return e.add(input, other if alpha == 1 else scaled(input, other, alpha), out=out)
 
 
 def sub(input: Tensor, other: Any, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
@@ -53,20 +54,23 @@ def sub(input: Tensor, other: Any, *, alpha: Number = 1, out: Tensor | None = No
     >>> rushlight.sub(rushlight.tensor([1., 2.]), 10, alpha=2)
     tensor([-19., -18.])
     """
-    return e.sub(input, other if alpha == 1 else scaled(other, alpha), out=out)
+    return e.sub(input, other if alpha == 1 else scaled(input, other, alpha), out=out)
 
 
-def scaled(other: Any, alpha: Number) -> Any:
-    """alpha * other; RuntimeError for a factor that would change an integer operand's dtype."""
+def scaled(input: Any, other: Any, alpha: Number) -> Any:
+    """alpha * other in the dtype that both promote to; RuntimeError for a factor that would change an integer's."""
     if isinstance(other, Tensor) and isinstance(alpha, float) and other.dtype.category < dtypes.FLOATING:
         raise RuntimeError(explain("For integral input tensors, argument alpha must not be a floating point number.",
                                    "convert the tensor: x.float()", dtype=other.dtype))
-    return other * alpha
+    product = other * alpha
+    if isinstance(other, Tensor) and other.dtype is dtypes.bool_:                # bool times 2 is int64
+        return to(product, promoted(TABLE["add"], (input, other))[0].dtype)
+    return product
 
 
 def rsub(input: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
     """other - alpha * input."""
-    return e.sub(other, input if alpha == 1 else scaled(input, alpha))
+    return e.sub(other, input if alpha == 1 else scaled(other, input, alpha))
 
 
 def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
@@ -116,6 +120,8 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
     r = e.div(e.round(e.mul(input, ten)), ten) if decimals > 0 else e.mul(e.round(e.div(input, ten)), ten)
     return r if out is None else into(out, r)
 
+
+method(writing(round))
 
 # -- bounds ----------------------------------------------------------------------------------------------------------
 
@@ -276,11 +282,11 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
         raise RuntimeError(explain(f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D",
                                    "use * for a product with a number"))
     elif m == 1 and n == 1:
-        r = product(input.unsqueeze(0), other.unsqueeze(1)).reshape(())  # type: ignore[attr-defined]
+        r = released(product(input.unsqueeze(0), other.unsqueeze(1)).reshape(()))  # type: ignore[attr-defined]
     elif m == 1:
-        r = product(input.unsqueeze(0), other).squeeze(-2)  # type: ignore[attr-defined]
+        r = released(product(input.unsqueeze(0), other).squeeze(-2))  # type: ignore[attr-defined]
     else:
-        r = product(input, other.unsqueeze(1)).squeeze(-1)  # type: ignore[attr-defined]
+        r = released(product(input, other.unsqueeze(1)).squeeze(-1))  # type: ignore[attr-defined]
     return r if out is None else into(out, r)
 
 

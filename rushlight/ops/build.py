@@ -85,7 +85,7 @@ def attach(one: Op) -> None:
 def inplace(one: Op) -> Callable:
     """The op written back into its first argument: x.mul_(y)."""
     kernel = one.kernel if isinstance(one.kernel, np.ufunc) and one.result != BOOL else None
-    single, name = len(one.inputs) == 1, one.name + "_"
+    single, name, floating = len(one.inputs) == 1, one.name + "_", one.result == FLOATING
 
     def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if kernel is not None and unrecorded(input, args):
@@ -97,6 +97,8 @@ def inplace(one: Op) -> Callable:
 
     def at_once(input: Tensor, *args: Any) -> Tensor:
         a = input.array
+        if floating and a.dtype.kind in "iub":    # np.reciprocal has integers too
+            raise TypeError
         if single:
             kernel(a, out=a)
         else:

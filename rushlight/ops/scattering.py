@@ -7,9 +7,8 @@ import numpy as np
 
 from rushlight.errors import explain
 from rushlight.ops import index as table
-from rushlight.ops.arithmetic import writing
+from rushlight.ops.arithmetic import scaled, writing
 from rushlight.ops.build import composite
-from rushlight.ops.elementwise import mul
 from rushlight.ops.families import into
 from rushlight.tensor import Tensor, from_array, method
 
@@ -44,7 +43,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     >>> rushlight.zeros(3).index_add(0, rushlight.tensor([0, 0]), rushlight.ones(2))
     tensor([2., 0., 0.])
     """
-    r = table.index_add(input, dim, index, source if alpha == 1 else mul(source, alpha))
+    r = table.index_add(input, dim, index, source if alpha == 1 else scaled(source, source, alpha))
     return r if out is None else into(out, r)
 
 
