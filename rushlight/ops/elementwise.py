@@ -23,7 +23,7 @@ square     = op(lambda x, /: x * x,                 x=lambda g, x: 2 * g * x)
 reciprocal = floating(lambda x, /: 1 / x,           x=lambda g, out: -g * out * out)
 sqrt       = floating(lambda x, /: sqrt(x),         x=lambda g, out: g / (2 * out))
 rsqrt      = floating(lambda x, /: 1 / sqrt(x),     x=lambda g, out: -0.5 * g * out * out * out)
-remainder  = op(lambda x, y, /: x - y * floor(x / y), x=lambda g: g,                y=lambda g, x, y: -g * floor(x / y))
+remainder  = op(lambda x, y, /: x - y * floor(x / y), x=lambda g: g,                y=lambda g, x, y: -g * floor_divide(x, y))
 fmod       = op(lambda x, y, /: x - y * trunc(x / y), x=lambda g: g,                y=lambda g, x, y: -g * trunc(x / y))
 floor_divide = op(lambda x, y, /: floor(x / y),    x=lambda g: zeros_like(g),      y=lambda g: zeros_like(g))
 hypot      = op(lambda x, y, /: sqrt(x * x + y * y), x=lambda g, x, out: g * x / out, y=lambda g, y, out: g * y / out)
@@ -52,8 +52,9 @@ tan        = floating(lambda x, /: tan(x),          x=lambda g, out: g * (1 + ou
 asin       = floating(lambda x, /: asin(x),         x=lambda g, x: g * rsqrt(1 - x * x),        alias="arcsin")
 acos       = floating(lambda x, /: acos(x),         x=lambda g, x: -g * rsqrt(1 - x * x),       alias="arccos")
 atan       = floating(lambda x, /: atan(x),         x=lambda g, x: g / (1 + x * x),             alias="arctan")
-atan2      = floating(lambda x, y, /: atan2(x, y),  x=lambda g, x, y: g * y / (x * x + y * y),
-                      y=lambda g, x, y: -g * x / (x * x + y * y),                               alias="arctan2")
+atan2      = floating(lambda x, y, /: atan2(x, y),  alias="arctan2",
+                      x=lambda g, x, y: g * y / where((x == 0) & (y == 0), 1, x * x + y * y),
+                      y=lambda g, x, y: -g * x / where((x == 0) & (y == 0), 1, x * x + y * y))
 sinh       = floating(lambda x, /: sinh(x),         x=lambda g, x: g * cosh(x))
 cosh       = floating(lambda x, /: cosh(x),         x=lambda g, x: g * sinh(x))
 tanh       = floating(lambda x, /: tanh(x),         x=lambda g, out: g * (1 - out * out))

@@ -80,7 +80,10 @@ split_sizes = inner(lambda x, /, lengths, dim=0: split_sizes(x, lengths, dim), x
 @shared
 def part(dim, start, length):
     """The key that reads `length` elements from `start` on along `dim`; for None one, without its dimension."""
-    return (slice(None),) * dim + (start if length is None else slice(start, start + length), ...)
+    if length is None:
+        return (slice(None),) * dim + (start, ...)
+    stop = start + length
+    return (slice(None),) * dim + (slice(start, None if start < 0 and stop == 0 else stop), ...)
 
 
 @shared

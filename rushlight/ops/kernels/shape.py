@@ -50,7 +50,7 @@ def transpose(x: ndarray, dim0: int, dim1: int) -> ndarray:
 
 
 def flip(x: ndarray, dims: tuple) -> ndarray:
-    return np.flip(x, dims if x.ndim else ())
+    return np.flip(x, dims if x.ndim else ()).copy()
 
 
 def permute(x: ndarray, dims: tuple) -> ndarray:
