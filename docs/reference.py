@@ -4,26 +4,55 @@ from __future__ import annotations
 
 import inspect
 from collections import defaultdict
-
-from mkdocs.structure.files import File
+from collections.abc import Callable
 
 import rushlight
+import rushlight.nn.functional
+from rushlight import creation
+from rushlight.ops.build import FUNCTIONS
+from rushlight.ops.table import TABLE, Op
+
+START = """\
+# Operators
+
+First the {public} operators of the op table, by file in `rushlight/ops/`; then functions that are made of them; then
+{inner} inner operators, which rules and functions are made of. This is what `help(rushlight.sin)` prints. The formulas
+of gradients are printed from the rules that compute them.
+"""
 
 
 def on_files(files, config):
+    from mkdocs.structure.files import File
+
     files.append(File.generated(config, "operators.md", content=operators()))
     return files
 
 
 def operators() -> str:
-    by_file = defaultdict(list)
-    for name, op in sorted(rushlight.ops.table.TABLE.items()):
-        by_file[op.forward.__module__].append(section(name, op))
-    parts = [f"## {module.rpartition('.')[2]}\n\n" + "\n".join(sections) for module, sections in sorted(by_file.items())]
-    count = len(rushlight.ops.table.TABLE)
-    return f"# Operators\n\nThe {count} entries of the op table, by file in `rushlight/ops/`.\n\n" + "\n".join(parts)
+    public, inner = defaultdict(list), []
+    for name, op in TABLE.items():
+        if for_users(op):
+            public[op.forward.__module__.rpartition(".")[2]].append(section(name, op.call))
+        else:
+            inner.append(section(name, op.call))
+    parts = [START.format(public=len(TABLE) - len(inner), inner=len(inner))]
+    for file, sections in public.items():
+        parts += [f"## {file}\n", *sections]
+    made = [section(name, function) for name, function in sorted((FUNCTIONS | creation.FUNCTIONS).items())]
+    return "\n".join([*parts, "## Made of operators\n", *made, "## Inner operators\n", *inner])
 
 
-def section(name: str, op) -> str:
-    text = inspect.getdoc(op.call) or op.doc or "No description yet."
-    return f"### {name}\n\n```text\n{text}\n```\n"
+def for_users(op: Op) -> bool:
+    """Whether the package has it as a function or tensors have it as a method."""
+    return op.call in (getattr(rushlight, op.name, None), getattr(rushlight.Tensor, op.name, None))
+
+
+def section(name: str, function: Callable) -> str:
+    return f"### {name}\n\n```text\n{name}{signature(function)}\n\n{inspect.getdoc(function)}\n```\n"
+
+
+def signature(function: Callable) -> str:
+    """The parameters without their types, which the page has no room for."""
+    found = inspect.signature(function)
+    bare = [p.replace(annotation=p.empty) for p in found.parameters.values()]
+    return str(found.replace(parameters=bare, return_annotation=found.empty))

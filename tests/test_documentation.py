@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import rushlight
+import rushlight.nn.functional
 from rushlight import Tensor
 from rushlight.autograd.grad_mode import Watcher, current, mode
 from rushlight.ops import documentation
@@ -85,23 +86,23 @@ def test_the_examples_are_true(path):
 
 
 def test_a_docstring_reads_well():
-    assert inspect.getdoc(rushlight.atan2) == """\
-out = atan2(input, other)
+    assert inspect.getdoc(rushlight.mul) == """\
+out = input * other
 
-The angle, from -pi to pi, of the point with height `input` and width `other`.
+The product.
 
-Shapes: `input` and `other` broadcast to out's. Dtype: floating-point and complex ones
-stay, bool and integers become the default dtype. Also called arctan2. In place: atan2_.
+Shapes: `input` and `other` broadcast to out's. Dtype: promoted as in torch. Also called
+multiply. In place: mul_.
 
 TypeError if `input` or `other` is neither tensor nor number; RuntimeError where shapes
 do not broadcast.
 
 Gradient, g being that of out:
-    d input: g * other / (input * input + other * other)
-    d other: -g * input / (input * input + other * other)
+    d input: g * other
+    d other: g * input
 
->>> rushlight.atan2(rushlight.tensor([1., 1., -1.]), rushlight.tensor([1., -1., -1.]))
-tensor([ 0.7854,  2.3562, -2.3562])"""
+>>> rushlight.mul(rushlight.tensor([1., 2., 3.]), rushlight.tensor([3., 2., 1.]))
+tensor([3., 4., 3.])"""
 
 
 def test_the_form_that_writes_says_so():

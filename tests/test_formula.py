@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import rushlight  # noqa: F401  (fills the table)
+import rushlight.nn.functional  # noqa: F401  (fills the table)
 from rushlight.ops.formula import Formula, formula
 from rushlight.ops.table import TABLE, parameters
 from rushlight.ops.worlds import ARRAYS, TENSORS

@@ -175,7 +175,7 @@ def listed(parameters: list[inspect.Parameter], typed: dict[str, str]) -> list[s
 def summary(op: Op) -> str:
     """The formula and what it does, in one line."""
     known = documentation.TEXTS.get(op.name, documentation.NO_TEXT)
-    parts = [known.formula or documentation.headline(op), op.doc or known.says]
+    parts = [known.formula or documentation.headline(op), documentation.sentence(op)]
     return '"""' + ". ".join(filter(None, parts)).replace("\\", "\\\\") + '"""'
 
 

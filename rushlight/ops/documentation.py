@@ -57,13 +57,26 @@ def family(op: Op) -> str:
 def text(op: Op, writes: bool = False) -> str:
     """The whole docstring; that of the form with an underscore if it `writes`."""
     known = TEXTS.get(op.name, NO_TEXT)
-    head, says = known.formula or headline(op), op.doc or known.says
+    head, says = known.formula or headline(op), sentence(op)
     if writes:
         head, says = f"input = {call_text(op)}", f"`{op.name}`, written back into the tensor, which is returned."
     facts = [shapes(op, known), dtypes(op, known), *([] if writes else [other_names(op)])]
     paragraphs = [head, wrap(says), wrap(" ".join(filter(None, facts))), wrap(raises(op, known, writes)),
                   "\n".join(gradients(op)), (example_in_place if writes else example)(op, known)]
     return "\n\n".join(filter(None, paragraphs)) + "\n"
+
+
+def sentence(op: Op) -> str:
+    """What the op does: said by the entry, by texts.py, or else by its kernel."""
+    return op.doc or TEXTS.get(op.name, NO_TEXT).says or opening(op.kernel)
+
+
+def opening(kernel: Any) -> str:
+    """The first paragraph of the docstring of a kernel of ours, with the next where it ends in a colon."""
+    if not hasattr(kernel, "__code__"):
+        return ""
+    first, *more = (kernel.__doc__ or "").split("\n\n")
+    return " ".join(" ".join([first, *(more[:1] if first.endswith(":") else [])]).split())
 
 
 def headline(op: Op) -> str:
@@ -216,8 +229,7 @@ def helper(name: str) -> list[str]:
     kernel = ARRAYS.get(name)
     if not hasattr(kernel, "__code__") or any(hasattr(place, name) for place in (rushlight(), Tensor, builtins)):
         return []
-    says = TEXTS.get(name, NO_TEXT).says if name in TABLE else ""
-    says = says or (kernel.__doc__ or "").strip().partition("\n")[0]
+    says = sentence(TABLE[name]) if name in TABLE else opening(kernel)
     return [f"{name}({', '.join(parameters(kernel))}): {says}"] if says else []
 
 
@@ -229,7 +241,7 @@ def rushlight() -> Any:
 
 
 def example(op: Op, known: Text) -> str:
-    """A call and what comes out; empty if none is known, or if what it needs is not installed."""
+    """A call and what comes out; empty if none is known, or if it cannot be run."""
     code = known.example or default_example(op, data(op, known))
     return run(code.replace("NAME", path(op)))
 
@@ -274,8 +286,8 @@ def run(code: str) -> str:
     names = {"rushlight": rushlight()}
     try:
         shown = Context().run(evaluated, before, last, names)      # whatever mode the reader is in
-    except ImportError:
-        return ""                                 # SciPy is not there
+    except Exception:                             # SciPy is not there, or the op refuses the family's numbers
+        return ""
     return "\n".join([f">>> {line}" for line in (*before, last)] + ([shown] if shown != "None" else []))
 
 

@@ -252,12 +252,48 @@ INDICES = {
                        example="NAME(rushlight.zeros(3), 0, rushlight.tensor([0, 2]), rushlight.tensor([1., 2.]))"),
 }
 
+# What nn.functional offers.
+NETWORKS = {
+    "mish": Text("A smooth relu that dips below 0.", data=("[-2., 0., 2.]",)),
+    "hardtanh": Text("The number, but `min_val` where it is less and `max_val` where it is more."),
+    "hardsigmoid": Text("A sigmoid of three straight pieces."),
+    "hardswish": Text("The number times its hardsigmoid.", data=("[-2., 0., 2.]",)),
+    "hardshrink": Text("The number, but 0 from -lambd to lambd."),
+    "softshrink": Text("The number moved towards 0 by `lambd`; 0 where that would pass 0."),
+    "threshold": Text("The number where it is above `threshold`, `value` elsewhere."),
+    "prelu_core": Text("The number where it is positive, `weight` times the number elsewhere.",
+                       data=("[-2., 0., 2.]", "0.25")),
+    "mse_loss": Text("The squared difference.", data=("[1., 2., 3.]", "[1., 1., 1.]")),
+    "huber_loss": Text("Half the squared difference up to `delta`, a straight line beyond.",
+                       data=("[1., 1.5, 3.]", "[1., 1., 1.]")),
+    "smooth_l1_loss": Text("The absolute difference, rounded off below `beta`.",
+                           data=("[1., 1.5, 3.]", "[1., 1., 1.]")),
+    "binary_cross_entropy": Text("Minus the logarithm of the probability `input` that `target` gives, which is 0 or 1; "
+                                 "a logarithm below -100 counts as -100.", data=("[0.25, 0.5, 0.75]", "[0., 1., 1.]")),
+    "convolution": Text("Each filter laid over each place of the input, as in torch's conv1d, conv2d and conv3d.",
+                        formula="out[n, o, p] = sum over c, k of input[n, c, p stride - padding + k dilation] "
+                                "weight[o, c, k] + bias[o]"),
+}
+
 # Ops that others are made of, where their kernel has no words.
 PARTS = {
     "unpermute": Text("`permute` undone."),
     "getitem": Text("Indexing by integers, slices, None and `...`.", formula="out = input[key]"),
     "embed": Text("Zeros of the size, with x at `key`."),
     "to": Text("The tensor in another dtype."),
+    "clone": Text("A copy with its own memory."),
+    "unbind": Text("The slices along `dim`, without it."),
+    "split_sizes": Text("Parts of the given lengths along `dim`."),
+    "real_part": Text("The real part of a complex tensor."),
+    "imag_part": Text("The imaginary part of a complex tensor."),
+    "write_at": Text("A copy of `input` with `other` written, or added, at `key`."),
+    "var_core": Text("The variance over `axes`, which are kept with length 1."),
+    "softmax": Text("Exponentials along `dim`, divided by their sum.",
+                    formula="out_i = exp(input_i) / sum_j exp(input_j)"),
+    "log_softmax": Text("The logarithm of softmax.", formula="out_i = input_i - log(sum_j exp(input_j))"),
+    "max_dim": Text("The largest elements along `dim`, and where they are."),
+    "min_dim": Text("The smallest elements along `dim`, and where they are."),
 }
 
-TEXTS: dict[str, Text] = {**ARITHMETIC, **FUNCTIONS, **CHOICES, **REDUCTIONS, **SHAPES, **PRODUCTS, **INDICES, **PARTS}
+TEXTS: dict[str, Text] = {**ARITHMETIC, **FUNCTIONS, **CHOICES, **REDUCTIONS, **SHAPES, **PRODUCTS, **INDICES,
+                          **NETWORKS, **PARTS}
