@@ -54,7 +54,8 @@ _LAZY = ("nn", "optim", "utils", "viz", "compiler", "cuda", "backends", "random"
 # Functions whose modules are loaded when they are first called for.
 _HOME = {"save": "serialization", "load": "serialization", "compile": "compiler", "einsum": "ops.einsum",
          "Generator": "random", "default_generator": "random", "manual_seed": "random", "seed": "random",
-         "initial_seed": "random"}
+         "initial_seed": "random", "get_num_threads": "threads", "set_num_threads": "threads",
+         "get_num_interop_threads": "threads", "set_num_interop_threads": "threads"}
 
 
 def __getattr__(name: str) -> Any:
