@@ -89,7 +89,12 @@ def headline(op: Op) -> str:
 def call_text(op: Op) -> str:
     """The op as users call it: name(input, dim)."""
     given = ", ".join(("*" if name == op.options.get("variadic") else "") + public(op, name) for name in in_order(op))
-    return f"{op.name}({given})"
+    return f"{title(op)}({given})"
+
+
+def title(op: Op) -> str:
+    """The name under which users know the op."""
+    return op.options.get("called", op.name)
 
 
 def expression(op: Op, function: Callable) -> Any:
@@ -161,7 +166,7 @@ RESULTS = {
 
 def other_names(op: Op) -> str:
     """The op's other names, and its form that writes."""
-    names = op.options.get("alias", "").split()
+    names = [name for name in op.options.get("alias", "").split() if name != title(op)]
     writing = getattr(getattr(Tensor, f"{op.name}_", None), "op", None) is op
     return " ".join(([f"Also called {' and '.join(names)}."] if names else [])
                     + ([f"In place: {op.name}_."] if writing else []))
@@ -256,8 +261,8 @@ def example_in_place(op: Op, known: Text) -> str:
 
 def path(op: Op) -> str:
     """How to reach the function from a program."""
-    if getattr(rushlight(), op.name, None) is op.call:
-        return f"rushlight.{op.name}"
+    if getattr(rushlight(), title(op), None) is op.call:
+        return f"rushlight.{title(op)}"
     return f"{op.forward.__module__}.{op.name}"
 
 
@@ -269,13 +274,24 @@ def data(op: Op, known: Text) -> list[str]:
     return [one] if len(op.inputs) == 1 else ["[1., 2., 3.]", "[3., 2., 1.]", "[0.5, 0.5, 0.5]"][:len(op.inputs)]
 
 
+# What an example gives for settings of these names.
+GUESSES = {"dim": "0", "new_dim": "0", "dim0": "0", "dim1": "1", "dims": "(0,)", "k": "1", "n": "1", "start": "0",
+           "length": "1", "size": "2", "step": "1"}
+
+
 def default_example(op: Op, numbers: list[str]) -> str:
-    """An example that fits every op of the family."""
-    if family(op) == "reduction":
-        return "NAME(rushlight.tensor([[1., 2.], [3., 4.]]), 1)"
-    if op.elementwise and all(name in op.defaults for name in op.settings):
+    """An example that fits every op of the family; empty where there is none such."""
+    needed = [name for name in op.settings if name not in op.defaults]
+    if op.elementwise and not needed:
         return f"NAME({', '.join(f'rushlight.tensor({x})' for x in numbers)})"
-    return ""
+    if op.inputs != ("x",) or "order" in op.options or not all(name in GUESSES for name in needed):
+        return ""
+    matrix, rest = "rushlight.tensor([[1., 2.], [3., 4.]])", [GUESSES[name] for name in needed]
+    if family(op) == "reduction":
+        rest = ["1"]
+    if not hasattr(rushlight(), title(op)) and getattr(Tensor, title(op), None) is op.call:
+        return f"{matrix}.{title(op)}({', '.join(rest)})"
+    return f"NAME({', '.join([matrix, *rest])})"
 
 
 def run(code: str) -> str:

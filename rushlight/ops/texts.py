@@ -82,6 +82,7 @@ FUNCTIONS = {
     "rad2deg": Text("An angle in radians, in degrees.", data=("[1., 3.1415927]",)),
     "sigmoid": Text("The logistic function, from 0 to 1.", data=("[-2., 0., 2.]",)),
     "relu": Text("The number where it is positive, 0 elsewhere; the gradient at 0 is 0."),
+    "logit": Text("The inverse of the sigmoid: from probabilities to numbers."),
     "silu": Text("The number times its sigmoid, also called swish.", data=("[-2., 0., 2.]",)),
     "softplus": Text("A smooth relu; simply the number where input * beta is above `threshold`.",
                      data=("[-2., 0., 2.]",)),
@@ -225,7 +226,7 @@ PRODUCTS = {
     "dot": Text("The sum of the products of two vectors' elements.", shape="two vectors of a length give one number",
                 formula="out = sum over i of input_i * other_i",
                 example="NAME(rushlight.tensor([1., 2.]), rushlight.tensor([3., 4.]))"),
-    "linear": Text("What a layer of weights computes; x may have any leading shape.",
+    "linear": Text("What a layer of weights computes; `input` may have any leading shape.",
                    formula="out = input @ weight.mT + bias", shape="(..., n), (m, n) and (m) give (..., m)"),
 }
 
