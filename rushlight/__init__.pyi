@@ -39,6 +39,7 @@ def absolute(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = 
 def acos(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acos(input). The angle, from 0 to pi, with this cosine; nan outside [-1, 1]."""
 def acosh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acosh(input). The inverse of cosh: the number of at least 0; nan below 1."""
 from rushlight.ops.arithmetic import add as add
+def addcmul(input: _Tensor, tensor1: _Operand, tensor2: _Operand, value: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = input + tensor1 * tensor2 * value"""
 from rushlight.ops.arithmetic import addmm as addmm
 from rushlight.ops.arithmetic import addmm as addmv
 def all(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = whether all of input over `dim`. Whether all elements are true; numbers are true unless 0."""
@@ -108,6 +109,7 @@ def cos(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = cos(i
 def cosh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = cosh(input). The hyperbolic cosine."""
 from rushlight.ops.reductions import count_nonzero as count_nonzero
 from rushlight import cuda as cuda
+def cummax(input: _Tensor, dim: _int, *, out: Any = ...) -> _ValuesIndices: """out = cummax(input, dim). The largest element so far, and the last place where it stood."""
 from rushlight.ops.reductions import cumprod as cumprod
 from rushlight.ops.reductions import cumsum as cumsum
 default_generator: _Generator
@@ -157,6 +159,8 @@ def gather(input: _Tensor, dim: _int, index: _Tensor, *, out: _Tensor | None = .
 def ge(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input >= other. Whether `input` is greater or equal."""
 from rushlight.ops.arithmetic import outer as ger
 from rushlight.dtypes import get_default_dtype as get_default_dtype
+from rushlight.threads import get_num_interop_threads as get_num_interop_threads
+from rushlight.threads import get_num_threads as get_num_threads
 from rushlight.sampling import get_rng_state as get_rng_state
 def greater(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input > other. Whether `input` is greater."""
 def greater_equal(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input >= other. Whether `input` is greater or equal."""
@@ -210,6 +214,7 @@ def logical_and(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -
 def logical_not(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = logical_not(input). Whether it is false, or 0."""
 def logical_or(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = logical_or(input, other). Whether one is true; numbers are true unless 0."""
 def logical_xor(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = logical_xor(input, other). Whether just one is true; numbers are true unless 0."""
+from rushlight.ops.arithmetic import logit as logit
 from rushlight.creation import logspace as logspace
 def logsumexp(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = log(sum over `dim` of exp(input)). The logarithm of the sum of the exponentials; nothing overflows."""
 long: _dtype
@@ -233,6 +238,7 @@ def multiply(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _
 from rushlight.ops.arithmetic import mv as mv
 nan: _float
 def nan_to_num(input: _Tensor, nan: _float = ..., posinf: Any = ..., neginf: Any = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = nan_to_num(input, nan, posinf, neginf). nan, inf and -inf replaced by `nan`, `posinf` and `neginf`, or by the largest numbers."""
+def nansum(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = nansum(input, dim, keepdim)"""
 def narrow(input: _Tensor, dim: _int, start: _int, length: _int) -> _Tensor: """out = narrow(input, dim, start, length). `length` slices along `dim`, from `start` on."""
 def ne(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input != other. Whether they differ."""
 def neg(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = -input. The number with the opposite sign."""
@@ -286,6 +292,8 @@ def select(input: _Tensor, dim: _int, index: _int) -> _Tensor: """out = select(i
 from rushlight import serialization as serialization
 from rushlight.dtypes import set_default_dtype as set_default_dtype
 from rushlight.autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from rushlight.threads import set_num_interop_threads as set_num_interop_threads
+from rushlight.threads import set_num_threads as set_num_threads
 from rushlight.printing import set_printoptions as set_printoptions
 from rushlight.sampling import set_rng_state as set_rng_state
 def sgn(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input / abs(input). The sign; of a complex number the number of length 1 in its direction."""
