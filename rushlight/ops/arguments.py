@@ -186,9 +186,18 @@ def promoted(op: Op, operands: Sequence[Any]) -> list[Tensor]:
                                       for v, (t, kind) in zip(operands, pairs)])
     if op.result == FLOATING and result.category < dtypes.FLOATING:
         result = dtypes.get_default_dtype()
-    return [t if t.array.dtype == result.numpy else
-            from_array(t.array.astype(result.numpy)) if kind == 2 else TENSORS["to"](t, result)
-            for t, kind in pairs]
+    return [brought(t, result) if kind != 2 else from_array(t.array.astype(result.numpy)) for t, kind in pairs]
+
+
+def brought(t: Tensor, to: dtypes.dtype) -> Tensor:
+    """The tensor in this dtype."""
+    own, wanted = t.array.dtype, to.numpy
+    if own is wanted:
+        return t
+    if own == wanted:                             # another object for the same: of an unpickled array, a long long
+        t.array = t.array.view(wanted)
+        return t
+    return TENSORS["to"](t, to)
 
 
 def check_tensors(op: Op, values: Sequence[Any]) -> None:
