@@ -56,22 +56,23 @@ def draw_loss(history: History, path: Path) -> None:
 def draw_digits(images: torch.Tensor, labels: torch.Tensor, predicted: torch.Tensor, path: Path) -> None:
     """Held-out digits with the network's answers: the wrong ones first, framed in red."""
     from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
 
     wrong = (predicted != labels).tolist()
     order = sorted(range(len(wrong)), key=lambda i: not wrong[i])[: COLUMNS * ROWS]
     figure = Figure(figsize=(COLUMNS * 0.85, ROWS * 1.1 + 0.5), layout="constrained")
-    figure.suptitle(
-        f"{sum(wrong)} of {len(wrong)} held-out digits read wrongly (in red: read as → is)", fontsize=11
-    )
-    panels = figure.subplots(ROWS, COLUMNS).ravel()
-    for axes in panels:
-        axes.set(xticks=[], yticks=[])
-        axes.spines[:].set_visible(False)
-    for axes, i in zip(panels, order):
-        axes.imshow(images[i, 0].numpy(), cmap="gray_r", vmin=0, vmax=1)
+    axes = figure.subplots()
+    axes.set(frame_on=False, xticks=[], yticks=[])
+    axes.set_title(f"{sum(wrong)} of {len(wrong)} held-out digits read wrongly (in red: read as → is)", fontsize=11)
+    for place, i in enumerate(order):
+        x, y = place % COLUMNS, place // COLUMNS * 1.3  # a digit is 0.9 wide, with its answer above
         answer, truth = int(predicted[i]), int(labels[i])
-        axes.set_title(
-            f"{answer} → {truth}" if wrong[i] else f"{answer}", fontsize=10, color=RED if wrong[i] else GREY
-        )
-        axes.spines[:].set(visible=wrong[i], color=RED, linewidth=2)
+        axes.imshow(images[i, 0].numpy(), cmap="gray_r", vmin=0, vmax=1, extent=(x, x + 0.9, y + 0.9, y))
+        axes.text(
+            x + 0.45, y - 0.08, f"{answer} → {truth}" if wrong[i] else f"{answer}",
+            ha="center", fontsize=10, color=RED if wrong[i] else GREY,
+        )  # fmt: skip
+        if wrong[i]:
+            axes.add_patch(Rectangle((x, y), 0.9, 0.9, fill=False, color=RED, linewidth=2))
+    axes.set(xlim=(-0.1, COLUMNS), ylim=(ROWS * 1.3 - 0.3, -0.4))
     figure.savefig(path, dpi=120)

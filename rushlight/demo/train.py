@@ -29,6 +29,7 @@ def network() -> nn.Sequential:
         nn.ReLU(),
         nn.MaxPool2d(2),                  # (B, 32, 4, 4)
         nn.Flatten(),                     # (B, 512)
+        nn.Dropout(0.25),
         nn.Linear(512, 64),
         nn.ReLU(),
         nn.Linear(64, 10),                # (B, 10)
@@ -59,6 +60,7 @@ def train(
     optimizer = optim.Adam(model.parameters(), lr=lr)
     history = History()
     for _ in range(epochs):
+        model.train()
         for images, labels in batches:
             optimizer.zero_grad()
             loss = criterion(model(images), labels)
@@ -74,6 +76,7 @@ def train(
 @torch.no_grad()
 def predict(model: nn.Module, digits: Dataset) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Images, labels and the predicted labels of a data set."""
+    model.eval()
     images, labels = next(iter(DataLoader(digits, batch_size=len(digits))))
     return images, labels, model(images).argmax(dim=1)
 
