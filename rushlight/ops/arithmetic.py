@@ -28,7 +28,7 @@ def writing(function: Callable) -> Callable:
     at_once = inplace(entry) if entry is not None and entry.elementwise else None
 
     def written(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if at_once is not None and not kwargs:    # nothing but what the entry of the table does itself
+        if at_once is not None and not kwargs and len(args) < len(entry.inputs):   # what the entry does itself
             return at_once(input, *args)
         before = as_it_is(input) if recorded(input, (*args, *kwargs.values())) else input
         return assign(input, function(before, *args, **kwargs), name)

@@ -120,6 +120,8 @@ where      = op(lambda condition, x, y, /: where(condition, x, y), promote="x y"
 lerp       = op(lambda x, y, weight, /: x + weight * (y - x), names={"y": "end"},
                 x=lambda g, weight: g * (1 - weight),               y=lambda g, weight: g * weight,
                 weight=lambda g, x, y: g * (y - x))
+addcmul    = op(lambda x, y, z, /, value=1: x + y * z * value, names={"y": "tensor1", "z": "tensor2"},
+                x=lambda g: g,  y=lambda g, z, value: g * z * value,    z=lambda g, y, value: g * y * value)
 nan_to_num = op(lambda x, /, nan=0.0, posinf=None, neginf=None: nan_to_num(x, nan, posinf, neginf),
                 x=lambda g, x: g * isfinite(x))
 

@@ -9,6 +9,8 @@ ARRAYS.update((name, value) for name, value in vars(kernels).items() if not name
 
 sum        = reduction(lambda x, /, dim=None, keepdim=False: sum(x, dim, keepdim),
                        x=lambda g, x_shape: expand(g, x_shape))
+nansum     = reduction(lambda x, /, dim=None, keepdim=False: sum(where(isnan(x), 0, x), dim, keepdim),
+                       x=lambda g, x: where(isnan(x), 0, g))
 mean       = reduction(lambda x, /, dim=None, keepdim=False: mean(x, dim, keepdim),
                        x=lambda g, x_shape, n: expand(g / n, x_shape))
 prod       = reduction(lambda x, /, dim=None, keepdim=False: prod(x, dim, keepdim),
@@ -44,6 +46,8 @@ sort       = general(lambda x, /, dim=-1, descending=False, stable=False: sort(x
 topk       = general(lambda x, /, k, dim=-1, largest=True, sorted=True: topk(x, k, dim, largest, sorted),
                    x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True),
                    outputs="values indices")
+cummax     = general(lambda x, /, dim: cummax(x, dim), outputs="values indices",
+                     x=lambda gs, indices, dim, x_shape: scatter_add(zeros(x_shape, gs[0]), indices, gs[0], dim))
 cumsum     = general(lambda x, /, dim: cumsum(x, dim),  x=lambda g, dim: flip(cumsum(flip(g, (dim,)), dim), (dim,)),
                      inplace=True)
 cumprod    = general(lambda x, /, dim: cumprod(x, dim), x=lambda g, x, out, dim: cumprod_gradient(g, x, out, dim),

@@ -40,7 +40,8 @@ view_as_shape = inner_view(lambda x, /, shape: view(x, shape), x=lambda g, x_sha
 getitem    = inner_view(lambda x, /, key: x[key],              x=lambda g, x_shape, key: embed(g, x_shape, key),
                   node="SliceBackward0", called="indexing")
 unpermute  = inner_view(lambda x, /, dims: unpermute(x, dims), x=lambda g, dims: permute(g, dims))
-unfold_dim = inner_view(lambda x, /, dim, size, step: unfold_dim(x, dim, size, step), names={"dim": "dimension"},
+unfold_dim = view(lambda x, /, dim, size, step: unfold_dim(x, dim, size, step), names={"dim": "dimension"},
+                  alias="unfold", function=False, called="unfold",
                   x=lambda g, x_shape, dim, size, step: add_windows(g, x_shape, dim, size, step))
 
 # -- copies

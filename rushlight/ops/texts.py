@@ -82,7 +82,6 @@ FUNCTIONS = {
     "rad2deg": Text("An angle in radians, in degrees.", data=("[1., 3.1415927]",)),
     "sigmoid": Text("The logistic function, from 0 to 1.", data=("[-2., 0., 2.]",)),
     "relu": Text("The number where it is positive, 0 elsewhere; the gradient at 0 is 0."),
-    "logit": Text("The inverse of the sigmoid: from probabilities to numbers."),
     "silu": Text("The number times its sigmoid, also called swish.", data=("[-2., 0., 2.]",)),
     "softplus": Text("A smooth relu; simply the number where input * beta is above `threshold`.",
                      data=("[-2., 0., 2.]",)),

@@ -139,6 +139,16 @@ def cumprod(x: ndarray, dim: int) -> ndarray:
     return np.multiply.accumulate(np.atleast_1d(x), dim, np.int64 if x.dtype.kind in "iub" else None).reshape(x.shape)
 
 
+def cummax(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
+    """The largest element so far, and the last place where it stood."""
+    if not x.ndim:
+        return x.copy(), np.zeros((), np.int64)
+    values = np.maximum.accumulate(x, dim)
+    places = np.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
+    here = (x == values) | (x != x)               # a nan is the largest from where it stands on
+    return values, np.maximum.accumulate(np.where(here, places, 0), dim)
+
+
 def sort(x: ndarray, dim: int = -1, descending: bool = False, stable: bool = True) -> tuple[ndarray, ndarray]:
     """Values in order and where each came from; equal elements stay in order, nan counts as largest."""
     if x.ndim == 0:

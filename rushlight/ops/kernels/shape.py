@@ -127,12 +127,16 @@ def embed_diagonal(g: ndarray, shape: tuple, offset: int, dim0: int, dim1: int) 
 
 def unfold_dim(x: ndarray, dim: int, size: int, step: int) -> ndarray:
     """Windows of `size` along a dimension, every `step`; the window is a new last dimension."""
-    windows = np.lib.stride_tricks.sliding_window_view(x, size, dim if x.ndim else None, writeable=False)
+    if not x.ndim:
+        return x.reshape(1)[:size]
+    windows = np.lib.stride_tricks.sliding_window_view(x, size, dim, writeable=False)
     return windows[(slice(None),) * dim + (slice(None, None, step),)]
 
 
 def add_windows(g: ndarray, shape: tuple, dim: int, size: int, step: int) -> ndarray:
     """The windows' elements added where they came from: what unfold_dim undoes."""
+    if not shape:
+        return np.asarray(np.add.reduce(g))
     r = np.zeros(shape, g.dtype)
     for k in range(size):
         r[(slice(None),) * dim + (slice(k, k + step * g.shape[dim], step),)] += g[..., k]
