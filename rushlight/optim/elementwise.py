@@ -98,7 +98,7 @@ def raised(state: dict[str, Any], counters: list[str]) -> tuple[float, ...]:
     return (value, *[state[name].array.item() for name in counters[1:]])
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def prepared(rule: Callable, dtype: np.dtype, counts: tuple, absent: tuple[bool, ...], values: tuple) -> tuple:
     """The program for arrays and settings of this kind, its numbers in their dtype, and what the counters become."""
     settings = counts + values

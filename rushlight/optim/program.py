@@ -11,10 +11,10 @@ time of the rule on arrays, which allocates every result.
 ...     return p - lr * buf, buf
 >>> print(program(momentum, (True, True, True), (True, True)).source)
 def update(p, g, buf, b0, k0, k1):
-    mul(k0, buf, b0)
-    add(b0, g, buf)
-    mul(k1, buf, b0)
-    sub(p, b0, p)
+    mul(k0, buf, out=b0)
+    add(b0, g, out=buf)
+    mul(k1, buf, out=b0)
+    sub(p, b0, out=p)
 def numbers(lr, mu):
     return (mu, lr,), ()
 """
@@ -117,7 +117,7 @@ def program(rule: Callable, present: tuple[bool, ...], true: tuple[bool, ...]) -
         raise TypeError(f"rule {rule.__name__}: state that becomes the old value of other state, which is overwritten")
     places, buffers = placed(tape, wanted)
     numbers: dict[str, str] = {}
-    lines = [call_text(*step, places, numbers) for step in tape]
+    lines = [call_text(name, operands, result, places, numbers) for name, operands, result in tape]
     lines += [f"copyto({target.text}, {place(value, places, numbers)})" for target, value in wanted.items()
               if place(value, places, numbers) != target.text]
     parameters = [*(s.text for s in given if s is not None), *(f"b{i}" for i in range(buffers)), *numbers.values()]
@@ -163,10 +163,10 @@ def placed(tape: list, wanted: dict[Symbol, Symbol]) -> tuple[dict[Symbol, str],
 
 
 def call_text(name: str, operands: tuple, result: Symbol, places: dict, numbers: dict) -> str:
-    """The text of one call, with its result as the last argument."""
+    """The text of one call that writes its result."""
     given = ", ".join(place(o, places, numbers) for o in operands)
     if isinstance(ARRAYS[name], np.ufunc):
-        return f"{name}({given}, {places[result]})"
+        return f"{name}({given}, out={places[result]})"
     return f"copyto({places[result]}, {name}({given}))"
 
 

@@ -86,7 +86,6 @@ class SequentialLR(Composed):
         i = bisect_right(self._milestones, self.last_epoch)
         one = self._schedulers[i]
         if i > 0 and self._milestones[i - 1] == self.last_epoch:
-            one._step_count += 1
             one._go_to(0)
         else:
             one.step()

@@ -25,7 +25,8 @@ class CosineAnnealingWarmRestarts(Chainable):
             raise ValueError(explain(f"Expected integer T_mult >= 1, but got {T_mult}"))
         if not isinstance(eta_min, (float, int)):
             raise ValueError(explain(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}"))
-        self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
+        self.T_0, self.T_i, self.T_mult, self.eta_min = T_0, T_0, T_mult, eta_min
+        self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
 
     def _next(self) -> list[Any]:
