@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import doctest
 import inspect
 import io
 import pickle
 import pydoc
+import re
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +22,7 @@ import rushlight
 import rushlight.nn.functional
 from rushlight import Tensor
 from rushlight.autograd.grad_mode import Watcher, current, mode
-from rushlight.ops import documentation
+from rushlight.ops import build, documentation
 from rushlight.ops.docstring import Docstring
 from rushlight.ops.table import TABLE
 
@@ -247,3 +250,69 @@ def test_formulas_name_what_users_know():
     assert "d input: scatter_add(zeros(input.shape, g), dim, index, g)" in gather       # in the users' order
     assert "g.values" in documentation.text(TABLE["sort"])
     assert "n: how many elements make one of out's" in documentation.text(TABLE["mean"])
+
+
+# -- the pages about the code
+
+ROOT = Path(__file__).parent.parent
+PAGES = {path.name: path.read_text() for path in [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]}
+PLACES = [(page, name, file) for page, text in PAGES.items()
+          for name, file in re.findall(r"`(\w+)`[^`.;:]* in\s+`([\w/]+\.py)`", text)]
+
+
+@pytest.mark.parametrize(("page", "name", "file"), PLACES)
+def test_the_places_that_pages_name_are_there(page, name, file):
+    path = next(p for p in (ROOT / "rushlight" / file, ROOT / file) if p.exists())
+    top = ast.parse(path.read_text()).body
+    names = {getattr(node, "name", None) for node in top} | {
+        target.id for node in top if isinstance(node, (ast.Assign, ast.AnnAssign))
+        for target in getattr(node, "targets", None) or [node.target] if isinstance(target, ast.Name)}
+    assert name in names
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_files_that_pages_name_are_there(page):
+    for file in re.findall(r"`([\w/]+/[\w/]*\.?(?:py|md)?)`", PAGES[page]):
+        assert any((place / file).exists() for place in (ROOT / "rushlight", ROOT, ROOT / "docs")), file
+
+
+def test_the_page_explains_every_word_of_the_table():
+    words = {name for name, value in vars(build).items() if getattr(value, "__qualname__", "") == "entry.<locals>.make"}
+    explained = {word for row in re.findall(r"^\| (`.*?) \|", PAGES["add-an-op.md"], re.MULTILINE)
+                 for word in re.findall(r"`(\w+)`", row)}
+    assert explained == words
+
+
+ADDED = """
+import re, sys, textwrap
+from pathlib import Path
+import numpy as np
+import rushlight
+from rushlight.ops.build import build, floating, general, op, predicate, product, real, reduction, view
+from rushlight.ops.kernels.elementwise import ndarray
+from rushlight.ops.worlds import ARRAYS
+
+line, kernel = re.findall("```python\\n(.*?)```", Path(sys.argv[1]).read_text(), re.DOTALL)
+if sys.argv[2] == "kernel":
+    exec(textwrap.dedent(kernel))
+    ARRAYS["log_cosh"] = log_cosh
+exec(line)
+build(globals())
+x = rushlight.tensor([0.5, -1.0, 1000.0], dtype=rushlight.float64, requires_grad=True)
+assert rushlight.autograd.gradcheck(log_cosh, x[:2].detach().requires_grad_())
+assert rushlight.autograd.gradgradcheck(log_cosh, x[:2].detach().requires_grad_())
+assert np.isinf(log_cosh(x)[2].item()) == (sys.argv[2] != "kernel")
+x = x.detach()
+assert x.clone().log_cosh_().equal(log_cosh(x, out=rushlight.empty(3, dtype=rushlight.float64)))
+assert log_cosh(rushlight.arange(3)).dtype is rushlight.float32
+rushlight.log_cosh = log_cosh                     # as the package does, were the line in its file
+assert "out = log(cosh(input))" in log_cosh.__doc__ and "d input: g * tanh(input)" in log_cosh.__doc__
+assert ">>> " in log_cosh.__doc__
+"""
+
+
+@pytest.mark.parametrize("computed", ["formula", "kernel"])
+def test_an_op_is_added_as_the_page_says(computed):
+    page = ROOT / "docs" / "add-an-op.md"
+    done = subprocess.run([sys.executable, "-c", ADDED, page, computed], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
