@@ -370,7 +370,7 @@ class ParameterDict(Module):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The parameter of that name, or `default`."""
-        return self[key] if key in self else default
+        return getattr(self, key) if key in self._keys else default
 
     def setdefault(self, key: str, default: Any = None) -> Any:
         """The parameter of that name, which is made from `default` if there is none."""

@@ -147,8 +147,8 @@ class _ConvTransposeNd(_ConvNd):
                  padding_mode: str = "zeros", device: Any = None, dtype: Any = None):
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, True, output_padding, groups,
-                         bias, padding_mode, device, dtype)
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, True, output_padding,
+                         groups, bias, padding_mode, device, dtype)
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:  # type: ignore[override]
         extra = self.output_padding if output_size is None else self._output_padding(input, list(output_size))
@@ -161,13 +161,15 @@ class _ConvTransposeNd(_ConvNd):
         if len(size) == input.dim():
             size = size[-n:]
         if len(size) != n:
-            raise ValueError(f"{type(self).__name__}: for {input.dim()}D input, output_size must have {n} or {input.dim()} "
+            raise ValueError(f"{type(self).__name__}: for {input.dim()}D input, output_size must have {n} or "
+                             f"{input.dim()} "
                              f"elements (got {len(size)})")
         least = [(i - 1) * s - 2 * p + d * (k - 1) + 1 for i, s, p, d, k in zip(
             input.array.shape[-n:], self.stride, self.padding, self.dilation, self.kernel_size)]
         most = [m + s - 1 for m, s in zip(least, self.stride)]
         if any(not a <= m <= b for a, m, b in zip(least, size, most)):
-            raise ValueError(f"requested an output size of {size}, but valid sizes range from {least} to {most} (for an "
+            raise ValueError(f"requested an output size of {size}, but valid sizes range from {least} to {most} (for "
+                             "an "
                              f"input of {input.shape[2:]})")
         return tuple(m - a for m, a in zip(size, least))
 

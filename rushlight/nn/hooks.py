@@ -107,7 +107,10 @@ class Hooked:
         return handle
 
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
-        """Call `hook(module, grad_output)` when the gradients of the outputs are known; what it returns replaces them."""
+        """Call `hook(module, grad_output)` when the gradients of the outputs are known.
+
+        What it returns replaces them.
+        """
         return self._hang("_backward_pre_hooks", hook, prepend)
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Handle:
@@ -132,7 +135,8 @@ def call(module: Hooked, args: tuple, kwargs: dict) -> Any:
     result = None
     try:
         args, kwargs = before(module, args, kwargs)
-        passage = Passage(module) if all_of(module, "_backward_hooks") or all_of(module, "_backward_pre_hooks") else None
+        watched = all_of(module, "_backward_hooks") or all_of(module, "_backward_pre_hooks")
+        passage = Passage(module) if watched else None
         if passage is not None:
             args = passage.enter(args)
         result = module.forward(*args, **kwargs)
@@ -155,7 +159,8 @@ def before(module: Hooked, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
             answer = hook(module, args, kwargs)
             if answer is not None:
                 if not isinstance(answer, tuple) or len(answer) != 2:
-                    raise RuntimeError("forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
+                    raise RuntimeError("forward pre-hook must return None or a tuple of (new_args, new_kwargs), but "
+                                       "got "
                                        f"{answer}.")
                 args, kwargs = answer
         else:

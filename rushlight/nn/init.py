@@ -79,7 +79,10 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """A convolution's weight that passes as many input channels through as it can. ValueError unless 3 to 5 dimensions."""
+    """A convolution's weight that passes through as many input channels as it can.
+
+    ValueError unless it has 3 to 5 dimensions, and for groups that do not divide the output channels.
+    """
     shape = tensor.array.shape
     if len(shape) not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")

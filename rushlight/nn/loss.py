@@ -203,7 +203,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
                 f"label_smoothing={self.label_smoothing}, options={self.options}")
 
 
-# -- margins -------------------------------------------------------------------------------------------------------------
+# -- margins ---------------------------------------------------------------------------------------------------------
 
 class MarginRankingLoss(_Loss):
     """mean of max(0, -y (x1 - x2) + margin)."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from rushlight import dtypes
 from rushlight.autograd.grad_mode import no_grad
-from rushlight.device import device as device_type
+from rushlight.nn.conversion import Convertible
 from rushlight.nn.hooks import Hooked
 from rushlight.nn.parameter import Buffer, Parameter
 from rushlight.nn.state import Stateful
@@ -16,7 +15,7 @@ M = TypeVar("M", bound="Module")
 SETS = ("_parameters", "_buffers", "_modules")    # where attributes live that are not in the instance's __dict__
 
 
-class Module(Hooked, Stateful):
+class Module(Hooked, Stateful, Convertible):
     """The base of all neural network modules: define `forward`, and assign parameters and submodules as attributes.
 
     >>> class Net(rushlight.nn.Module):
@@ -121,11 +120,13 @@ class Module(Hooked, Stateful):
         begun(self.__dict__, "parameter")
         check_name(self, name, "parameter", "_parameters")
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(f"cannot assign '{type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or None "
+            raise TypeError(f"cannot assign '{type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or "
+                            "None "
                             "required)")
         if param is not None and param.grad_fn is not None:
             raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
-                             f"explicitly. To express '{name}' as a function of another Tensor, compute the value in the "
+                             f"explicitly. To express '{name}' as a function of another Tensor, compute the value in "
+                             "the "
                              "forward() method.")
         self._parameters[name] = param
 
@@ -134,7 +135,8 @@ class Module(Hooked, Stateful):
         begun(self.__dict__, "buffer")
         check_name(self, name, "buffer", "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
+            raise TypeError(f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or None "
+                            "required)")
         self._buffers[name] = tensor
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
@@ -261,72 +263,6 @@ class Module(Hooked, Stateful):
         fn(self)
         return self
 
-    def _apply(self: M, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> M:
-        """Put `fn` of each parameter, gradient and buffer in its place; parameters remain the same objects."""
-        for module in self.children() if recurse else ():
-            module._apply(fn)
-        with no_grad():
-            for parameter in self._parameters.values():
-                if parameter is not None:
-                    parameter.data = fn(parameter)
-                    if parameter._grad is not None:
-                        parameter._grad = fn(parameter._grad)
-            for name, buffer in self._buffers.items():
-                if buffer is not None:
-                    self._buffers[name] = fn(buffer)
-        return self
-
-    def to(self: M, *args: Any, **kwargs: Any) -> M:
-        """Convert floating-point and complex parameters and buffers: `m.to(torch.float64)`, `m.to('cpu')`, `m.to(tensor)`.
-
-        Returns the module itself. TypeError for an integer dtype.
-        """
-        dtype, device = target(*args, **kwargs)
-        if device is not None:
-            device_type(device)                   # says what is wrong with it
-        if dtype is None:
-            return self
-        if not (dtype.is_floating_point or dtype.is_complex):
-            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
-        return self._apply(lambda t: t.to(dtype) if t.is_floating_point() or t.is_complex() else t)  # type: ignore[attr-defined]
-
-    def type(self: M, dst_type: Any) -> M:
-        """Convert all parameters and buffers to a dtype."""
-        return self._apply(lambda t: t.type(dst_type))  # type: ignore[attr-defined]
-
-    def float(self: M) -> M:
-        """Convert floating-point parameters and buffers to float32."""
-        return self._apply(lambda t: t.float() if t.is_floating_point() else t)  # type: ignore[attr-defined]
-
-    def double(self: M) -> M:
-        """Convert floating-point parameters and buffers to float64."""
-        return self._apply(lambda t: t.double() if t.is_floating_point() else t)  # type: ignore[attr-defined]
-
-    def half(self: M) -> M:
-        """Convert floating-point parameters and buffers to float16."""
-        return self._apply(lambda t: t.half() if t.is_floating_point() else t)  # type: ignore[attr-defined]
-
-    def bfloat16(self: M) -> M:
-        """Convert floating-point parameters and buffers to bfloat16."""
-        return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)  # type: ignore[attr-defined]
-
-    def cpu(self: M) -> M:
-        """The module itself: it lives on the CPU."""
-        return self
-
-    def cuda(self: M, device: Any = None) -> M:
-        """RuntimeError: there is only the CPU."""
-        return self._apply(lambda t: t.cuda(device))  # type: ignore[attr-defined]
-
-    def to_empty(self: M, *, device: Any, recurse: bool = True) -> M:
-        """Give parameters and buffers fresh memory, whose contents are arbitrary."""
-        device_type(device)
-        return self._apply(lambda t: t.new_empty(t.shape), recurse)  # type: ignore[attr-defined]
-
-    def share_memory(self: M) -> M:
-        """The module itself: threads share its memory anyway."""
-        return self
-
     def train(self: M, mode: bool = True) -> M:
         """Set training mode (dropout, batch statistics) for this module and all below. Returns the module."""
         if not isinstance(mode, bool):
@@ -376,7 +312,8 @@ class Module(Hooked, Stateful):
 def begun(own: dict, what: str) -> None:
     """AttributeError before `Module.__init__` has run."""
     if "_parameters" not in own:
-        raise AttributeError(f"cannot assign {what} before Module.__init__() call: begin __init__ with super().__init__()")
+        raise AttributeError(f"cannot assign {what} before Module.__init__() call: begin __init__ with "
+                             "super().__init__()")
 
 
 def forget(module: Module, name: str, kept: str) -> None:
@@ -404,9 +341,9 @@ def check_name(module: Module, name: Any, what: str, kind: str) -> None:
 
 def type_name(value: Any) -> str:
     """torch's name of a value's type."""
-    if isinstance(value, Tensor):
-        return f"torch.{value.dtype.scalar_type}Tensor" if type(value) is Tensor else f"torch.nn.parameter.{type(value).__name__}"
     kind = type(value)
+    if kind is Tensor:
+        return f"torch.{value.dtype.scalar_type}Tensor"
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
@@ -419,21 +356,6 @@ def member(module: Module, path: str, kind: str, what: str) -> Any:
     if name not in getattr(found, kind):
         raise AttributeError(f"`{name}` is not {what}")
     return getattr(found, name)
-
-
-def target(*args: Any, dtype: Any = None, device: Any = None, tensor: Tensor | None = None, non_blocking: bool = False,
-           copy: bool = False, memory_format: Any = None) -> tuple[dtypes.dtype | None, Any]:
-    """The dtype and device that the arguments of `to` name."""
-    for arg in args:
-        if isinstance(arg, Tensor):
-            tensor = arg
-        elif isinstance(arg, dtypes.dtype) or arg in (float, complex, int):
-            dtype = arg
-        elif arg is not None and not isinstance(arg, bool):
-            device = arg
-    if tensor is not None:
-        dtype = tensor.dtype
-    return None if dtype is None else dtypes.as_dtype(dtype), device
 
 
 def zeroed(grad: Tensor) -> Tensor:

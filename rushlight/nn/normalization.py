@@ -87,7 +87,7 @@ class _BatchNorm(_NormBase):
         by_batch = self.training or (mean is None and var is None)
         if self.training and not self.track_running_stats:
             mean = var = None
-        return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, 0.0 if factor is None else factor, self.eps)
+        return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, factor or 0.0, self.eps)
 
 
 def dimensions(*allowed: int) -> Any:
@@ -207,12 +207,15 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """x / sqrt(mean(x^2) + eps) * weight over the last dimensions, of `normalized_shape`; eps: the dtype's unless told."""
+    """x / sqrt(mean(x^2) + eps) * weight over the last dimensions, of `normalized_shape`.
+
+    eps: the dtype's unless told.
+    """
 
     weight: Parameter | None
 
-    def __init__(self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: Any = None,
-                 dtype: Any = None):
+    def __init__(self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True,
+                 device: Any = None, dtype: Any = None):
         super().__init__()
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
@@ -233,7 +236,10 @@ class RMSNorm(Module):
 
 
 class GroupNorm(Module):
-    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's groups of channels; input (N, C, *)."""
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's groups of channels.
+
+    Input (N, C, *). ValueError unless C is a multiple of `num_groups`.
+    """
 
     weight: Parameter | None
     bias: Parameter | None

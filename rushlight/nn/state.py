@@ -144,7 +144,8 @@ class Stateful:
         for module in visited:
             for hook in tuple(module._load_state_dict_post_hooks.values()):
                 if hook(module, found) is not None:
-                    raise RuntimeError("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to "
+                    raise RuntimeError("Hooks registered with ``register_load_state_dict_post_hook`` are not "
+                                       "expected to "
                                        "return new values, if incompatible_keys need to be modified, it should be done "
                                        "inplace.")
         if errors or (strict and any(found)):
@@ -255,6 +256,7 @@ def failure(module: Any, found: IncompatibleKeys, errors: list[str], strict: boo
             if keys:
                 names = ", ".join(f'"{key}"' for key in keys)
                 lines.insert(0, f"{what} key(s) in state_dict: {names}. ")
-    return RuntimeError(explain("Error(s) in loading state_dict for {}:\n\t{}".format(type(module).__name__, "\n\t".join(lines)),
-                                "load it into the module that it was saved from; load_state_dict(strict=False) passes over "
+    what = "\n\t".join([f"Error(s) in loading state_dict for {type(module).__name__}:", *lines])
+    return RuntimeError(explain(what, "load it into the module that it was saved from; load_state_dict(strict=False) "
+                                "passes over "
                                 "missing and unexpected keys"))

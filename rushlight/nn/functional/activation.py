@@ -110,9 +110,9 @@ def logsigmoid(input: Tensor) -> Tensor:
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """x times the probability that a normal number is below x; `approximate='tanh'` takes a tanh for the error function.
+    """x times the probability that a normal number is below x.
 
-    RuntimeError for another approximation.
+    `approximate`: 'none', or 'tanh' for a tanh in place of the error function. RuntimeError for another.
     """
     if approximate == "none":
         return a.gelu(input)
@@ -149,7 +149,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """a sigmoid(b), a and b the halves of the input along `dim`. RuntimeError if its size is odd, or for 0 dimensions."""
+    """a sigmoid(b), a and b the halves of the input along `dim`. RuntimeError for an odd size, or 0 dimensions."""
     if input.array.ndim == 0:
         raise RuntimeError(explain("glu does not support 0-dimensional tensors"))
     n = input.array.shape[wrap(dim, input.array.ndim)]
@@ -173,7 +173,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
             raise RuntimeError(explain("Not allow zero-dim input tensor."))
         channels = input.array.shape[1] if ndim > 1 else 1
         if channels != n:
-            raise RuntimeError(explain(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {n} "
+            raise RuntimeError(explain("Mismatch of parameter numbers and input channel size. Found parameter "
+                                       f"numbers = {n} "
                                        f"and channel size = {channels}."))
     if weight.array.ndim and ndim != 2:
         weight = weight.reshape((n,) + (1,) * (ndim - 2) if ndim > 2 else (1,) * ndim)  # type: ignore[attr-defined]
@@ -184,7 +185,8 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
           inplace: bool = False) -> Tensor:
     """x where x > 0, else r x: r is uniform in [lower, upper] for each element in training, else their mean."""
     if lower > upper:
-        raise RuntimeError(explain("Lower bound should be less than or equal to the upper bound", bounds=(lower, upper)))
+        raise RuntimeError(explain("Lower bound should be less than or equal to the upper "
+                                   "bound", bounds=(lower, upper)))
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
     return settle(input, e.mul(input, from_array(slopes(input, lower, upper))), inplace)

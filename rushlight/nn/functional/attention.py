@@ -21,8 +21,8 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     """softmax(q k^T scale + mask) v: q (..., L, E), k (..., S, E), v (..., S, F) -> (..., L, F).
 
     `scale`: 1 / sqrt(E) unless told. `attn_mask`: booleans, true where a query may look, or numbers to add.
-    `is_causal`: query i looks at keys up to i. `enable_gqa`: fewer heads (dimension -3) in k and v are shared by several
-    of q. RuntimeError for a mask together with `is_causal`, and for shapes or dtypes that do not fit.
+    `is_causal`: query i looks at keys up to i. `enable_gqa`: fewer heads (dimension -3) in k and v are shared by
+    several of q. RuntimeError for a mask together with `is_causal`, and for shapes or dtypes that do not fit.
 
     >>> x = rushlight.ones(1, 3, 4)
     >>> rushlight.nn.functional.scaled_dot_product_attention(x, x, x).shape
@@ -58,7 +58,8 @@ def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_cau
     shapes = [t.array.shape for t in (query, key, value)]
     if any(len(s) < 2 for s in shapes):
         raise RuntimeError(explain("scaled_dot_product_attention: Expected query, key, and value to all be  at least 2 "
-                                   f"dimensional, but got Query dim: {len(shapes[0])}, Key dim: {len(shapes[1])} and Value "
+                                   f"dimensional, but got Query dim: {len(shapes[0])}, Key dim: {len(shapes[1])} and "
+                                   "Value "
                                    f"dim: {len(shapes[2])} instead."))
     if len({t.array.dtype for t in (query, key, value)}) > 1:
         raise RuntimeError(explain("Expected query, key, and value to have the same dtype, but got query.dtype: "

@@ -33,9 +33,9 @@ def convolve(n: int) -> Callable:
         return without_batch(out, added) if added else out
 
     conv.__name__ = conv.__qualname__ = name
-    conv.__doc__ = f"""out[n, o, p] = bias[o] + sum over c, k of input[n, c, p stride - padding + k dilation] weight[o, c, k].
+    conv.__doc__ = f"""out[n, o, p] = b[o] + sum over c, k of input[n, c, p stride - padding + k dilation] w[o, c, k].
 
-    input (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}), weight (O, C / groups, *kernel), bias (O,) -> (N, O, *out), with
+    input (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}), weight w (O, C / groups, *kernel), bias b (O,) -> (N, O, *out),
     out = (size + 2 padding - dilation (kernel - 1) - 1) // stride + 1. stride, padding, dilation: one number or one for
     each dimension; padding 'same' keeps the size (stride 1 only), 'valid' is 0. `groups`: channels in so many groups,
     each seeing its own. RuntimeError where channels, groups or sizes do not fit.
@@ -66,13 +66,15 @@ def check_weight(weight: Tensor, n: int, name: str, input: Tensor) -> None:
     if weight.array.ndim != n + 2:
         raise RuntimeError(explain(f"{name}: expected weight to have {n + 2} dimensions, but got {weight.array.ndim}-"
                                    f"dimensional weight of size {list(weight.shape)} for input of size "
-                                   f"{list(input.shape)}", "its shape is (out_channels, in_channels / groups, *kernel)"))
+                                   f"{list(input.shape)}", "its shape is (out_channels, in_channels / groups, "
+                                                           "*kernel)"))
 
 
 def check_bias(bias: Tensor | None, channels: int, name: str) -> None:
     """RuntimeError unless the bias has one number for each output channel."""
     if bias is not None and bias.array.shape != (channels,):
-        raise RuntimeError(explain(f"{name}: expected bias to be 1-dimensional with {channels} elements, but got bias of "
+        raise RuntimeError(explain(f"{name}: expected bias to be 1-dimensional with {channels} elements, but got "
+                                   "bias of "
                                    f"size {list(bias.shape)} instead"))
 
 
@@ -84,8 +86,8 @@ def convolve_transposed(n: int) -> Callable:
              output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
         x, added = with_batch(input, n, name)
         check_weight(weight, n, name, input)
-        stride, padding, dilation = each(stride, n, "stride"), each(padding, n, "padding"), each(dilation, n, "dilation")
-        extra = each(output_padding, n, "output_padding")
+        stride, padding = each(stride, n, "stride"), each(padding, n, "padding")
+        dilation, extra = each(dilation, n, "dilation"), each(output_padding, n, "output_padding")
         check_transposed(x, weight, stride, dilation, extra, groups)
         whole = tuple((i - 1) * s + d * (k - 1) + 1 for i, s, d, k in zip(
             x.array.shape[2:], stride, dilation, weight.array.shape[2:]))
@@ -103,10 +105,11 @@ def convolve_transposed(n: int) -> Callable:
         return without_batch(out, added)
 
     conv.__name__ = conv.__qualname__ = name
-    conv.__doc__ = f"""out[n, c, p stride - padding + k dilation] += input[n, o, p] weight[o, c, k]: {name.replace("_transpose", "")} transposed.
+    conv.__doc__ = f"""out[n, c, p stride - padding + k dilation] += input[n, o, p] w[o, c, k]: conv{n}d transposed.
 
-    input (N, O, {LETTERS[n]}) or (O, {LETTERS[n]}), weight (O, C / groups, *kernel), bias (C,) -> (N, C, *out), with
-    out = (size - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1. RuntimeError where they do not fit.
+    input (N, O, {LETTERS[n]}) or (O, {LETTERS[n]}), weight w (O, C / groups, *kernel), bias (C,) -> (N, C, *out),
+    out = (size - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1. RuntimeError where these do not
+    fit.
 
     >>> from rushlight.nn import functional as F
     >>> F.{name}(rushlight.ones(1, 2, {", ".join("2" * n)}), rushlight.ones(2, 1, {", ".join("3" * n)})).shape
@@ -137,8 +140,8 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     (N, C, H, W) -> (N, C kh kw, L), or without N. RuntimeError where no window fits.
     """
     x, added = with_batch(input, 2, "unfold")
-    sizes = [each(v, 2, name) for v, name in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"),
-                                              (stride, "stride"))]
+    sizes = [each(v, 2, name) for v, name in ((kernel_size, "kernel_size"), (dilation, "dilation"),
+                                              (padding, "padding"), (stride, "stride"))]
     return without_batch(im2col(x, *sizes), added)
 
 

@@ -44,9 +44,11 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Dropout of whole channels of (N, C, L) or (C, L). RuntimeError for another number of dimensions."""
     check_p(p)
     if input.array.ndim not in (2, 3):
-        raise RuntimeError(explain(f"dropout1d: Expected 2D or 3D input, but received a {input.array.ndim}D input. Note "
+        raise RuntimeError(explain(f"dropout1d: Expected 2D or 3D input, but received a {input.array.ndim}D input. "
+                                   "Note "
                                    "that dropout1d exists to provide channel-wise dropout on inputs with 1 spatial "
-                                   "dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."))
+                                   "dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D "
+                                   "inputs)."))
     return batched(input, 2, p, training, inplace)
 
 
@@ -54,7 +56,8 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Dropout of whole channels of (N, C, H, W)."""
     check_p(p)
     if input.array.ndim not in (3, 4):
-        warnings.warn(f"dropout2d: Received a {input.array.ndim}-D input to dropout2d, which is deprecated and will result "
+        warnings.warn(f"dropout2d: Received a {input.array.ndim}-D input to dropout2d, which is deprecated and will "
+                      "result "
                       "in an error in a future release.", stacklevel=2)
     return dropped(input, p, training, inplace, features=True)
 
@@ -63,7 +66,8 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
     check_p(p)
     if input.array.ndim not in (4, 5):
-        warnings.warn(f"dropout3d: Received a {input.array.ndim}-D input to dropout3d, which is deprecated and will result "
+        warnings.warn(f"dropout3d: Received a {input.array.ndim}-D input to dropout3d, which is deprecated and will "
+                      "result "
                       "in an error in a future release.", stacklevel=2)
     return batched(input, 4, p, training, inplace)
 

@@ -37,14 +37,16 @@ def settled(size_average: Old, reduce: Old, reduction: str) -> str:
     if size_average is None and reduce is None:
         return reduction
     said = "none" if reduce is False else "sum" if size_average is False else "mean"
-    warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{said}' instead.", stacklevel=3)
+    warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{said}' "
+                  "instead.", stacklevel=3)
     return said
 
 
 def warn_of_sizes(input: Tensor, target: Tensor) -> None:
     if input.array.shape != target.array.shape:
         warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This "
-                      "will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+                      "will likely lead to incorrect results due to broadcasting. Please ensure they have the same "
+                      "size.",
                       stacklevel=3)
 
 
@@ -106,8 +108,9 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     return weighted(losses.huber_loss(input, target, delta), weight, reduction, "HuberLossBackward0")
 
 
-def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: Old = None,
-                     eps: float = 1e-8, reduce: Old = None, reduction: str = "mean") -> Tensor:
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
+                     size_average: Old = None, eps: float = 1e-8, reduce: Old = None,
+                     reduction: str = "mean") -> Tensor:
     """mean of exp(x) - y x, or x - y log(x + eps) unless `log_input`; `full`: plus Stirling's log y!."""
     reduction = settled(size_average, reduce, reduction)
     if log_input:
@@ -138,13 +141,13 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
         raise ValueError(explain(f"{reduction} is not valid", "'mean', 'sum' or 'none'"))
     if (var.array < 0).any():
         raise ValueError(explain("var has negative entry/entries"))
-    safe = e.where(e.lt(var.detach(), eps), e.add(var.detach(), e.sub(eps, var.detach())), var)  # type: ignore[attr-defined]
-    safe = e.add(var, e.sub(safe, var).detach())  # type: ignore[attr-defined]  # at least eps, with var's gradient
+    raw = var.detach()  # type: ignore[attr-defined]
+    safe = e.add(var, e.sub(e.clamp_min(raw, eps), raw))           # at least eps, with var's gradient
     loss = e.mul(e.add(e.log(safe), e.div(e.square(e.sub(input, target)), safe)), 0.5)
     return reduced(e.add(loss, 0.5 * math.log(2 * math.pi)) if full else loss, reduction)
 
 
-# -- probabilities -------------------------------------------------------------------------------------------------------
+# -- probabilities ---------------------------------------------------------------------------------------------------
 
 def same_sizes(input: Tensor, target: Tensor, what: str) -> None:
     if input.array.shape != target.array.shape:
@@ -162,7 +165,8 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     RuntimeError for x outside [0, 1], ValueError for shapes that differ.
     """
     reduction = settled(size_average, reduce, reduction)
-    same_sizes(input, target, f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is "
+    same_sizes(input, target, f"Using a target size ({target.shape}) that is different to the input size "
+                              f"({input.shape}) is "
                "deprecated. Please ensure they have the same size.")
     loss = times(losses.binary_cross_entropy(input, target), weight)
     return reduced(loss, reduction, "BinaryCrossEntropyBackward0")
@@ -203,7 +207,7 @@ def kl_div(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old 
     return reduced(loss, reduction)
 
 
-# -- classes -------------------------------------------------------------------------------------------------------------
+# -- classes ---------------------------------------------------------------------------------------------------------
 
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Old = None,
              ignore_index: int = -100, reduce: Old = None, reduction: str = "mean") -> Tensor:
@@ -234,11 +238,13 @@ def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
     if len(x) < 3 and len(t) > 1:
         raise RuntimeError(explain("0D or 1D target tensor expected, multi-target not supported",
                                    "give class numbers, or probabilities as floats of the input's shape", target=t))
-    if t != (*x[:1], *x[2:])[:len(x) - 1]:
-        raise RuntimeError(explain(f"Expected target size {list((*x[:1], *x[2:]))}, got {list(t)}", input=x))
+    wanted = (*x[:1], *x[2:]) if len(x) > 1 else ()
+    if t != wanted:
+        raise RuntimeError(explain(f"Expected target size {list(wanted)}, got {list(t)}", input=x))
     classes = x[min(len(x) - 1, 1)]
     if weight is not None and weight.array.shape != (classes,):
-        raise RuntimeError(explain(f"weight tensor should be defined either for all {classes} classes or no classes but got "
+        raise RuntimeError(explain(f"weight tensor should be defined either for all {classes} classes or no classes "
+                                   "but got "
                                    f"weight tensor of shape: {list(weight.shape)}"))
 
 
@@ -248,7 +254,8 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
     """mean of -log softmax(x)[n, y_n]: logits x (N, C, *d) or (C,), classes y (N, *d) or () in int64.
 
     y may also be probabilities, floats of the input's shape. `weight` (C,): factors of the classes; targets of
-    `ignore_index` do not count; `label_smoothing`: so much of the target is shared by all classes. Errors as `nll_loss`.
+    `ignore_index` do not count; `label_smoothing`: so much of the target is shared by all classes. Errors as for
+    `nll_loss`.
 
     >>> rushlight.nn.functional.cross_entropy(rushlight.tensor([[1., 2., 3.]]), rushlight.tensor([2]))
     tensor(0.4076)
@@ -280,8 +287,10 @@ def soft_cross_entropy(logs: Tensor, target: Tensor, weight: Tensor | None, dim:
                        label_smoothing: float) -> Tensor:
     """-sum over the classes of w y log softmax(x), for probabilities y."""
     if target.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(explain(f"Expected floating point type for target with class probabilities, got {target.dtype}",
-                                   "a target of the input's shape holds probabilities; class numbers lack its dimension 1"))
+        raise RuntimeError(explain("Expected floating point type for target with class probabilities, got "
+                                   f"{target.dtype}",
+                                   "a target of the input's shape holds probabilities; class numbers lack its "
+                                   "dimension 1"))
     if ignore_index >= 0:
         raise RuntimeError(explain("ignore_index is not supported for floating point target"))
     classes = logs.array.shape[dim]

@@ -7,6 +7,7 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.autograd.grad_mode import no_grad
+from rushlight.autograd.views import assign
 from rushlight.errors import explain
 from rushlight.nn.functional.graph import called
 from rushlight.nn.functional.pooling import avg_pool2d, avg_pool3d
@@ -32,20 +33,24 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | 
     return norm.layer_norm(input, weight, bias, dims, eps)[0]
 
 
-def last_dims(input: Tensor, normalized_shape: Sequence[int], name: str, **parameters: Tensor | None) -> tuple[int, ...]:
+def last_dims(input: Tensor, normalized_shape: Sequence[int], name: str,
+              **parameters: Tensor | None) -> tuple[int, ...]:
     """The trailing dimensions that have the shape. RuntimeError if they have another, or a parameter has."""
     shape, ndim = tuple(normalized_shape), input.array.ndim
     n = len(shape)
     if n == 0:
-        raise RuntimeError(explain("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+        raise RuntimeError(explain("Expected normalized_shape to be at least 1-dimensional, i.e., containing at "
+                                   "least one "
                                    f"element, but got normalized_shape = {list(shape)}"))
     for what, t in parameters.items():
         if t is not None and t.array.shape != shape:
-            raise RuntimeError(explain(f"Expected {what} to be of same shape as normalized_shape, but got {what} of shape "
+            raise RuntimeError(explain(f"Expected {what} to be of same shape as normalized_shape, but got {what} of "
+                                       "shape "
                                        f"{list(t.shape)} and normalized_shape = {list(shape)}"))
     if ndim < n or input.array.shape[ndim - n:] != shape:
         wanted = ", ".join(["*", *map(str, shape)])
-        raise RuntimeError(explain(f"Given normalized_shape={list(shape)}, expected input with shape [{wanted}], but got "
+        raise RuntimeError(explain(f"Given normalized_shape={list(shape)}, expected input with shape [{wanted}], but "
+                                   "got "
                                    f"input of size{list(input.shape)}", f"{name} normalizes the last dimensions"))
     return tuple(range(ndim - n, ndim))
 
@@ -90,8 +95,7 @@ def follow(running: Tensor | None, value: Tensor, momentum: float, factor: float
     """running = (1 - momentum) running + momentum factor value, in place and outside the graph."""
     if running is not None:
         with no_grad():
-            new = e.mul(reshape(value.detach(), (-1,)), momentum * factor)  # type: ignore[attr-defined]
-            running.mul_(1 - momentum).add_(new)  # type: ignore[attr-defined]
+            assign(running, norm.moved(running, value, 1 - momentum, momentum * factor))
 
 
 def check_channels(input: Tensor, **vectors: Tensor | None) -> None:
@@ -122,7 +126,8 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     count = prod(size)
     for running, value, factor in ((running_mean, mean, 1.0), (running_var, var, count / max(count - 1, 1))):
         if running is not None:
-            follow(running, r.mean(reshape(value.detach(), (n, c)), (0,)), momentum, factor)  # type: ignore[attr-defined]
+            with no_grad():
+                follow(running, r.mean(reshape(value, (n, c)), (0,)), momentum, factor)
     return reshape(out, input.array.shape)
 
 
@@ -137,12 +142,15 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
                                    f"{input.array.ndim}"))
     n, c, *size = input.array.shape
     if num_groups <= 0 or c % num_groups:
-        raise RuntimeError(explain("Expected number of channels in input to be divisible by num_groups, but got input of "
+        raise RuntimeError(explain("Expected number of channels in input to be divisible by num_groups, but got "
+                                   "input of "
                                    f"shape {list(input.shape)} and num_groups={num_groups}"))
     for what, t in (("weight", weight), ("bias", bias)):
         if t is not None and t.array.shape != (c,):
-            raise RuntimeError(explain(f"Expected {what} to be a vector of size equal to the number of channels in input, "
-                                       f"but got {what} of shape {list(t.shape)} and input of shape {list(input.shape)}"))
+            raise RuntimeError(explain(f"Expected {what} to be a vector of size equal to the number of channels in "
+                                       "input, "
+                                       f"but got {what} of shape {list(t.shape)} and input of shape "
+                                       f"{list(input.shape)}"))
     grouped = reshape(input, (n, num_groups, prod((c // num_groups, *size))))
     out = reshape(norm.layer_norm(grouped, None, None, (2,), eps)[0], input.array.shape)
     column = (c,) + (1,) * len(size)

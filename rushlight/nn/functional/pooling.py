@@ -59,13 +59,14 @@ def avg_pooling(n: int) -> Callable:
         x, added = with_batch(input, n, name)
         kernel = each(kernel_size, n, "kernel_size")
         step = kernel if stride is None or stride == [] or stride == () else each(stride, n, "stride")
-        out = pool.avg_pool(x, kernel, step, each(padding, n, "padding"), ceil_mode, count_include_pad, divisor_override)
+        margin = each(padding, n, "padding")
+        out = pool.avg_pool(x, kernel, step, margin, ceil_mode, count_include_pad, divisor_override)
         return without_batch(out, added)
 
     return named(avg_pool, name, f"""out[n, c, p] = mean over k of input[n, c, p stride - padding + k], padding being 0.
 
-    (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}); `stride`: the kernel's size unless told; `count_include_pad`: padding counts
-    as elements; `divisor_override`: divide by this instead. RuntimeError where no window fits.
+    (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}); `stride`: the kernel's size unless told; `count_include_pad`: padding
+    counts as elements; `divisor_override`: divide by this instead. RuntimeError where no window fits.
 
     >>> rushlight.nn.functional.{name}(rushlight.ones(1, 1, {", ".join("4" * n)}), 2).shape
     torch.Size([1, 1, {", ".join("2" * n)}])
@@ -91,8 +92,8 @@ def adaptive_avg_pooling(n: int) -> Callable:
 
     return named(adaptive_avg_pool, name, f"""The means of `output_size` nearly equal parts of each dimension.
 
-    (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}) -> the same with the output size: one number, or one (or None: as it is) for
-    each dimension. RuntimeError for an empty input.
+    (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}) -> the same with the output size: one number, or one (or None: as it is)
+    for each dimension. RuntimeError for an empty input.
 
     >>> rushlight.nn.functional.{name}(rushlight.ones(1, 1, {", ".join("5" * n)}), 2).shape
     torch.Size([1, 1, {", ".join("2" * n)}])
@@ -110,7 +111,7 @@ def adaptive_max_pooling(n: int) -> Callable:
 
     return named(adaptive_max_pool, name, f"""The maxima of `output_size` nearly equal parts of each dimension.
 
-    (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}); `return_indices`: (maxima, where they stand, flat over the spatial input).
+    (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}); `return_indices`: (maxima, where they stand, flat).
 
     >>> rushlight.nn.functional.{name}(rushlight.ones(1, 1, {", ".join("5" * n)}), 2).shape
     torch.Size([1, 1, {", ".join("2" * n)}])
@@ -130,9 +131,9 @@ def max_unpooling(n: int) -> Callable:
         size = unpooled_size(x, kernel, step, each(padding, n, "padding"), output_size, n)
         return without_batch(put_back(x, where, size), added)
 
-    return named(max_unpool, name, f"""Maxima put back where `max_pool{n}d(return_indices=True)` found them, 0 elsewhere.
+    return named(max_unpool, name, f"""Maxima put back where `max_pool{n}d(return_indices=True)` found them, else 0.
 
-    `output_size`: the size before pooling, where the window leaves it open. ValueError for one that it cannot have been.
+    `output_size`: the size before pooling, where the window leaves it open. ValueError for one that cannot have been.
     """)
 
 
@@ -154,7 +155,8 @@ def unpooled_size(x: Tensor, kernel: tuple, stride: tuple, padding: tuple, outpu
         return tuple(usual)
     size = tuple(int(s) for s in output_size)[-n:]
     if len(tuple(output_size)) not in (n, n + 1, n + 2):
-        raise ValueError(explain(f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a length "
+        raise ValueError(explain(f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a "
+                                 "length "
                                  f"of '{len(tuple(output_size))}'"))
     for d, (have, want) in enumerate(zip(size, usual)):
         if not want - stride[d] < have < want + stride[d]:
@@ -167,12 +169,13 @@ def lp_pooling(n: int) -> Callable:
     """lp_pool1d, 2d or 3d."""
     average = AVERAGES[n - 1]
 
-    def lp_pool(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    def lp_pool(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None,
+                ceil_mode: bool = False) -> Tensor:
         volume = prod(each(kernel_size, n, "kernel_size"))
         mean = average(e.pow(input, norm_type), kernel_size, stride, 0, ceil_mode)
         return e.pow(e.mul(e.mul(e.sign(mean), e.relu(e.abs(mean))), volume), 1.0 / norm_type)
 
-    return named(lp_pool, f"lp_pool{n}d", """(sum over the window of x^p)^(1/p), with p = norm_type; windows as in avg_pool.""")
+    return named(lp_pool, f"lp_pool{n}d", "(sum over the window of x^p)^(1/p), p = norm_type; windows as in avg_pool.")
 
 
 max_pool1d, max_pool2d, max_pool3d = (max_pooling(n) for n in (1, 2, 3))

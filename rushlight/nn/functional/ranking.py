@@ -29,8 +29,8 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
     return reduced(e.clamp_min(loss, 0), reduction)
 
 
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: Old = None, reduce: Old = None,
-                         reduction: str = "mean") -> Tensor:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: Old = None,
+                         reduce: Old = None, reduction: str = "mean") -> Tensor:
     """mean of x where y = 1, of max(0, margin - x) where y = -1."""
     reduction = settled(size_average, reduce, reduction)
     apart = e.where(e.ne(target, 1), e.clamp_min(e.sub(margin, input), 0), 0)
@@ -73,15 +73,16 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     dims = [t.array.ndim for t in (anchor, positive, negative)]
     if len(set(dims)) > 1:
         raise RuntimeError(explain("The anchor, positive, and negative tensors are expected to have the same number of "
-                                   f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D "
+                                   f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative "
+                                   f"{dims[2]}D "
                                    "inputs"))
     return triplet_margin_with_distance_loss(anchor, positive, negative, margin=margin, swap=swap, reduction=reduction,
                                              distance_function=lambda x, y: pairwise_distance(x, y, p, eps))
 
 
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
-                                      distance_function: Distance | None = None, margin: float = 1.0, swap: bool = False,
-                                      reduction: str = "mean") -> Tensor:
+                                      distance_function: Distance | None = None, margin: float = 1.0,
+                                      swap: bool = False, reduction: str = "mean") -> Tensor:
     """`triplet_margin_loss` with a distance of one's own. ValueError for a margin <= 0 or an unknown reduction."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
@@ -91,7 +92,8 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
     dims = [t.array.ndim for t in (anchor, positive, negative)]
     if len(set(dims)) > 1:
         raise RuntimeError(explain("The anchor, positive, and negative tensors are expected to have the same number of "
-                                   f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D "
+                                   f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative "
+                                   f"{dims[2]}D "
                                    "inputs"))
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:

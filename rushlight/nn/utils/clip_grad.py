@@ -31,14 +31,17 @@ def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite:
         return tensor(0.0)
     total = norm(stack(lengths), norm_type)
     if error_if_nonfinite and not bool(e.isfinite(total)):
-        raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot "
-                           "be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+        raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so "
+                           "it cannot "
+                           "be clipped. To disable this error and scale the gradients by the non-finite norm anyway, "
+                           "set "
                            "`error_if_nonfinite=False`")
     return total
 
 
 @no_grad()
-def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
+def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tensor,
+                          foreach: bool | None = None) -> None:
     """Multiply the gradients by max_norm / (total_norm + 1e-6), if that is less than 1."""
     factor = e.clamp_max(e.div(max_norm, e.add(total_norm, 1e-6)), 1.0)
     for g in gradients(parameters):

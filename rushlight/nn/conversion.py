@@ -1,0 +1,103 @@
+"""A module's parameters and buffers in another dtype."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from rushlight import dtypes
+from rushlight.autograd.grad_mode import no_grad
+from rushlight.device import device as device_type
+from rushlight.nn.parameter import Parameter
+from rushlight.tensor import Tensor
+
+C = TypeVar("C", bound="Convertible")
+
+
+class Convertible:
+    """The part of a module that converts what it and the modules below it own."""
+
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    children: Callable
+
+    def _apply(self: C, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> C:
+        """Put `fn` of each parameter, gradient and buffer in its place; parameters remain the same objects."""
+        for module in self.children() if recurse else ():
+            module._apply(fn)
+        with no_grad():
+            for parameter in self._parameters.values():
+                if parameter is not None:
+                    parameter.data = fn(parameter)
+                    if parameter._grad is not None:
+                        parameter._grad = fn(parameter._grad)
+            for name, buffer in self._buffers.items():
+                if buffer is not None:
+                    self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self: C, *args: Any, **kwargs: Any) -> C:
+        """Convert floating-point and complex parameters and buffers; returns the module itself.
+
+        `m.to(torch.float64)`, `m.to('cpu')`, `m.to(tensor)`, or with names. TypeError for an integer dtype.
+        """
+        dtype, device = target(*args, **kwargs)
+        if device is not None:
+            device_type(device)                   # says what is wrong with it
+        if dtype is None:
+            return self
+        if not (dtype.is_floating_point or dtype.is_complex):
+            raise TypeError("nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                            f"dtype={dtype}")
+        return self._apply(lambda t: t.to(dtype) if t.dtype.category >= dtypes.FLOATING else t)  # type: ignore
+
+    def type(self: C, dst_type: Any) -> C:
+        """Convert all parameters and buffers to a dtype."""
+        return self._apply(lambda t: t.type(dst_type))  # type: ignore[attr-defined]
+
+    def float(self: C) -> C:
+        """Convert floating-point parameters and buffers to float32."""
+        return self._apply(lambda t: t.float() if t.is_floating_point() else t)  # type: ignore[attr-defined]
+
+    def double(self: C) -> C:
+        """Convert floating-point parameters and buffers to float64."""
+        return self._apply(lambda t: t.double() if t.is_floating_point() else t)  # type: ignore[attr-defined]
+
+    def half(self: C) -> C:
+        """Convert floating-point parameters and buffers to float16."""
+        return self._apply(lambda t: t.half() if t.is_floating_point() else t)  # type: ignore[attr-defined]
+
+    def bfloat16(self: C) -> C:
+        """Convert floating-point parameters and buffers to bfloat16."""
+        return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)  # type: ignore[attr-defined]
+
+    def cpu(self: C) -> C:
+        """The module itself: it lives on the CPU."""
+        return self
+
+    def cuda(self: C, device: Any = None) -> C:
+        """RuntimeError: there is only the CPU."""
+        return self._apply(lambda t: t.cuda(device))  # type: ignore[attr-defined]
+
+    def to_empty(self: C, *, device: Any, recurse: bool = True) -> C:
+        """Give parameters and buffers fresh memory, whose contents are arbitrary."""
+        device_type(device)
+        return self._apply(lambda t: t.new_empty(t.shape), recurse)  # type: ignore[attr-defined]
+
+    def share_memory(self: C) -> C:
+        """The module itself: threads share its memory anyway."""
+        return self
+
+
+def target(*args: Any, dtype: Any = None, device: Any = None, tensor: Tensor | None = None, non_blocking: bool = False,
+           copy: bool = False, memory_format: Any = None) -> tuple[dtypes.dtype | None, Any]:
+    """The dtype and device that the arguments of `to` name."""
+    for arg in args:
+        if isinstance(arg, Tensor):
+            tensor = arg
+        elif isinstance(arg, dtypes.dtype) or arg in (float, complex, int):
+            dtype = arg
+        elif arg is not None and not isinstance(arg, bool):
+            device = arg
+    if tensor is not None:
+        dtype = tensor.dtype
+    return None if dtype is None else dtypes.as_dtype(dtype), device
