@@ -16,7 +16,7 @@ mul        = op(lambda x, y, /: x * y,              x=lambda g, y: g * y,       
 div        = floating(lambda x, y, /: x / y,        x=lambda g, y: g / y,           y=lambda g, y, out: -g * out / y,
                       alias="true_divide")
 pow        = op(lambda x, y, /: x ** y,             x=lambda g, x, y: g * where(y == 0, 0, y * x ** (y - 1)),
-                y=lambda g, x, y, out: g * where((x == 0) & (real(y) >= 0), 0, out * log(x)))
+                y=lambda g, x, y, out: g * where((x == 0) & (real(y) >= 0), 0, out * log(x)), names={"y": "exponent"})
 neg        = op(lambda x, /: -x,                    x=lambda g: -g,                 alias="negative")
 abs        = real(lambda x, /: abs(x),              x=lambda g, x: g * sgn(x),      alias="absolute")
 square     = op(lambda x, /: x * x,                 x=lambda g, x: 2 * g * x)
@@ -97,7 +97,7 @@ frac       = op(lambda x, /: x - trunc(x),          x=lambda g: g)
 sign       = op(lambda x, /: sign(x),               x=lambda g: zeros_like(g))
 sgn        = op(lambda x, /: x / abs(x),
                 x=lambda g, x, out: where(x == 0, 0, (g - real(g * out) * conj(out)) / abs(x)))
-heaviside  = op(lambda x, y, /: where(x == 0, y, x > 0))
+heaviside  = op(lambda x, y, /: where(x == 0, y, x > 0), names={"y": "values"})
 
 # -- choosing
 

@@ -22,7 +22,7 @@ from rushlight.autograd.node import Node, Output
 from rushlight.autograd.views import register, wrote
 from rushlight.errors import PACKAGE, explain
 from rushlight.ops.arguments import binder, check_tensors, constant, failure, promoted, reduced_dims, same_dtype
-from rushlight.ops.table import FLOATING, Op, node_name, parameters
+from rushlight.ops.table import FLOATING, PUBLIC, Op, node_name, parameters
 from rushlight.ops.worlds import vjp
 from rushlight.tensor import Tensor, from_array
 
@@ -191,6 +191,15 @@ def binary(op: Op) -> Callable:
             same_dtype(op, (input, other))
         return call(*promoted(op, (input, other)), out=out)
 
+    return named(call, op)
+
+
+def named(call: Any, op: Op) -> Callable:
+    """The function with its parameters named as users know them: mm(input, mat2)."""
+    names = {PUBLIC.get(name, name): public for name, public in op.options.get("names", {}).items()}
+    if names:
+        code = call.__code__
+        call.__code__ = code.replace(co_varnames=tuple(names.get(name, name) for name in code.co_varnames))
     return call
 
 

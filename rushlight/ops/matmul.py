@@ -10,7 +10,8 @@ ARRAYS.update((name, value) for name, value in vars(kernels).items() if not name
 # Stacks of matrices, (..., n, k) @ (..., k, m); the leading dimensions broadcast, and the engine sums them back.
 mm         = product(lambda x, y, /: x @ y,             x=lambda g, y: g @ y.mT,       y=lambda g, x: x.mT @ g,
                      names={"y": "mat2"})
-dot        = product(lambda x, y, /: dot(x, y),         x=lambda g, y: g * y,          y=lambda g, x: g * x)
+dot        = product(lambda x, y, /: dot(x, y),         x=lambda g, y: g * y,          y=lambda g, x: g * x,
+                     names={"y": "tensor"})
 # x w^T + b, with w of shape (out, in): what nn.Linear computes
 linear     = inner(lambda x, weight, bias, /: linear(x, weight, bias),
                      x=lambda g, weight: g @ weight,    weight=lambda g, x: rows(g).mT @ rows(x),

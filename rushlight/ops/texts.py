@@ -34,7 +34,7 @@ ARITHMETIC = {
     "sub": Text("The difference."),
     "mul": Text("The product."),
     "div": Text("The quotient; of integers too a floating-point number."),
-    "pow": Text("`input` to the power of `other`; its gradient for an exponent of 0 is 0, and for a base of 0 too."),
+    "pow": Text("`input` to the power of `exponent`; its gradient for an exponent of 0 is 0, and for a base of 0 too."),
     "neg": Text("The number with the opposite sign.", errors="RuntimeError for bool"),
     "abs": Text("The absolute value; of a complex number its distance from 0. The gradient at 0 is 0."),
     "square": Text("The square."),
@@ -101,7 +101,7 @@ FUNCTIONS = {
     "frac": Text("The fraction, with the number's sign.", data=("[-1.5, 0.5, 2.25]",)),
     "sign": Text("-1, 0 or 1: the sign."),
     "sgn": Text("The sign; of a complex number the number of length 1 in its direction."),
-    "heaviside": Text("The step from 0 to 1 at 0, where it is `other`.", data=("[-1.5, 0., 2.]", "[0.5, 0.5, 0.5]")),
+    "heaviside": Text("The step from 0 to 1 at 0, where it is `values`.", data=("[-1.5, 0., 2.]", "[0.5, 0.5, 0.5]")),
 }
 
 CHOICES = {
@@ -223,7 +223,7 @@ PRODUCTS = {
     "mm": Text("The product of matrices.",
                example="NAME(rushlight.tensor([[1., 2.]]), rushlight.tensor([[3.], [4.]]))"),
     "dot": Text("The sum of the products of two vectors' elements.", shape="two vectors of a length give one number",
-                formula="out = sum over i of input_i * other_i",
+                formula="out = sum over i of input_i * tensor_i",
                 example="NAME(rushlight.tensor([1., 2.]), rushlight.tensor([3., 4.]))"),
     "linear": Text("What a layer of weights computes; `input` may have any leading shape.",
                    formula="out = input @ weight.mT + bias", shape="(..., n), (m, n) and (m) give (..., m)"),
