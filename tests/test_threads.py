@@ -2,30 +2,24 @@
 
 import pytest
 
-from rushlight import threads
+import rushlight
 
 
 @pytest.fixture(autouse=True)
 def restored():
-    before = threads.get_num_threads()
+    before = rushlight.get_num_threads()
     yield
-    threads.set_num_threads(before)
+    rushlight.set_num_threads(before)
 
 
 def test_set_is_got():
-    threads.set_num_threads(1)
-    assert threads.get_num_threads() == 1
+    rushlight.set_num_threads(1)
+    assert rushlight.get_num_threads() == 1
 
 
-@pytest.mark.parametrize("n", [0, -1, 1.0, True, "2"])
+@pytest.mark.parametrize("n", [0, -1, 1.0, "2"])
 def test_bad_numbers(n):
-    before = threads.get_num_threads()
-    with pytest.raises(RuntimeError, match="set_num_threads expects"):
-        threads.set_num_threads(n)
-    assert threads.get_num_threads() == before
-
-
-def test_another_blas_changes_nothing(monkeypatch):
-    monkeypatch.setattr(threads, "blas", lambda verb: None)
-    threads.set_num_threads(1)
-    assert threads.get_num_threads() >= 1
+    before = rushlight.get_num_threads()
+    with pytest.raises(RuntimeError, match="set_num_threads expects a positive integer"):
+        rushlight.set_num_threads(n)
+    assert rushlight.get_num_threads() == before

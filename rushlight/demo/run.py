@@ -15,7 +15,6 @@ from rushlight.demo.digits import read_digits
 from rushlight.demo.pictures import draw_digits, draw_loss
 from rushlight.demo.results import check_folder, write
 from rushlight.demo.train import BATCH, History, first_loss, network, predict, split, train
-from rushlight.threads import set_num_threads
 from rushlight.utils.data import Dataset
 
 FILES = ("loss.png", "digits.png", "graph.svg", "weights.pt")
@@ -28,7 +27,6 @@ def run(out: Path, data: Path, epochs: int, lr: float, seed: int, overwrite: boo
     out = out.resolve()
     check_folder(out, FILES, overwrite)
     train_set, test_set = split(*read_digits(data))
-    set_num_threads(1)  # small products: 5 s, against 32 s with two threads when other programs share the cores
     torch.manual_seed(seed)
     torch.set_num_threads(1)                # products of 32 rows: a second thread costs more than it brings
     model = network()
