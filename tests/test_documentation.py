@@ -167,6 +167,23 @@ def test_signatures_have_torchs_names():
     assert str(inspect.signature(rushlight.ones(2).amax)) == "(dim=None, keepdim=False, *, dtype=None, out=None)"
 
 
+def test_parameters_are_called_as_in_torch(torch):
+    """torch's own stubs list its overloads; ours must begin like one of them."""
+    stubs = ast.parse((Path(torch.__file__).parent / "_C" / "_VariableFunctions.pyi").read_text())
+    known = {}
+    for node in stubs.body:
+        if isinstance(node, ast.FunctionDef):
+            names = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
+            known.setdefault(node.name, []).append(names + ([node.args.vararg.arg] if node.args.vararg else []))
+    other = {}
+    for path, function in USERS.items():
+        name = path.removeprefix("rushlight.")
+        names = [p.name for p in inspect.signature(function).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+        if name in known and not any(names[:len(theirs)] == theirs for theirs in known[name]):
+            other[name] = names
+    assert other == {"swapaxes": ["input", "dim0", "dim1"]}          # an alias: torch says axis0 and axis1 there
+
+
 @pytest.mark.parametrize("path", USERS)
 def test_a_signature_is_what_can_be_called(path):
     op, writes = USERS[path].op, USERS[path].__name__.endswith("_")
