@@ -119,7 +119,7 @@ def diagonal(input: _Tensor, offset: _int = ..., dim1: _int = ..., dim2: _int = 
 def digamma(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = digamma(input). The derivative of lgamma. Needs SciPy."""
 from rushlight.ops.arithmetic import div as div
 from rushlight.ops.arithmetic import div as divide
-def dot(input: _Tensor, other: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = sum over i of input_i * other_i. The sum of the products of two vectors' elements."""
+def dot(input: _Tensor, tensor: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = sum over i of input_i * tensor_i. The sum of the products of two vectors' elements."""
 double: _dtype
 from rushlight.dtypes import dtype as dtype
 e: _float
@@ -166,7 +166,7 @@ def greater(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _T
 def greater_equal(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input >= other. Whether `input` is greater or equal."""
 def gt(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input > other. Whether `input` is greater."""
 half: _dtype
-def heaviside(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = where(input == 0, other, input > 0). The step from 0 to 1 at 0, where it is `other`."""
+def heaviside(input: _Tensor, values: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = where(input == 0, values, input > 0). The step from 0 to 1 at 0, where it is `values`."""
 from rushlight.ops.shapes import hstack as hstack
 def hypot(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = sqrt(input * input + other * other). The length of the hypotenuse of a right triangle with these legs."""
 from rushlight.dtypes import iinfo as iinfo
@@ -214,7 +214,6 @@ def logical_and(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -
 def logical_not(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = logical_not(input). Whether it is false, or 0."""
 def logical_or(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = logical_or(input, other). Whether one is true; numbers are true unless 0."""
 def logical_xor(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = logical_xor(input, other). Whether just one is true; numbers are true unless 0."""
-from rushlight.ops.arithmetic import logit as logit
 from rushlight.creation import logspace as logspace
 def logsumexp(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = log(sum over `dim` of exp(input)). The logarithm of the sum of the exponentials; nothing overflows."""
 long: _dtype
@@ -259,7 +258,7 @@ def permute(input: _Tensor, *dims: Any) -> _Tensor: """out = permute(input, *dim
 pi: _float
 from rushlight.sampling import poisson as poisson
 def polygamma(n: _int, input: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = polygamma(n, input). The n-th derivative of digamma. Needs SciPy."""
-def pow(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input ** other. `input` to the power of `other`; its gradient for an exponent of 0 is 0, and for a base of 0 too."""
+def pow(input: _Tensor, exponent: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input ** exponent. `input` to the power of `exponent`; its gradient for an exponent of 0 is 0, and for a base of 0 too."""
 def prod(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = product over `dim` of input. The product of the elements; the gradient is right where some are 0 too."""
 def promote_types(type1: _dtype, type2: _dtype) -> _dtype: ...
 def rad2deg(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input * (180 / pi). An angle in radians, in degrees."""

@@ -206,7 +206,7 @@ class Methods:
     def div_(self, *args: Any, **kwargs: Any) -> _Tensor: ...
     def divide(self, other: Any, *, rounding_mode: _str | None = ..., out: _Tensor | None = ...) -> _Tensor: ...
     def divide_(self, *args: Any, **kwargs: Any) -> _Tensor: ...
-    def dot(self, other: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = sum over i of input_i * other_i. The sum of the products of two vectors' elements."""
+    def dot(self, tensor: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = sum over i of input_i * tensor_i. The sum of the products of two vectors' elements."""
     def double(self, memory_format: Any = ...) -> _Tensor: ...
     def eq(self, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input == other. Whether they are equal."""
     def eq_(self, other: _Operand) -> _Tensor: """out = input == other. Whether they are equal."""
@@ -257,8 +257,8 @@ class Methods:
     def gt_(self, other: _Operand) -> _Tensor: """out = input > other. Whether `input` is greater."""
     def half(self, memory_format: Any = ...) -> _Tensor: ...
     def hardshrink(self, lambd: _float = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = where((input >= -lambd) & (input <= lambd), 0, input). The number, but 0 from -lambd to lambd."""
-    def heaviside(self, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = where(input == 0, other, input > 0). The step from 0 to 1 at 0, where it is `other`."""
-    def heaviside_(self, other: _Operand) -> _Tensor: """out = where(input == 0, other, input > 0). The step from 0 to 1 at 0, where it is `other`."""
+    def heaviside(self, values: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = where(input == 0, values, input > 0). The step from 0 to 1 at 0, where it is `values`."""
+    def heaviside_(self, values: _Operand) -> _Tensor: """out = where(input == 0, values, input > 0). The step from 0 to 1 at 0, where it is `values`."""
     def hypot(self, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = sqrt(input * input + other * other). The length of the hypotenuse of a right triangle with these legs."""
     def hypot_(self, other: _Operand) -> _Tensor: """out = sqrt(input * input + other * other). The length of the hypotenuse of a right triangle with these legs."""
     @property
@@ -311,8 +311,6 @@ class Methods:
     def logical_or_(self, other: _Operand) -> _Tensor: """out = logical_or(input, other). Whether one is true; numbers are true unless 0."""
     def logical_xor(self, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = logical_xor(input, other). Whether just one is true; numbers are true unless 0."""
     def logical_xor_(self, other: _Operand) -> _Tensor: """out = logical_xor(input, other). Whether just one is true; numbers are true unless 0."""
-    def logit(self, eps: _float | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
-    def logit_(self, *args: Any, **kwargs: Any) -> _Tensor: ...
     def logsumexp(self, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = log(sum over `dim` of exp(input)). The logarithm of the sum of the exponentials; nothing overflows."""
     def long(self, memory_format: Any = ...) -> _Tensor: ...
     def lt(self, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input < other. Whether `input` is less."""
@@ -365,8 +363,8 @@ class Methods:
     def permute(self, *dims: Any) -> _Tensor: """out = permute(input, *dims). The dimensions in another order."""
     def polygamma(self, n: _int, *, out: _Tensor | None = ...) -> _Tensor: """out = polygamma(n, input). The n-th derivative of digamma. Needs SciPy."""
     def polygamma_(self, n: _int) -> _Tensor: """out = polygamma(n, input). The n-th derivative of digamma. Needs SciPy."""
-    def pow(self, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input ** other. `input` to the power of `other`; its gradient for an exponent of 0 is 0, and for a base of 0 too."""
-    def pow_(self, other: _Operand) -> _Tensor: """out = input ** other. `input` to the power of `other`; its gradient for an exponent of 0 is 0, and for a base of 0 too."""
+    def pow(self, exponent: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input ** exponent. `input` to the power of `exponent`; its gradient for an exponent of 0 is 0, and for a base of 0 too."""
+    def pow_(self, exponent: _Operand) -> _Tensor: """out = input ** exponent. `input` to the power of `exponent`; its gradient for an exponent of 0 is 0, and for a base of 0 too."""
     def prod(self, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = product over `dim` of input. The product of the elements; the gradient is right where some are 0 too."""
     def rad2deg(self, *, out: _Tensor | None = ...) -> _Tensor: """out = input * (180 / pi). An angle in radians, in degrees."""
     def rad2deg_(self) -> _Tensor: """out = input * (180 / pi). An angle in radians, in degrees."""
