@@ -219,6 +219,11 @@ def kept_shape(shape: tuple, dims: tuple) -> tuple:
     return tuple([1 if i in dims else n for i, n in enumerate(shape)])
 
 
+def facts(saves: tuple, x: Tensor, r: ndarray, shape: tuple, axes: tuple | None, kept: tuple) -> tuple:
+    """What a reduction's rules ask for, and the kept shape."""
+    return *[x if name == "x" else r if name == "out" else FACTS[name](shape, axes) for name in saves], kept
+
+
 def reduction(op: Op) -> Callable:
     """x, dims -> kernel(x, dims, keepdim): one number from many.
 
@@ -255,8 +260,7 @@ def reduction(op: Op) -> Callable:
             n = t.node = new(op.node)
             shape = a.shape
             kept = POINTS[len(shape)] if axes is None else kept_shape(shape, axes)
-            n.saved = (shape, kept) if only_shape else (*[
-                input if name == "x" else r if name == "out" else FACTS[name](shape, axes) for name in saves], kept)
+            n.saved = (shape, kept) if only_shape else facts(saves, input, r, shape, axes, kept)
             n.edges, n.seq, n.shape = (input.node,), tick(), r.shape
             f = frame(1)
             c = f.f_code
