@@ -34,7 +34,7 @@ class Row(Module):
         return self._modules[self._key(i)]
 
     def _slice(self, i: slice) -> Any:
-        return type(self)(list(self)[i])          # type: ignore[call-arg]
+        return type(self)(list(self)[i])
 
     def __setitem__(self, i: int, module: Module) -> None:
         setattr(self, self._key(i), module)
@@ -99,7 +99,7 @@ class Sequential(Row):
 
     def forward(self, input: Any) -> Any:
         for module in self._modules.values():
-            input = module(input)  # type: ignore[misc]
+            input = module(input)
         return input
 
     def _slice(self, i: slice) -> Sequential:

@@ -150,7 +150,7 @@ class _ConvTransposeNd(_ConvNd):
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, True, output_padding,
                          groups, bias, padding_mode, device, dtype)
 
-    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:  # type: ignore[override]
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         extra = self.output_padding if output_size is None else self._output_padding(input, list(output_size))
         return TRANSPOSED[self.n](input, self.weight, self.bias, self.stride, self.padding, extra, self.groups,
                                   self.dilation)
@@ -165,7 +165,7 @@ class _ConvTransposeNd(_ConvNd):
                              f"{input.dim()} "
                              f"elements (got {len(size)})")
         least = [(i - 1) * s - 2 * p + d * (k - 1) + 1 for i, s, p, d, k in zip(
-            input.array.shape[-n:], self.stride, self.padding, self.dilation, self.kernel_size)]
+            input.array.shape[-n:], self.stride, each(self.padding, n), self.dilation, self.kernel_size)]
         most = [m + s - 1 for m, s in zip(least, self.stride)]
         if any(not a <= m <= b for a, m, b in zip(least, size, most)):
             raise ValueError(f"requested an output size of {size}, but valid sizes range from {least} to {most} (for "

@@ -48,27 +48,27 @@ class Convertible:
         if not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError("nn.Module.to only accepts floating point or complex dtypes, but got desired "
                             f"dtype={dtype}")
-        return self._apply(lambda t: t.to(dtype) if t.dtype.category >= dtypes.FLOATING else t)  # type: ignore
+        return self._apply(lambda t: t.to(dtype) if t.dtype.category >= dtypes.FLOATING else t)
 
     def type(self: C, dst_type: Any) -> C:
         """Convert all parameters and buffers to a dtype."""
-        return self._apply(lambda t: t.type(dst_type))  # type: ignore[attr-defined]
+        return self._apply(lambda t: t.type(dst_type))
 
     def float(self: C) -> C:
         """Convert floating-point parameters and buffers to float32."""
-        return self._apply(lambda t: t.float() if t.is_floating_point() else t)  # type: ignore[attr-defined]
+        return self._apply(lambda t: t.float() if t.is_floating_point() else t)
 
     def double(self: C) -> C:
         """Convert floating-point parameters and buffers to float64."""
-        return self._apply(lambda t: t.double() if t.is_floating_point() else t)  # type: ignore[attr-defined]
+        return self._apply(lambda t: t.double() if t.is_floating_point() else t)
 
     def half(self: C) -> C:
         """Convert floating-point parameters and buffers to float16."""
-        return self._apply(lambda t: t.half() if t.is_floating_point() else t)  # type: ignore[attr-defined]
+        return self._apply(lambda t: t.half() if t.is_floating_point() else t)
 
     def bfloat16(self: C) -> C:
         """Convert floating-point parameters and buffers to bfloat16."""
-        return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)  # type: ignore[attr-defined]
+        return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
     def cpu(self: C) -> C:
         """The module itself: it lives on the CPU."""
@@ -76,12 +76,12 @@ class Convertible:
 
     def cuda(self: C, device: Any = None) -> C:
         """RuntimeError: there is only the CPU."""
-        return self._apply(lambda t: t.cuda(device))  # type: ignore[attr-defined]
+        return self._apply(lambda t: t.cuda(device))
 
     def to_empty(self: C, *, device: Any, recurse: bool = True) -> C:
         """Give parameters and buffers fresh memory, whose contents are arbitrary."""
         device_type(device)
-        return self._apply(lambda t: t.new_empty(t.shape), recurse)  # type: ignore[attr-defined]
+        return self._apply(lambda t: t.new_empty(t.shape), recurse)
 
     def share_memory(self: C) -> C:
         """The module itself: threads share its memory anyway."""

@@ -45,7 +45,7 @@ class _Table(Module):
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():
-                self.weight[self.padding_idx].fill_(0)  # type: ignore[index]
+                self.weight[self.padding_idx].fill_(0)
 
     @classmethod
     def from_pretrained(cls: type[T], embeddings: Tensor, freeze: bool = True, **settings: Any) -> T:
@@ -53,7 +53,7 @@ class _Table(Module):
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape
-        made = cls(rows, columns, _weight=embeddings, **settings)  # type: ignore[call-arg]
+        made = cls(rows, columns, _weight=embeddings, **settings)
         made.weight.requires_grad = not freeze
         return made
 

@@ -40,19 +40,19 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Seed = None) -> Tensor:
     """Uniform numbers in [a, b)."""
     with no_grad():
-        return tensor.uniform_(a, b, generator=generator)  # type: ignore[attr-defined]
+        return tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Seed = None) -> Tensor:
     """Normal numbers."""
     with no_grad():
-        return tensor.normal_(mean, std, generator=generator)  # type: ignore[attr-defined]
+        return tensor.normal_(mean, std, generator=generator)
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """One number everywhere."""
     with no_grad():
-        return tensor.fill_(val)  # type: ignore[attr-defined]
+        return tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
@@ -68,7 +68,7 @@ def zeros_(tensor: Tensor) -> Tensor:
 def put(tensor: Tensor, array: np.ndarray) -> Tensor:
     """Write an array's elements into the tensor."""
     with no_grad():
-        return tensor.copy_(from_array(array.astype(tensor.array.dtype)))  # type: ignore[attr-defined]
+        return tensor.copy_(from_array(array.astype(tensor.array.dtype)))
 
 
 def eye_(tensor: Tensor) -> Tensor:
@@ -93,7 +93,8 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     middle = tuple(k // 2 for k in shape[2:])
     for g in range(groups):
         for d in range(min(outputs, shape[1])):
-            r[(g * outputs + d, d, *middle)] = 1
+            place = (g * outputs + d, d, *middle)
+            r[place] = 1
     return put(tensor, r)
 
 

@@ -361,7 +361,7 @@ def member(module: Module, path: str, kind: str, what: str) -> Any:
 def zeroed(grad: Tensor) -> Tensor:
     """A gradient outside the graph, full of 0."""
     with no_grad():
-        return (grad if grad.node is None else grad.detach()).zero_()  # type: ignore[attr-defined]
+        return (grad if grad.node is None else grad.detach()).zero_()
 
 
 def indented(text: str) -> str:

@@ -81,7 +81,7 @@ class _BatchNorm(_NormBase):
         self._check_input_dim(input)
         mean, var, factor = self.running_mean, self.running_var, self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
-            self.num_batches_tracked.add_(1)  # type: ignore[attr-defined]
+            self.num_batches_tracked.add_(1)
             if factor is None:
                 factor = 1.0 / float(self.num_batches_tracked)
         by_batch = self.training or (mean is None and var is None)
@@ -141,14 +141,14 @@ class _InstanceNorm(_NormBase):
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         alone = input.array.ndim == self.n + 1
-        x = input.unsqueeze(0) if alone else input  # type: ignore[attr-defined]
+        x = input.unsqueeze(0) if alone else input
         if x.array.shape[1] != self.num_features and self.affine:
             raise ValueError(f"expected input's size at dim={0 if alone else 1} to match num_features "
                              f"({self.num_features}), but got: {x.array.shape[1]}.")
         out = F.instance_norm(x, self.running_mean, self.running_var, self.weight, self.bias,
                               self.training or not self.track_running_stats,
                               0.0 if self.momentum is None else self.momentum, self.eps)
-        return out.squeeze(0) if alone else out  # type: ignore[attr-defined]
+        return out.squeeze(0) if alone else out
 
 
 class InstanceNorm1d(_InstanceNorm):

@@ -27,7 +27,7 @@ class Parameter(Tensor):
         on_memory_of(self, data)
         self.requires_grad = requires_grad
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         name = None if self.grad_fn is None else self.grad_fn.name()
         return format_parameter(self.array, self.dtype, self.requires_grad, name)
 

@@ -43,7 +43,7 @@ class Unflatten(Settled):
         super().__init__(dim=dim, unflattened_size=unflattened_size)
 
     def forward(self, input: Tensor) -> Tensor:
-        return input.unflatten(self.dim, tuple(self.unflattened_size))  # type: ignore[attr-defined]
+        return input.unflatten(self.dim, tuple(self.unflattened_size))
 
 
 class Fold(Settled):

@@ -23,11 +23,9 @@ class IncompatibleKeys(NamedTuple):
     unexpected_keys: list[str]
 
     def __repr__(self) -> str:
-        if not self.missing_keys and not self.unexpected_keys:
+        if not any(self):
             return "<All keys matched successfully>"
         return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
-
-    __str__ = __repr__
 
 
 class Errors(list):
@@ -64,7 +62,7 @@ class Stateful:
 
     def _own_state(self) -> dict[str, Tensor]:
         """Parameters and persistent buffers of this module alone."""
-        own = {name: t for name, t in self._parameters.items() if t is not None}
+        own: dict[str, Tensor] = {name: t for name, t in self._parameters.items() if t is not None}
         own.update((name, t) for name, t in self._buffers.items()
                    if t is not None and name not in self._non_persistent_buffers_set)
         return own
@@ -72,7 +70,7 @@ class Stateful:
     def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
         """Put this module's own state into `destination`; override it for a state of another form."""
         for name, t in self._own_state().items():
-            destination[prefix + name] = t if keep_vars else t.detach()  # type: ignore[attr-defined]
+            destination[prefix + name] = t if keep_vars else t.detach()
         if type(self).get_extra_state is not Stateful.get_extra_state:
             destination[prefix + EXTRA] = self.get_extra_state()
 
@@ -85,10 +83,12 @@ class Stateful:
         ['weight', 'bias']
         """
         if args:                                  # the old order: destination, prefix, keep_vars
-            destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args):])
+            given = [destination, prefix, keep_vars]
+            given[:len(args)] = args
+            destination, prefix, keep_vars = given
         if destination is None:
             destination = OrderedDict()
-            destination._metadata = OrderedDict()  # type: ignore[attr-defined]
+            destination._metadata = OrderedDict()
         metadata = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = metadata
@@ -176,7 +176,7 @@ class Stateful:
                 if key.startswith(prefix) and first not in (self._modules if dot else known):
                     unexpected_keys.append(key)
 
-    _load_from_state_dict.waits = True            # type: ignore[attr-defined]  # its copies are made once all fit
+    _load_from_state_dict.waits = True  # type: ignore[attr-defined]  # its copies are made once all fit
 
     def _register_load_state_dict_pre_hook(self, hook: Callable, with_module: bool = False) -> Handle:
         handle = add(self._load_state_dict_pre_hooks, hook)
@@ -218,7 +218,7 @@ def take(module: Any, name: str, old: Tensor, key: str, new: Any, metadata: Mapp
                       f"checkpoint but received {type(new)}")
         return
     if old.dim() == 0 and new.dim() == 1:
-        new = new[0]  # type: ignore[index]       # files from before 0-d tensors
+        new = new[0]       # files from before 0-d tensors
     if new.shape != old.shape:
         errors.append(f"size mismatch for {key}: copying a param with shape {new.shape} from checkpoint, the shape in "
                       f"current model is {old.shape}.")
@@ -242,7 +242,7 @@ def copy(module: Any, name: str, old: Tensor, key: str, new: Tensor, errors: lis
     """The module's tensor keeps its place and takes the elements."""
     try:
         with no_grad():
-            old.copy_(new)  # type: ignore[attr-defined]
+            old.copy_(new)
     except Exception as error:
         errors.append(f'While copying the parameter named "{key}", whose dimensions in the model are {old.shape} and '
                       f"whose dimensions in the checkpoint are {new.shape}, an exception occurred : {error.args}.")

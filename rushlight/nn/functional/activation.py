@@ -28,7 +28,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> rushlight.nn.functional.relu(rushlight.tensor([-1., 2.]))
     tensor([0., 2.])
     """
-    return input.relu_() if inplace else e.relu(input)  # type: ignore[attr-defined]
+    return input.relu_() if inplace else e.relu(input)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
@@ -177,7 +177,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
                                        f"numbers = {n} "
                                        f"and channel size = {channels}."))
     if weight.array.ndim and ndim != 2:
-        weight = weight.reshape((n,) + (1,) * (ndim - 2) if ndim > 2 else (1,) * ndim)  # type: ignore[attr-defined]
+        weight = weight.reshape((n,) + (1,) * (ndim - 2) if ndim > 2 else (1,) * ndim)
     return a.prelu_core(input, weight)
 
 
@@ -238,13 +238,13 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
 
     `hard`: exactly one-hot going forward, soft going backward.
     """
-    noise = from_array(np.empty_like(logits.array)).exponential_().log()  # type: ignore[attr-defined]
+    noise = from_array(np.empty_like(logits.array)).exponential_().log()
     soft = reductions.softmax(e.div(e.sub(logits, noise), tau), dim)
     if not hard:
         return soft
-    top = soft.argmax(dim, True)  # type: ignore[attr-defined]
-    one_hot = from_array(np.zeros_like(soft.array)).scatter(dim, top, 1.0)  # type: ignore[attr-defined]
-    return e.add(e.sub(one_hot, soft.detach()), soft)  # type: ignore[attr-defined]
+    top = soft.argmax(dim, True)
+    one_hot = from_array(np.zeros_like(soft.array)).scatter(dim, top, 1.0)
+    return e.add(e.sub(one_hot, soft.detach()), soft)
 
 
 def in_place(function: Any) -> Any:

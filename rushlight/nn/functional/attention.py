@@ -40,7 +40,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         scores = e.where(mask, scores, -math.inf)
         weights = r.softmax(scores, scores.array.ndim - 1)
         if not is_causal:                         # a query that may look nowhere sees 0, not nan
-            weights = e.where(mask.any(-1, True), weights, 0)  # type: ignore[attr-defined]
+            weights = e.where(mask.any(-1, True), weights, 0)
     else:
         weights = r.softmax(scores if mask is None else e.add(scores, mask), scores.array.ndim - 1)
     if dropout_p > 0:

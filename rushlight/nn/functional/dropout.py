@@ -76,7 +76,7 @@ def batched(input: Tensor, unbatched: int, p: float, training: bool, inplace: bo
     """Dropout of channels, of one sample if the input has only `unbatched` dimensions."""
     if input.array.ndim != unbatched:
         return dropped(input, p, training, inplace, features=True)
-    one = dropped(input.unsqueeze(0), p, training, False, features=True).squeeze(0)  # type: ignore[attr-defined]
+    one = dropped(input.unsqueeze(0), p, training, False, features=True).squeeze(0)
     return assign(input, one) if inplace else one
 
 

@@ -51,16 +51,16 @@ def shorten(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) ->
     noticed(input)
     with no_grad():
         rows = from_array(np.unique(input.array))
-        found = weight.detach().index_select(0, rows)  # type: ignore[attr-defined]
+        found = weight.detach().index_select(0, rows)
         length = norm(found, norm_type, 1, True)
         scale = e.where(e.gt(length, max_norm), e.div(max_norm, e.add(length, 1e-7)), 1.0)
-        weight.index_copy_(0, rows, e.mul(found, scale))  # type: ignore[attr-defined]
+        weight.index_copy_(0, rows, e.mul(found, scale))
 
 
 def with_gradient_times(x: Tensor, share: np.ndarray) -> Tensor:
     """x, whose gradient will be multiplied by `share`."""
     factor = from_array(share.astype(x.array.dtype))
-    return e.add(e.mul(x, factor), e.mul(x.detach(), e.sub(1, factor)))  # type: ignore[attr-defined]
+    return e.add(e.mul(x, factor), e.mul(x.detach(), e.sub(1, factor)))
 
 
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
@@ -83,7 +83,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     kept = np.flatnonzero(flat != padding_idx) if padding_idx is not None else np.arange(flat.size)
     rows = embedding(from_array(flat[kept]), weight, None, max_norm, norm_type, scale_grad_by_freq)
     if per_sample_weights is not None:
-        factors = reshape(per_sample_weights, (-1, 1)).index_select(0, from_array(kept))  # type: ignore[attr-defined]
+        factors = reshape(per_sample_weights, (-1, 1)).index_select(0, from_array(kept))
         rows = e.mul(rows, factors)
     return pooled(rows, bag[kept], count, mode)
 
@@ -120,9 +120,9 @@ def pooled(rows: Tensor, bag: np.ndarray, count: int, mode: str) -> Tensor:
             return blank
         first = np.full((count, width), len(bag))
         np.minimum.at(first, bag, np.where(rows.array == best[bag], np.arange(len(bag))[:, None], len(bag)))
-        taken = rows.gather(0, from_array(np.minimum(first, len(bag) - 1)))  # type: ignore[attr-defined]
+        taken = rows.gather(0, from_array(np.minimum(first, len(bag) - 1)))
         return e.where(from_array(first < len(bag)), taken, 0.0)
-    total = blank.index_add(0, from_array(bag), rows)  # type: ignore[attr-defined]
+    total = blank.index_add(0, from_array(bag), rows)
     if mode == "sum":
         return total
     sizes = np.maximum(np.bincount(bag, minlength=count), 1)[:, None]

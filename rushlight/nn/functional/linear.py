@@ -83,4 +83,4 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     if p < 0:
         raise RuntimeError(explain("pdist only supports non-negative p values"))
     i, j = (from_array(k) for k in np.triu_indices(input.array.shape[0], 1))
-    return norm(e.sub(input.index_select(0, i), input.index_select(0, j)), p, 1)  # type: ignore[attr-defined]
+    return norm(e.sub(input.index_select(0, i), input.index_select(0, j)), p, 1)

@@ -141,7 +141,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
         raise ValueError(explain(f"{reduction} is not valid", "'mean', 'sum' or 'none'"))
     if (var.array < 0).any():
         raise ValueError(explain("var has negative entry/entries"))
-    raw = var.detach()  # type: ignore[attr-defined]
+    raw = var.detach()
     safe = e.add(var, e.sub(e.clamp_min(raw, eps), raw))           # at least eps, with var's gradient
     loss = e.mul(e.add(e.log(safe), e.div(e.square(e.sub(input, target)), safe)), 0.5)
     return reduced(e.add(loss, 0.5 * math.log(2 * math.pi)) if full else loss, reduction)
@@ -314,7 +314,7 @@ def shared_loss(logs: Tensor, target: Tensor, weight: Tensor | None, dim: int, i
         of_all = r.sum(counted)
     else:
         rows = reshape(e.where(counted, target, 0), (-1,))
-        of_all = r.sum(e.mul(weight.index_select(0, rows), reshape(counted, (-1,))))  # type: ignore[attr-defined]
+        of_all = r.sum(e.mul(weight.index_select(0, rows), reshape(counted, (-1,))))
     return e.div(r.sum(loss), of_all)
 
 

@@ -72,8 +72,8 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     ValueError for one value per channel in training, RuntimeError where the shapes do not fit.
     """
     if input.array.size == 0:                     # nothing to learn from: statistics stay
-        out = e.mul(input, 1 if weight is None else weight[0])  # type: ignore[index]
-        return out if bias is None else e.add(out, bias[0])  # type: ignore[index]
+        out = e.mul(input, 1 if weight is None else weight[0])
+        return out if bias is None else e.add(out, bias[0])
     check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if not training:
         if running_mean is None or running_var is None:

@@ -41,7 +41,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             "dimensions "
             f"of an input of {ndim}", "pad 1 to 3 spatial dimensions, in mode 'reflect', 'replicate' or 'circular'"))
     for i in range(n):
-        input = taken(input, ndim - 1 - i, *amounts[2 * i:2 * i + 2], mode)
+        input = taken(input, ndim - 1 - i, amounts[2 * i], amounts[2 * i + 1], mode)
     return input
 
 
@@ -61,7 +61,7 @@ def taken(x: Tensor, dim: int, before: int, after: int, mode: str) -> Tensor:
             f"({before}, {after}) at dimension {dim} of input {list(x.shape)}")
         raise RuntimeError(explain(what, "pad less", size=size, padding=(before, after)))
     places = PICKS[mode](np.arange(-before, size + after), size)
-    return x.index_select(dim, from_array(places))  # type: ignore[attr-defined]
+    return x.index_select(dim, from_array(places))
 
 
 # Where each position is found, by mode; positions may lie outside range(size).

@@ -125,7 +125,7 @@ def max_unpooling(n: int) -> Callable:
     def max_unpool(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
                    output_size: Any = None) -> Tensor:
         x, added = with_batch(input, n, name)
-        where = indices.unsqueeze(0) if added else indices  # type: ignore[attr-defined]
+        where = indices.unsqueeze(0) if added else indices
         kernel = each(kernel_size, n, "kernel_size")
         step = kernel if stride is None else each(stride, n, "stride")
         size = unpooled_size(x, kernel, step, each(padding, n, "padding"), output_size, n)

@@ -128,10 +128,10 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     if weight is not None and weight.array.shape != (c,):
         raise RuntimeError(explain(f"inconsistent weight size, expected {c} but got {list(weight.shape)}"))
     x, y = reshape(input, (n, c)), reshape(target, (n, 1))
-    lost = e.clamp_min(e.add(e.sub(x, x.gather(1, y)), margin), 0)  # type: ignore[attr-defined]
+    lost = e.clamp_min(e.add(e.sub(x, x.gather(1, y)), margin), 0)
     lost = e.square(lost) if p == 2 else lost
     if weight is not None:
-        lost = e.mul(lost, unsqueeze(weight.index_select(0, reshape(y, (n,))), 1))  # type: ignore[attr-defined]
+        lost = e.mul(lost, unsqueeze(weight.index_select(0, reshape(y, (n,))), 1))
     others = e.ne(y, from_array(np.arange(c)))
     lost = r.mean(e.where(others, lost, 0), (1,))
     if reduction == "none" and ndim < 2:
@@ -160,7 +160,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Old = No
     rows = np.broadcast_to(np.arange(len(y))[:, None], y.shape)
     is_label[rows[~ended], y[~ended]] = True
     x = reshape(input, (-1, c))
-    own = x.gather(1, from_array(np.where(ended, 0, y)))  # type: ignore[attr-defined]
+    own = x.gather(1, from_array(np.where(ended, 0, y)))
     lost = e.clamp_min(e.add(e.sub(unsqueeze(x, 1), unsqueeze(own, 2)), 1), 0)       # (N, labels, C)
     counted = from_array(~ended[:, :, None] & ~is_label[:, None, :])
     lost = e.div(r.sum(e.where(counted, lost, 0), (1, 2)), c)

@@ -121,7 +121,7 @@ def resized(x: Tensor, dim: int, out: int, scale: float | None, mode: str, align
 def picked(x: Tensor, dim: int, at: np.ndarray) -> Tensor:
     """The elements at positions along a dimension; those outside are taken from the nearest end."""
     places = np.clip(at, 0, x.array.shape[dim] - 1)
-    return x.index_select(dim, from_array(places))  # type: ignore[attr-defined]
+    return x.index_select(dim, from_array(places))
 
 
 def cubic(t: np.ndarray, a: float = A) -> np.ndarray:

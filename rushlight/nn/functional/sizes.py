@@ -29,11 +29,11 @@ def with_batch(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
     if ndim == n + 2:
         return input, False
     if ndim == n + 1:
-        return input.unsqueeze(0), True  # type: ignore[attr-defined]
+        return input.unsqueeze(0), True
     raise RuntimeError(explain(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of "
                                f"size: {list(input.shape)}", "add or drop dimensions: unsqueeze(), flatten()"))
 
 
 def without_batch(output: Tensor, added: bool) -> Tensor:
     """The output without the batch dimension that `with_batch` added."""
-    return output.squeeze(0) if added else output  # type: ignore[attr-defined]
+    return output.squeeze(0) if added else output

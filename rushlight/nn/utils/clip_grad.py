@@ -45,7 +45,7 @@ def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tens
     """Multiply the gradients by max_norm / (total_norm + 1e-6), if that is less than 1."""
     factor = e.clamp_max(e.div(max_norm, e.add(total_norm, 1e-6)), 1.0)
     for g in gradients(parameters):
-        g.mul_(factor if factor.dtype is g.dtype else factor.to(g.dtype))  # type: ignore[attr-defined]
+        g.mul_(factor if factor.dtype is g.dtype else factor.to(g.dtype))
 
 
 def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
@@ -75,4 +75,4 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
     """Bring every element of the gradients, in place, into [-clip_value, clip_value]."""
     bound = float(clip_value)
     for g in gradients(parameters):
-        g.clamp_(-bound, bound)  # type: ignore[attr-defined]
+        g.clamp_(-bound, bound)

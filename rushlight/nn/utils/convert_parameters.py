@@ -18,5 +18,5 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")
     start = 0
     for p in parameters:
-        p.data = vec[start:start + p.numel()].view_as(p).data  # type: ignore[index]
+        p.data = vec[start:start + p.numel()].view_as(p).data
         start += p.numel()
