@@ -262,6 +262,7 @@ def member(name: str, value: Any) -> Iterator[str]:
 STUBS = {"__init__.pyi": package, "_methods.pyi": methods}
 
 if __name__ == "__main__":
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else PACKAGE
     for file, write in STUBS.items():
-        (PACKAGE / file).write_text(write())
-        print(PACKAGE / file)
+        (folder / file).write_text(write())
+        print(folder / file)
