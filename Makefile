@@ -1,5 +1,5 @@
 # One command each. Every target makes the .venv it needs; a second call starts at once.
-#   make demo    train a network on real digits; results in ./rushlight-demo
+#   make demo    train a network on real digits; results in ./rushlight-demo (again: ARGS=--overwrite)
 #   make test    all tests           (ORACLE=1 compares with torch 2.13, else with golden files)
 #   make lint    ruff and mypy
 #   make bench   speed side by side with torch (installs torch)

@@ -91,5 +91,6 @@ def show_table(
     )
     table.add_row("time", f"{total:.1f} s (training {trained:.1f} s)")
     table.add_row("parameters", f"{sum(p.numel() for p in model.parameters()):,}")
-    table.add_row("results", f"{out}: {', '.join(FILES)}")
+    table.add_row("results", str(out))
+    table.add_row("", ", ".join(FILES))
     Console().print(table)
