@@ -216,9 +216,9 @@ def everything() -> dict[str, Any]:
 
 def entry(name: str, value: Any) -> Iterator[str]:
     """The line for one name of the package; none for what is not for users."""
-    if name.startswith("_") and name != "__version__" or isinstance(value, dict):
+    module = getattr(value, "__module__", None) or "rushlight"
+    if name.startswith("_") and name != "__version__" or isinstance(value, dict) or module == "typing":
         return
-    module = getattr(value, "__module__", "")
     if isinstance(value, types.ModuleType):
         if name in (*rushlight._LAZY, "autograd"):
             yield f"from rushlight import {name} as {name}"

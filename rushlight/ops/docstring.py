@@ -1,8 +1,8 @@
 """What readers of a derived function ask for, worked out when they ask.
 
-Writing all docstrings takes 15 ms and reading the table for it 3 more, of the 25 that `import rushlight` may cost. So a
-derived function carries a `Docstring`, which is written when it is read, and stands for its entry through
-`__wrapped__`: `inspect.signature` finds torch's parameters there, `inspect.getsource` the entry in the table.
+Writing all docstrings takes 16 ms, and 25 more to run their examples; `import rushlight` may cost 25. So a derived
+function carries a `Docstring`, which is written when it is read, and its `__wrapped__` stands for its entry:
+`inspect.signature` finds torch's parameters there, `inspect.getsource` the entry in the table. This costs 0.5 ms.
 """
 from __future__ import annotations
 
