@@ -173,7 +173,9 @@ def softplus(x: ndarray, beta: float = 1.0, threshold: float = 20.0) -> ndarray:
 
 
 def sinc(x: ndarray) -> ndarray:
-    return np.sinc(x).astype(x.dtype, copy=False)
+    """sin(pi x) / (pi x), and 1 at 0."""
+    y = np.where(x == 0, 1, x * np.pi)
+    return np.where(x == 0, 1, np.sin(y) / y).astype(x.dtype, copy=False)
 
 
 def xlogy(x: ndarray, y: ndarray) -> ndarray:
