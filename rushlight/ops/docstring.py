@@ -67,7 +67,7 @@ class Docstring(Reading):
 
 
 def introduce(function: Callable, op: Op, writes: bool = False) -> None:
-    """Give a function made from an entry its name, docstring and signature; `writes` for the form with an underscore."""
+    """Give a function made from an entry its name, docstring and signature; `writes`: it has an underscore."""
     function.__name__ = function.__qualname__ = name = op.name + "_" if writes else op.name
     function.__module__ = "rushlight"
     entry = Entry(op, writes)
