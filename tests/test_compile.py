@@ -394,7 +394,7 @@ def test_nothing_grows():
 
 def test_programs_are_bounded():
     f = quick(lambda x, k: x * k)
-    with pytest.warns(UserWarning, match="another kind"):
+    with pytest.warns(UserWarning, match="is called"):
         for k in range(40):
             for _ in range(2):
                 assert f(torch.ones(1), k).item() == k
@@ -534,3 +534,39 @@ def test_the_compiler_namespace():
     assert not torch.compiler.is_compiling()
     quick(g)(torch.ones(1))
     assert inside == [True]
+
+
+def test_an_argument_that_is_a_parameter():
+    w = torch.tensor([1., 2.], requires_grad=True)
+    f = quick(lambda x: w * x)
+    for _ in range(CALLS):
+        assert f(torch.ones(2)).tolist() == [1., 2.]
+        assert f(w).tolist() == [1., 4.]
+    g = quick(lambda x: w * x)
+    for _ in range(CALLS):
+        assert g(w).tolist() == [1., 4.]
+    for _ in range(CALLS):
+        assert g(torch.ones(2, requires_grad=True)).tolist() == [1., 2.]
+        assert g(w.detach()).tolist() == [1., 4.]
+
+
+def test_a_detached_alias_does_not_hide_a_parameter():
+    w = torch.tensor([1., 2.], requires_grad=True)
+    alias = w.detach()
+    f = quick(lambda x: (w * x + alias).sum())
+    for _ in range(CALLS):
+        w.grad = None
+        f(torch.tensor([3., 4.])).backward()
+        assert w.grad.tolist() == [3., 4.]
+
+
+def test_default_dtype_counts():
+    f = quick(lambda x: x / 2)
+    try:
+        for _ in range(CALLS):
+            torch.set_default_dtype(torch.float32)
+            assert f(torch.tensor([1])).dtype is torch.float32
+            torch.set_default_dtype(torch.float64)
+            assert f(torch.tensor([1])).dtype is torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)

@@ -21,6 +21,8 @@ from rushlight.tensor import Tensor, from_array, writes_of
 
 number = count().__next__
 MOVED, OVERLAPPING = object(), object()          # arrays are laid out otherwise; they share memory that is written
+TOLERANCE = {2: 1e-2, 4: 1e-4, 8: 1e-6, 16: 1e-6}         # of the largest element, by bytes of an element
+Source = tuple[str, Any]                          # ("argument", number), ("state", tensor), ("grad", number or tensor)...
 REUSED = 1 << 14                                  # bytes from which an output's memory is used again
 
 
@@ -37,23 +39,32 @@ class Part:
         self.lowered = lowering.graph
         lowering.graph.forget()
         self.views: tuple | None = None
+        self.state: set[int] = set()              # ids of the arrays that the function reaches by itself
         self.known: list[np.ndarray | None] = [None] * len(self.sources)
+        kinds = [kind for kind, _ in self.sources]
+        self.watched = [i for i, kind in enumerate(kinds) if kind in ("state", "grad")]
+        self.bound = [i for i, kind in enumerate(kinds) if kind == "state"]
         self.outputs: list[np.ndarray | None] = [None] * len(self.shapes)
 
     def run(self, arrays: list[np.ndarray]) -> tuple[list, list]:
         """The results and the gradients."""
         return self.call(self.new, *arrays, *self.views)  # type: ignore[misc]
 
+    def trial(self, arrays: list[np.ndarray]) -> tuple[list, list]:
+        """`run` on these arrays once, which compiles the loops."""
+        return self.call(self.new, *arrays, *self.bind(*[arrays[i] for i in self.bound]))
+
     def fits(self, arrays: list[np.ndarray]) -> bool:
-        """Whether the arrays are laid out as the traced ones; notes what has moved since the last run."""
-        for i, a in enumerate(arrays):
-            if a is not self.known[i]:
-                if layout(a) != self.layouts[i]:
+        """Whether the arrays are laid out as the traced ones; arguments are, by their signature."""
+        known = self.known
+        for i in self.watched:
+            if arrays[i] is not known[i]:
+                if layout(arrays[i]) != self.layouts[i]:
                     return False
-                if self.sources[i][0] == "state":
-                    self.known[i], self.views = a, None
+                known[i], self.views = arrays[i], None
         if self.views is None:
-            self.views = self.bind(*[a for a, (kind, _) in zip(arrays, self.sources) if kind == "state"])
+            self.views = self.bind(*[arrays[i] for i in self.bound])
+            self.state = {id(arrays[i]) for i in self.bound}
         return True
 
     def new(self, k: int) -> np.ndarray:
@@ -87,8 +98,9 @@ class Program:
     `plan`: how to build what is returned from the arrays of a run; `holds()`: whether it may run.
     """
 
-    def __init__(self, graph: Graph, plan: Any, live: list[int], holds: Callable[[], bool], title: str, fuse: bool):
-        self.plan, self.holds, self.live = plan, holds, live
+    def __init__(self, graph: Graph, plan: Any, live: list[int], before: Any, title: str, fuse: bool):
+        self.plan, self.live, self.before, self.holds = plan, live, before, before.check()
+        self.identical: list[tuple[int, Tensor]] = []           # arguments that the function reaches by itself, too
         optimize(graph)
         targets = [s.target for s in graph.steps if isinstance(s, Store)]
         self.written = [v.source for v in targets]
@@ -101,12 +113,15 @@ class Program:
             graph, late, _ = split(graph)
             self.backward = Part(late, f"Backward of the program below. {title}", fuse)
         self.owned = [i for i, v in enumerate(graph.inputs) if v in targets]
+        self.given_in = [i for i, v in enumerate(graph.inputs) if v.source[0] == "argument"]
         forward = self.forward = Part(graph, title, fuse)
         self.source = forward.source + (f"\n\n{self.backward.source}" if self.backward else "")
 
     def run(self, arguments: list[Any]) -> Any:
         """What the function returns, with parameters, gradients and state changed; MOVED or OVERLAPPING if it cannot."""
         forward = self.forward
+        if any(arguments[i] is not t for i, t in self.identical):
+            return MOVED
         arrays = [find(source, arguments).array for source in forward.sources]
         if not forward.fits(arrays):
             return MOVED
@@ -125,6 +140,22 @@ class Program:
             self.connect(tensors, results[self.results:], arguments)
         return rebuilt(self.plan, tensors, arguments)
 
+    def differs(self, expected: Any, arguments: list[Any], old: dict) -> str:
+        """Run on the inputs of the traced run; what comes out otherwise, in words. `old`: what it has overwritten."""
+        arrays = [old[keyed(s)] if keyed(s) in old else find(s, arguments).array for s in self.forward.sources]
+        results, grads = self.forward.trial(arrays)
+        saved = results[self.results:]
+        pairs = [("a result", a, b) for a, b in zip(results, expected.results)]
+        pairs += [("memory it writes to", old[keyed(s)], b) for s, b in zip(self.written, expected.stores)]
+        pairs += [("a gradient", a, b) for a, b in zip(grads, expected.grads)]
+        if self.backward is not None:
+            seeds = [np.ones(expected.results[i].shape, expected.results[i].dtype) for i in self.live]
+            given = {"seed": seeds, "saved": saved}
+            arrays = [given[kind][what] if kind in given else find((kind, what), arguments).array
+                      for kind, what in self.backward.sources]
+            pairs += [("a gradient", a, b) for a, b in zip(self.backward.trial(arrays)[0], expected.wrt)]
+        return next((f"{what}: {far}" for what, a, b in pairs if (far := distance(a, b))), "")
+
     def connect(self, tensors: list[Tensor], saved: list[np.ndarray], arguments: list[Any]) -> None:
         """Give the results a node from which backward goes on."""
         backward = self.backward
@@ -142,11 +173,17 @@ class Program:
                 tensors[i].node = Output(node, k, tick(), shapes[k][0])
 
     def apart(self, arrays: list[np.ndarray]) -> bool:
-        """Whether what is written overlaps nothing else: loops count on that."""
-        if not self.owned:
-            return True
-        views = [a for i, a in enumerate(arrays) if a.base is not None and i not in self.owned]
-        return not any(np.may_share_memory(a, arrays[i]) for a in views for i in self.owned)
+        """Whether arguments are nothing that the function reaches by itself, nor overlap what is written."""
+        owned, state = self.owned, self.forward.state
+        if any(id(arrays[i]) in state for i in self.given_in):
+            return False
+        for i in self.given_in if owned else ():
+            a = arrays[i]
+            for k in owned:
+                b = arrays[k]
+                if k != i and (a is b or (a.base is not None or b.base is not None) and np.may_share_memory(a, b)):
+                    return False
+        return True
 
 
 class CompiledFunctionBackward(Node):
@@ -183,7 +220,7 @@ class SpentBackward(Node):
         self.edges, self.saved, self.seq, self.shape, self.where = (), None, tick(), shape, None
 
 
-def find(source: tuple[str, Any], arguments: list[Any]) -> Tensor:
+def find(source: Source, arguments: list[Any]) -> Tensor:
     """The tensor that an input comes from."""
     kind, what = source
     return arguments[what] if kind == "argument" else what if kind == "state" else of_grad(what, arguments)
@@ -191,6 +228,24 @@ def find(source: tuple[str, Any], arguments: list[Any]) -> Tensor:
 
 def of_grad(what: Any, arguments: list[Any]) -> Tensor:
     return (arguments[what] if isinstance(what, int) else what)._grad
+
+
+def keyed(source: Source) -> tuple:
+    """A source as a key of a dict."""
+    kind, what = source
+    return kind, what if isinstance(what, int) else id(what)
+
+
+def distance(a: np.ndarray, b: np.ndarray) -> str:
+    """How far a program's array is from eager's, in words; empty if it is near enough."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return f"{a.dtype}{a.shape} instead of {b.dtype}{b.shape}"
+    if a.dtype.kind not in "fc" or not a.size:
+        return "" if np.array_equal(a, b) else "other whole numbers"
+    with np.errstate(all="ignore"):
+        near = np.isclose(a, b, rtol=TOLERANCE[a.dtype.itemsize], equal_nan=True,
+                          atol=TOLERANCE[a.dtype.itemsize] * np.abs(b[np.isfinite(b)]).max(initial=0))
+        return "" if near.all() else f"off by {np.abs(a - b)[~near].max():.1e}, elements up to {np.abs(b).max():.1e}"
 
 
 def layout(a: np.ndarray) -> tuple:
@@ -225,17 +280,18 @@ def rebuilt(plan: Any, tensors: list[Tensor], arguments: list[Any]) -> Any:
     return dict(zip(cls, inside)) if kind == "dict" else cls(inside)
 
 
-def planned(result: Any, arguments: list[Any], place: Callable[[Tensor], tuple[int, bool]]) -> Any:
+def planned(result: Any, arguments: list[Any], state: dict[int, Tensor],
+            place: Callable[[Tensor], tuple[int, bool]]) -> Any:
     """The plan of a result: `place` numbers its tensors. TypeError for what cannot be made again."""
     if isinstance(result, Tensor):
         for i, a in enumerate(arguments):
             if a is result:
                 return "argument", i
-        return "tensor", place(result)
+        return ("value", result) if id(result) in state else ("tensor", place(result))
     if type(result) in (tuple, list):
-        return "list", (type(result), [planned(r, arguments, place) for r in result])
+        return "list", (type(result), [planned(r, arguments, state, place) for r in result])
     if type(result) is dict:
-        return "dict", (list(result), [planned(r, arguments, place) for r in result.values()])
+        return "dict", (list(result), [planned(r, arguments, state, place) for r in result.values()])
     if result is None or isinstance(result, (bool, int, float, complex, str, bytes)):
         return "value", result
     raise TypeError(f"returns a {type(result).__name__}")

@@ -1,0 +1,190 @@
+"""What a watched run did, in a form that can be compared with the next one and turned into a program."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rushlight.autograd.engine import reachable, steps
+from rushlight.autograd.grad_mode import current, mode
+from rushlight.autograd.node import Node
+from rushlight.compile.graph import Graph, Line, Store, Value, values_in
+from rushlight.compile.guards import PLAIN, Snapshot
+from rushlight.compile.passes.simplify import key
+from rushlight.compile.program import find, keyed, planned
+from rushlight.compile.trace import Tracer
+from rushlight.errors import place
+from rushlight.tensor import Tensor, from_array
+
+
+class Expected(NamedTuple):
+    """Arrays of an eager run: results, memory written to, gradients, gradients that backward would give."""
+
+    results: list[np.ndarray]
+    stores: list[np.ndarray]
+    grads: list[np.ndarray]
+    wrt: list[np.ndarray]
+
+
+class Outline:
+    """What a watched run did, in a form that can be compared with the next one."""
+
+    def __init__(self, tracer: Tracer, result: Any, flat: list[Any], grads: list, before: Snapshot, after: Snapshot):
+        """`grads`: (where to find it, tensor, its gradient before the run) of everyone. TypeError where it cannot be."""
+        self.before, self.after = before, after
+        self.values: list[Value] = []
+        self.live: list[int] = []                 # which of the results the caller may run backward from
+        waiting: list[Tensor] = []
+
+        def numbered(t: Tensor) -> tuple[int, bool]:
+            return self.number(t, tracer, waiting)
+        self.plan = planned(result, flat, before.tensors, numbered)
+        changed = [(source, None if t._grad is None else tracer.value(t._grad))
+                   for source, t, old in grads if t._grad is not old]
+        edges, wrt = backward_of(waiting, tracer, grads) if waiting else ([], [])
+        overlaps(tracer, flat, before)
+        if tracer.problem is not None:
+            raise TypeError(tracer.problem)
+        self.graph: Graph = tracer.graph(self.values, changed)
+        self.graph.edges, self.graph.wrt = edges, wrt
+        self.form = form(self.graph, self.plan)
+        self.lines: list[tuple[str, Line]] = [(s.op, s.line) for s in self.graph.steps]
+        self.targets = [s.target.source for s in self.graph.steps if isinstance(s, Store)]
+
+    def number(self, t: Tensor, tracer: Tracer, waiting: list[Tensor]) -> tuple[int, bool]:
+        """The number of a result, and whether backward has already gone through it."""
+        v = tracer.value(t)
+        self.values.append(tracer.call("clone", (v,), v.array) if v.kind == "constant" else v)
+        spent = t.node is not None and any(n.saved is None for n in reachable([t.node]))
+        if t.node is not None and not spent:
+            waiting.append(t)
+            self.live.append(len(self.values) - 1)
+        return len(self.values) - 1, spent
+
+    def expected(self, flat: list[Any]) -> Expected:
+        """What the run gave, to be compared with what a program gives."""
+        g = self.graph
+        return Expected([v.array for v in g.results], [find(s, flat).array for s in self.targets],
+                        [v.array for _, v in g.grads if v is not None], [v.array for v in g.wrt if v is not None])
+
+    def let_go(self) -> None:
+        """Forget the arrays of the run; what is left can be compared."""
+        self.graph, self.values = Graph(), []
+
+    def unsteady(self, last: Outline) -> str | None:
+        """Why this run and the last one are not the same program; None if they are."""
+        moved = self.before.difference(self.after)
+        if moved:
+            return f"changes Python state: {moved}"
+        if self.form != last.form:
+            return f"does something else in each run: {self.first_difference(last)}"
+        return None
+
+    def changed(self, program: Any) -> str:
+        return program.before.difference(self.before)
+
+    def first_difference(self, last: Outline) -> str:
+        """The first step that differs, by the user's line."""
+        for old, new, (op, line) in zip(last.form, self.form, self.lines):
+            if old != new:
+                return f"{op} at {place(*line)}" if line else op
+        return f"{len(last.lines)} and {len(self.lines)} steps"
+
+
+def form(graph: Graph, plan: Any) -> list[Any]:
+    """The graph as plain data: values as numbers in order of appearance, constants by their elements."""
+    numbers: dict[Value, Any] = {}
+
+    def number(v: Value) -> Any:
+        if v not in numbers:
+            what: Any = len(numbers)
+            if v.kind == "constant":
+                what = "constant", v.dtype.str, v.shape, v.array.tobytes() if v.size < 1 << 20 else hash(v.array.tobytes())
+            elif v.kind == "input":
+                what = keyed(v.source)
+            numbers[v] = what
+        return numbers[v]
+
+    def plain(a: Any) -> Any:
+        if isinstance(a, Value):
+            return number(a)
+        return (type(a).__name__, *map(plain, a)) if type(a) in (tuple, list) else key(a)
+    rows: list[Any] = [(s.op, plain(s.args), tuple((number(v), v.shape, v.dtype.str) for v in s.outs))
+                       for s in graph.steps]
+    rows.append(("returns", plan_key(plan), tuple(map(number, graph.results))))
+    rows += [("grad", keyed(t), None if v is None else number(v)) for t, v in graph.grads]
+    rows += [("wrt", keyed(t), None if v is None else number(v)) for t, v in zip(graph.edges, graph.wrt)]
+    return rows
+
+
+def plan_key(plan: Any) -> Any:
+    """What is returned, comparable."""
+    kind, what = plan
+    if kind == "value":
+        return kind, key(what) if isinstance(what, PLAIN) else id(what)
+    if kind in ("list", "dict"):
+        return kind, repr(what[0]), tuple(map(plan_key, what[1]))
+    return plan
+
+
+def overlaps(tracer: Tracer, flat: list[Any], snapshot: Snapshot) -> None:
+    """TypeError where tensors share memory in a way that another call need not repeat, or that is written."""
+    own = {id(t.array) for t in snapshot.tensors.values()}
+    if any(id(t.array) in own and id(t) not in snapshot.tensors for t in flat):
+        raise TypeError("is given memory that it also reaches by itself")
+    targets = list(dict.fromkeys(s.target for s in tracer.steps if isinstance(s, Store)))
+    others = {id(v.array): v.array for s in tracer.steps for v in values_in(s.args) if v.kind == "input"}
+    for t in targets:
+        for a in others.values():
+            if a is not t.array and np.may_share_memory(a, t.array):
+                raise TypeError("writes into memory that two tensors share")
+
+
+def everyone(flat: list[Tensor], snapshot: Snapshot) -> list[tuple[str, Any]]:
+    """Where to find each tensor that exists before the run; what the function reaches counts as its own."""
+    found: dict[int, tuple[str, Any]] = {id(t): ("state", t) for t in snapshot.tensors.values()}
+    for i, t in enumerate(flat):
+        found.setdefault(id(t), ("argument", i))
+    return list(found.values())
+
+
+def backward_of(live: list[Tensor], tracer: Tracer, everyone: list) -> tuple[list, list[Value | None]]:
+    """Trace the backward that the caller may run: (where its inputs come from, their gradients)."""
+    known = {t.node: source for source, t, _ in everyone if t.node is not None}
+    below = reachable([t.node for t in live])  # type: ignore[misc]
+    if any(n.hooks is not None for n in below):
+        raise TypeError("has hooks on tensors that require grad")
+    nodes = {n: known[n] for n in below if n in known}
+    if any(not n.leaf for n in nodes):
+        raise TypeError("is given tensors that were computed from others that require grad")
+    if any(n.leaf and n not in known for n in below):
+        raise TypeError("makes tensors that require grad")
+    seeds: dict[Any, Tensor] = {}
+    for i, t in enumerate(live):
+        g = from_array(np.ones_like(t.array))
+        tracer.seed(g.array, i)
+        seeds[t.node] = g
+    tracer.late = True
+    found: dict[Node, Value] = {}
+    token = current.set(mode().but(grad=False, watch=tracer))
+    try:
+        for node, g, _ in steps(seeds, "tensors", set(nodes), True):  # type: ignore[arg-type]
+            if node in nodes:
+                found[node] = tracer.value(g)
+    finally:
+        current.reset(token)
+    return list(nodes.values()), [found.get(n) for n in nodes]
+
+
+def known_arrays(flat: list[Any], snapshot: Snapshot) -> dict[int, Any]:
+    """Arrays that exist before the run: of arguments, of what the function can reach, of their gradients."""
+    known: dict[int, Any] = {}
+    for t in snapshot.tensors.values():
+        known[id(t.array)] = t.array, ("state", t)
+    for i, t in enumerate(flat):
+        known.setdefault(id(t.array), (t.array, ("argument", i)))
+    for source in everyone(flat, snapshot):
+        t = find(source, flat)
+        if t._grad is not None:
+            known.setdefault(id(t._grad.array), (t._grad.array, ("grad", source[1])))
+    return known
