@@ -1,98 +1,22 @@
-"""Optimizers against closed forms, torch, and themselves: in place, recorded, in blocks, saved and loaded."""
+"""Optimizers against closed forms and torch; in place and recorded; in blocks and layouts; in autograd."""
 
 from __future__ import annotations
 
-import copy
 import gc
 import math
-import pickle
 import threading
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optim_problem import CASES, ELEMENTWISE, IDS, SHAPES, Problem, advance, arrays, close
 
 import rushlight
 from rushlight import optim
 from rushlight.autograd.grad_mode import Watcher, current, mode
 from rushlight.ops.worlds import ARRAYS, rebind
 from rushlight.optim.program import BLOCK, names_of, program, run
-
-CASES = [
-    ("SGD", {}), ("SGD", {"lr": 0.01, "weight_decay": 0.5}), ("SGD", {"momentum": 0.9}),
-    ("SGD", {"momentum": 0.9, "dampening": 0.5, "weight_decay": 0.1, "maximize": True}),
-    ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}),
-    ("Adam", {}), ("Adam", {"lr": 0.01, "weight_decay": 0.1, "maximize": True}),
-    ("Adam", {"amsgrad": True, "betas": (0.5, 0.6), "eps": 1e-3}), ("AdamW", {"lr": 0.1}),
-    ("AdamW", {"amsgrad": True, "weight_decay": 0.2}),
-    ("Adagrad", {}), ("Adagrad", {"lr_decay": 0.5, "weight_decay": 0.1, "initial_accumulator_value": 0.1}),
-    ("Adadelta", {}), ("Adadelta", {"rho": 0.95, "weight_decay": 0.9, "maximize": True}),
-    ("RMSprop", {}), ("RMSprop", {"weight_decay": 0.1, "centered": True}),
-    ("RMSprop", {"centered": True, "momentum": 0.1, "maximize": True}),
-    ("Adamax", {"lr": 0.1}), ("Adamax", {"weight_decay": 0.1, "maximize": True}),
-    ("NAdam", {}), ("NAdam", {"weight_decay": 0.1, "momentum_decay": 6e-3, "decoupled_weight_decay": True}),
-    ("RAdam", {"betas": (0.9, 0.6)}), ("RAdam", {"lr": 0.01, "weight_decay": 0.1}),
-    ("RAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True}),
-    ("ASGD", {}), ("ASGD", {"t0": 2, "lambd": 0.1, "weight_decay": 0.1}),
-    ("Rprop", {}), ("Rprop", {"etas": (0.5, 1.5), "step_sizes": (2e-3, 0.02), "maximize": True}),
-    ("Adafactor", {"weight_decay": 0.1}), ("Adafactor", {"beta2_decay": -1.0, "d": 1.5, "eps": (1e-3, 0.1)}),
-    ("LBFGS", {"lr": 0.1}), ("LBFGS", {"line_search_fn": "strong_wolfe", "max_iter": 4, "history_size": 2}),
-]  # fmt: skip
-IDS = [f"{name}-{'-'.join(settings)}" for name, settings in CASES]
-ELEMENTWISE = [(n, s) for n, s in CASES if n not in ("Adafactor", "LBFGS")]
-SHAPES = ((4, 3), (5,), ())
-
-
-class Problem:
-    """sum of w (p - 1)^2 with weights w, whose gradient NumPy computes: only the optimizer is tested."""
-
-    def __init__(self, torch, dtype="float64", shapes=SHAPES):
-        random = np.random.RandomState(0)
-        parts = [(np.array(random.randn(*s)), np.array(random.uniform(0.5, 2, s))) for s in shapes]
-        if dtype.startswith("complex"):
-            parts = [(p + 1j * p[..., ::-1] if p.ndim else p + 1j, w) for p, w in parts]
-        self.torch, self.weights = torch, [w for _, w in parts]
-        self.params = [torch.tensor(np.array(p).tolist(), dtype=getattr(torch, dtype)) for p, _ in parts]
-        for p in self.params:
-            p.requires_grad_()
-
-    def closure(self):
-        loss = 0.0
-        for p, w in zip(self.params, self.weights):
-            q = p.detach()
-            error = q - 1
-            w = self.torch.tensor(w.tolist(), dtype=self.torch.float64).to(p.dtype)
-            p.grad = (2 * w * error).to(p.dtype)
-            loss += float((w * abs(error) * abs(error)).sum().real)
-        return self.torch.tensor(loss)
-
-    def train(self, name, settings, steps=5):
-        optimizer = getattr(self.torch.optim, name)(self.params, **settings)
-        advance(self, optimizer, steps)
-        return optimizer
-
-    def values(self):
-        return [p.detach() for p in self.params]
-
-
-def advance(problem, optimizer, steps):
-    for _ in range(steps):
-        if type(optimizer).__name__ == "LBFGS":
-            optimizer.step(problem.closure)
-        else:
-            problem.closure()
-            optimizer.step()
-
-
-def arrays(values):
-    return [np.array(v.tolist()) for v in values]
-
-
-def close(ours, expected, tolerance):
-    for a, b in zip(ours, expected, strict=True):
-        a = np.array(a.tolist()) if isinstance(a, rushlight.Tensor) else a
-        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
 
 
 class Recorder(Watcher):
@@ -430,212 +354,6 @@ def test_steps_leave_nothing_behind():
         gc.enable()
 
 
-# -- groups, saving, hooks -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("name", "settings"), CASES, ids=IDS)
-def test_saved_format_is_torchs(torch, name, settings):
-    ours, theirs = Problem(rushlight).train(name, settings), Problem(torch).train(name, settings)
-    ours, theirs = ours.state_dict(), theirs.state_dict()
-    assert {k: set(v) for k, v in ours["state"].items()} == {k: set(v) for k, v in theirs["state"].items()}
-    for one, other in zip(ours["param_groups"], theirs["param_groups"], strict=True):
-        assert one == other
-    for key, one in ours["state"].items():
-        for k, v in one.items():
-            other = theirs["state"][key][k]
-            assert type(v).__name__ == type(other).__name__
-            if isinstance(v, rushlight.Tensor):
-                assert str(v.dtype) == str(other.dtype)
-                assert tuple(v.shape) == tuple(other.shape)
-
-
-@pytest.mark.parametrize(("name", "settings"), CASES, ids=IDS)
-def test_saved_and_loaded_goes_on_alike(name, settings):
-    one, other = Problem(rushlight), Problem(rushlight)
-    optimizer = one.train(name, settings, 3)
-    saved = pickle.loads(pickle.dumps(optimizer.state_dict()))
-    for p, q in zip(other.params, one.params):
-        p.detach().copy_(q.detach())
-    fresh = getattr(optim, name)(other.params, **settings)
-    fresh.load_state_dict(saved)
-    advance(one, optimizer, 2)
-    advance(other, fresh, 2)
-    exact = name not in ("NAdam", "ASGD")  # whose counters are loaded in the parameter's dtype, as in torch
-    close(one.values(), arrays(other.values()), 0 if exact else 1e-8)
-
-
-@pytest.mark.parametrize("how", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
-def test_copied_with_its_parameters(how):
-    problem = Problem(rushlight)
-    optimizer = problem.train("Adam", {}, 2)
-    twin = how(optimizer)
-    assert repr(twin) == repr(optimizer)
-    params = twin.param_groups[0]["params"]
-    assert params[0] is not problem.params[0]
-    assert set(map(id, params)) == set(map(id, twin.state))
-    problem.closure()
-    for p, q in zip(params, problem.params):
-        p.grad = q.grad.clone()
-    optimizer.step()
-    twin.step()
-    close(problem.values(), [p.detach().array for p in params], 0)
-
-
-def test_loaded_state_takes_the_parameters_dtype():
-    saved = Problem(rushlight, "float32").train("Adam", {}).state_dict()
-    wide = optim.Adam(Problem(rushlight, "float64").params)
-    wide.load_state_dict(saved)
-    state = wide.state_dict()["state"][0]
-    assert state["exp_avg"].dtype is rushlight.float64
-    assert state["step"].dtype is rushlight.float32
-    saved["state"][0]["exp_avg"].zero_()
-    assert state["exp_avg"].abs().sum().item() > 0  # a copy
-
-
-def test_old_checkpoints():
-    optimizer = Problem(rushlight).train("Adam", {})
-    saved = optimizer.state_dict()
-    saved["state"] = {k: {**v, "step": 5} for k, v in saved["state"].items()}
-    del saved["param_groups"][0]["decoupled_weight_decay"]
-    optimizer.load_state_dict(saved)
-    assert optimizer.param_groups[0]["decoupled_weight_decay"] is False
-    optimizer.step()
-    assert optimizer.state_dict()["state"][0]["step"].item() == 6
-
-
-def test_groups_have_settings_of_their_own():
-    p, q, r = (rushlight.ones(2, requires_grad=True) for _ in range(3))
-    optimizer = optim.SGD([{"params": p, "lr": 0.5}, {"params": [q]}], lr=0.1)
-    optimizer.add_param_group({"params": [r], "momentum": 0.9})
-    for t in (p, q, r):
-        t.grad = rushlight.ones(2)
-    optimizer.step()
-    assert [t[0].item() for t in (p, q, r)] == pytest.approx([0.5, 0.9, 0.9])
-    assert list(optimizer.state) == [r]
-    assert [g["params"] for g in optimizer.state_dict()["param_groups"]] == [[0], [1], [2]]
-
-
-def test_named_parameters():
-    p, q = (rushlight.ones(2, requires_grad=True) for _ in range(2))
-    optimizer = optim.SGD([("w", p), ("b", q)])
-    assert optimizer.param_groups[0]["param_names"] == ["w", "b"]
-    assert optimizer.param_groups[0]["params"] == [p, q]
-
-
-def test_repr(oracle):
-    def text(torch):
-        ps = [torch.ones(2, requires_grad=True) for _ in range(2)]
-        return repr(torch.optim.Adam([{"params": ps[:1]}, {"params": ps[1:], "lr": 0.5}]))
-
-    assert text(rushlight) == oracle(text)
-
-
-def test_hooks():
-    seen = []
-    w = rushlight.ones(1, requires_grad=True)
-    optimizer = optim.SGD([w])
-    first = optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append("pre"))
-    optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append("post"))
-    everywhere = optim.optimizer.register_optimizer_step_pre_hook(lambda o, args, kwargs: seen.append("all"))
-    optimizer.step()
-    everywhere.remove()
-    first.remove()
-    optimizer.step()
-    assert seen == ["all", "pre", "post", "post"]
-    optimizer.register_step_pre_hook(lambda o, args, kwargs: ((o, lambda: 5), {}))
-    assert optimizer.step() == 5
-    optimizer.register_state_dict_post_hook(lambda o, d: {**d, "more": 1})
-    optimizer.register_load_state_dict_pre_hook(lambda o, d: seen.append(d["more"]))
-    optimizer.register_load_state_dict_post_hook(lambda o: seen.append("loaded"))
-    optimizer.load_state_dict(optimizer.state_dict())
-    assert seen[-2:] == [1, "loaded"]
-
-
-def test_optimizers_of_ones_own():
-    class Sign(optim.Optimizer):
-        def __init__(self, params, lr=0.1):
-            super().__init__(params, {"lr": lr})
-
-        def step(self, closure=None):
-            for group in self.param_groups:
-                for p in group["params"]:
-                    p.data.add_(p.grad.sign(), alpha=-group["lr"])
-
-    w = rushlight.ones(2, requires_grad=True)
-    optimizer, seen = Sign([w]), []
-    optimizer.register_step_post_hook(lambda *args: seen.append(1))
-    scheduler = optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
-    w.grad = rushlight.tensor([3.0, -3.0])
-    for _ in range(2):
-        optimizer.step()
-        scheduler.step()
-    assert w.tolist() == pytest.approx([0.85, 1.15])
-    assert seen == [1, 1]
-
-
-def test_weight_decay_of_an_unused_momentum_starts_later():
-    """Momentum that a schedule turns on later starts with the gradient of that step, as in torch."""
-    w = rushlight.ones(1, requires_grad=True)
-    optimizer = optim.SGD([w], lr=0.1)
-    for momentum in (0, 0.5, 0.5):
-        optimizer.param_groups[0]["momentum"] = momentum
-        w.grad = rushlight.ones(1)
-        optimizer.step()
-    assert w.item() == pytest.approx(1 - 0.1 - 0.1 - 0.15)
-
-
-# -- errors --------------------------------------------------------------------------------------------------
-
-
-def leaf(*shape):
-    return rushlight.ones(*shape, requires_grad=True)
-
-
-@pytest.mark.parametrize(
-    ("error", "words", "make"),
-    [
-        (TypeError, "iterable of Tensors or dicts, but got torch.FloatTensor", lambda: optim.SGD(leaf(1))),
-        (ValueError, "empty parameter list", lambda: optim.SGD([])),
-        (TypeError, "one of the params is int", lambda: optim.SGD([3])),
-        (TypeError, "sets will change between runs", lambda: optim.SGD([{"params": {leaf(1)}}])),
-        (ValueError, "can't optimize a non-leaf Tensor", lambda: optim.SGD([leaf(1) * 2])),
-        (ValueError, "Invalid learning rate: -1", lambda: optim.SGD([leaf(1)], lr=-1)),
-        (ValueError, "Tensor lr must be 1-element", lambda: optim.Adam([leaf(1)], lr=rushlight.ones(2))),
-        (ValueError, "Invalid beta parameter at index 1: 1.0", lambda: optim.NAdam([leaf(1)], betas=(0, 1.0))),
-        (ValueError, "Invalid epsilon value: -1", lambda: optim.Adagrad([leaf(1)], eps=-1)),
-        (ValueError, "Nesterov momentum requires", lambda: optim.SGD([leaf(1)], nesterov=True)),
-        (ValueError, "Invalid eta values: 1.0, 0.5", lambda: optim.Rprop([leaf(1)], etas=(1.0, 0.5))),
-        (ValueError, "Invalid rho value: 1.1", lambda: optim.Adadelta([leaf(1)], rho=1.1)),
-        (ValueError, "Muon only supports 2D", lambda: optim.Muon([leaf(3)])),
-        (ValueError, "LBFGS doesn't support per-parameter",
-         lambda: optim.LBFGS([{"params": leaf(1)}, {"params": leaf(1)}])),
-        (RuntimeError, "cannot be `True` together", lambda: optim.Adam([leaf(1)], fused=True, foreach=True)),
-        (ValueError, "with/without names", lambda: optim.SGD([("w", leaf(1)), leaf(1)])),
-        (AttributeError, "no sparse tensors", lambda: optim.SparseAdam),
-    ],
-)  # fmt: skip
-def test_refusals(error, words, make):
-    with pytest.raises(error, match=words):
-        make()
-
-
-def test_one_parameter_in_two_groups():
-    w = leaf(1)
-    with pytest.raises(ValueError, match="more than one parameter group"):
-        optim.SGD([{"params": w}, {"params": w}])
-    with pytest.warns(UserWarning, match="duplicate parameters"):
-        optim.SGD([w, w])
-
-
-def test_loading_what_does_not_fit_changes_nothing():
-    saved = optim.SGD([leaf(1), leaf(1)], momentum=0.5).state_dict()
-    optimizer = optim.SGD([leaf(1)], lr=0.25)
-    with pytest.raises(ValueError, match="doesn't match the size"):
-        optimizer.load_state_dict(saved)
-    assert optimizer.param_groups[0]["lr"] == 0.25
-    assert optimizer.param_groups[0]["momentum"] == 0
-
-
 # -- LBFGS ---------------------------------------------------------------------------------------------------
 
 
@@ -680,3 +398,38 @@ def test_lbfgs_on_a_straight_line_ends():
 
     optimizer.step(closure)
     assert w.item() < 1.0
+
+
+# -- compiled ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "RAdam", "NAdam", "ASGD", "Rprop", "Adafactor"])
+def test_a_compiled_step_counts_and_follows_a_rate_in_a_tensor(name):
+    """One program for all steps: neither the number of the step nor the rate is held fast in it."""
+    rate = rushlight.tensor(0.05)
+
+    def trained(wrap):
+        rate.fill_(0.05)
+        w = rushlight.from_numpy(np.random.RandomState(0).randn(3, 2)).requires_grad_()
+        options = {"momentum": 0.9, "dampening": 0.5} if name == "SGD" else {}
+        optimizer = getattr(optim, name)([w], lr=rate, **options)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = ((x @ w).tanh() ** 2).sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run_step, losses = wrap(step), []
+        for i in range(9):
+            if i == 6:
+                rate.fill_(0.5)
+            losses.append(run_step(rushlight.from_numpy(np.ones((4, 3)))).item())
+        return losses, run_step
+
+    eager, _ = trained(lambda f: f)
+    compiled, f = trained(lambda f: rushlight.compile(f, backend="numpy"))
+    np.testing.assert_allclose(compiled, eager, rtol=1e-12)
+    assert len(f.programs) == 1
+    assert not f.given_up

@@ -1,6 +1,7 @@
 """Optimizers and learning-rate schedules, with torch's names, settings and saved formats."""
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from rushlight.optim import lr_scheduler
@@ -24,6 +25,8 @@ __all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax"
 
 
 def __getattr__(name: str) -> Any:
+    if name == "swa_utils":                       # loads the modules
+        return import_module("rushlight.optim.swa_utils")
     if name == "SparseAdam":
         raise AttributeError("rushlight.optim has no SparseAdam, as there are no sparse tensors: use Adam")
     raise AttributeError(f"module 'rushlight.optim' has no attribute '{name}'")

@@ -6,7 +6,7 @@ from typing import Any
 
 from rushlight.creation import full_like, ones_like, zeros_like
 from rushlight.optim.checks import check_lr, not_negative
-from rushlight.optim.elementwise import Elementwise
+from rushlight.optim.elementwise import Elementwise, plain
 from rushlight.optim.optimizer import Params, new_step, settings
 from rushlight.tensor import Tensor
 
@@ -50,4 +50,4 @@ class ASGD(Elementwise):
 
     def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         step = new_step()
-        return {"step": step, "eta": full_like(step, float(group["lr"])), "mu": ones_like(step), "ax": zeros_like(p)}
+        return {"step": step, "eta": full_like(step, plain(group["lr"])), "mu": ones_like(step), "ax": zeros_like(p)}

@@ -110,9 +110,9 @@ def prepared(rule: Callable, dtype: np.dtype, counts: tuple, absent: tuple[bool,
 
 
 def plain(value: Any) -> Any:
-    """A setting as Python numbers: a 0-d tensor's number, also in a tuple."""
+    """A setting as Python numbers: a tensor's number, also in a tuple. Whoever records does not mind."""
     if isinstance(value, Tensor):
-        return value.item()
+        return float(value.array.reshape(()))
     return tuple(map(plain, value)) if isinstance(value, tuple) else value
 
 

@@ -179,7 +179,7 @@ def place(operand: Any, places: dict, numbers: dict) -> str:
 
 # -- running a program on arrays of any size -------------------------------------------------------------------------
 
-BLOCK = 16384                                     # elements; a block of all arrays and buffers stays in the cache
+BLOCK = 32768                                     # elements; a block of all arrays and buffers stays in the cache
 
 
 class Buffers(threading.local):

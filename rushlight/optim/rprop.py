@@ -7,7 +7,7 @@ from typing import Any
 from rushlight.creation import full_like, zeros_like
 from rushlight.errors import explain
 from rushlight.optim.checks import check_lr
-from rushlight.optim.elementwise import Elementwise
+from rushlight.optim.elementwise import Elementwise, plain
 from rushlight.optim.optimizer import Params, new_step, settings
 from rushlight.tensor import Tensor
 
@@ -49,6 +49,6 @@ class Rprop(Elementwise):
         super().__init__(params, defaults)
 
     def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        lr = float(group["lr"])
+        lr = plain(group["lr"])
         return {"step": new_step(), "prev": zeros_like(p),
                 "step_size": full_like(p, complex(lr, lr) if p.is_complex() else lr)}

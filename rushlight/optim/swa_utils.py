@@ -1,0 +1,170 @@
+"""Averages of a model's parameters along the way: stochastic weight averaging, exponential moving averages."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from itertools import chain
+from math import cos, pi
+from typing import Any
+
+from rushlight.autograd.grad_mode import no_grad
+from rushlight.creation import tensor
+from rushlight.errors import explain
+from rushlight.nn import Module
+from rushlight.optim.lr_scheduler.base import Chainable, for_each_group
+from rushlight.optim.optimizer import Optimizer
+from rushlight.tensor import Tensor
+
+Average = Callable[[Tensor, Tensor, Any], Tensor]
+
+
+def get_swa_avg_fn() -> Average:
+    """(average, new, n) -> average + (new - average) / (n + 1): the mean of all."""
+    def mean(averaged: Tensor, current: Tensor, num_averaged: Any) -> Tensor:
+        return averaged + (current - averaged) / (num_averaged + 1)
+    return mean
+
+
+def get_ema_avg_fn(decay: float = 0.999) -> Average:
+    """(average, new, n) -> decay average + (1 - decay) new. ValueError unless 0 <= decay <= 1."""
+    if not 0.0 <= decay <= 1.0:
+        raise ValueError(explain(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range."))
+
+    def moving(averaged: Tensor, current: Tensor, num_averaged: Any) -> Tensor:
+        return decay * averaged + (1 - decay) * current
+    return moving
+
+
+def for_lists(average: Average) -> Callable:
+    """The same for lists of tensors, in place."""
+    @no_grad()
+    def update(averaged: Iterable[Tensor], current: Iterable[Tensor], num_averaged: Any) -> None:
+        for a, c in zip(averaged, current):
+            a.copy_(average(a, c, num_averaged))  # type: ignore[attr-defined]
+    return update
+
+
+def get_swa_multi_avg_fn() -> Callable:
+    """`get_swa_avg_fn` for lists of tensors, in place."""
+    return for_lists(get_swa_avg_fn())
+
+
+def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
+    """`get_ema_avg_fn` for lists of tensors, in place."""
+    return for_lists(get_ema_avg_fn(decay))
+
+
+class AveragedModel(Module):
+    """A copy of a model whose parameters are an average of the model's, taken at each `update_parameters(model)`.
+
+    The mean of all unless told: `avg_fn(average, new, n)` returns the next average, `multi_avg_fn(averages, news, n)`
+    writes it. Buffers are averaged too with `use_buffers`, else copied. P. Izmailov et al., *Averaging weights leads to
+    wider optima and better generalization*, 2018.
+
+    >>> model = rushlight.nn.Linear(1, 1, bias=False)
+    >>> average = rushlight.optim.swa_utils.AveragedModel(model)
+    >>> for value in (1., 2., 6.):
+    ...     _ = rushlight.nn.init.constant_(model.weight, value)
+    ...     average.update_parameters(model)
+    >>> average.module.weight.item(), average.n_averaged
+    (3.0, tensor(3))
+    """
+
+    n_averaged: Tensor
+
+    def __init__(self, model: Module, device: Any = None, avg_fn: Average | None = None,
+                 multi_avg_fn: Callable | None = None, use_buffers: bool = False):
+        super().__init__()
+        if avg_fn is not None and multi_avg_fn is not None:
+            raise AssertionError(explain("Only one of avg_fn and multi_avg_fn should be provided"))
+        self.module = deepcopy(model)
+        self.register_buffer("n_averaged", tensor(0))
+        self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the averaged model gives."""
+        return self.module(*args, **kwargs)
+
+    def _tensors(self, model: Module) -> list[Tensor]:
+        return list(chain(model.parameters(), model.buffers()) if self.use_buffers else model.parameters())
+
+    @no_grad()
+    def update_parameters(self, model: Module) -> None:
+        """Take the model's present parameters into the average."""
+        pairs = list(zip(self._tensors(self.module), self._tensors(model)))
+        if self.n_averaged.item() == 0:
+            copy_all(pairs)
+        else:
+            update = self.multi_avg_fn or for_lists(self.avg_fn or get_swa_avg_fn())
+            real = [(a, c) for a, c in pairs if a.is_floating_point() or a.is_complex()]
+            update([a for a, _ in real], [c for _, c in real], self.n_averaged)
+            copy_all([(a, c) for a, c in pairs if not (a.is_floating_point() or a.is_complex())])
+        if not self.use_buffers:
+            copy_all(list(zip(self.module.buffers(), model.buffers())))
+        self.n_averaged += 1  # type: ignore[operator]
+
+
+def copy_all(pairs: list[tuple[Tensor, Tensor]]) -> None:
+    for own, new in pairs:
+        own.copy_(new.detach())  # type: ignore[attr-defined]
+
+
+@no_grad()
+def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
+    """Compute the running mean and variance of the model's batch norms anew, from the batches of a loader.
+
+    Of a batch that is a list or tuple the first element is given to the model.
+    """
+    norms = [m for m in model.modules() if "running_mean" in m._buffers and m.running_mean is not None]
+    if not norms:
+        return
+    momenta = [m.momentum for m in norms]
+    training = model.training
+    model.train()
+    for m in norms:
+        m.reset_running_stats()
+        m.momentum = None                         # the mean of all batches
+    for batch in loader:
+        model(batch[0] if isinstance(batch, (list, tuple)) else batch)
+    for m, momentum in zip(norms, momenta):
+        m.momentum = momentum
+    model.train(training)
+
+
+class SWALR(Chainable):
+    """lr goes to `swa_lr` in `anneal_epochs`, along a cosine or, with anneal_strategy="linear", a line; it stays there.
+
+    ValueError for another strategy or a negative number of epochs.
+    """
+
+    def __init__(self, optimizer: Optimizer, swa_lr: float | list[float], anneal_epochs: int = 10,
+                 anneal_strategy: str = "cos", last_epoch: int = -1):
+        for group, lr in zip(optimizer.param_groups, for_each_group("swa_lr", swa_lr, optimizer)):
+            group["swa_lr"] = lr
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(explain("anneal_strategy must by one of 'cos' or 'linear', instead got "
+                                     f"{anneal_strategy}"))
+        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
+            raise ValueError(explain("anneal_epochs must be equal or greater than 0, got "
+                                     f"{anneal_epochs}"))
+        self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs
+        super().__init__(optimizer, last_epoch)
+
+    def _done(self, step: int) -> float:
+        """How far the rates have gone after a number of steps: 0 to 1."""
+        t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
+        return t if self._anneal_strategy == "linear" else (1 - cos(pi * t)) / 2
+
+    def _next(self) -> list[Any]:
+        step = max(1, self._step_count - 1) if self.anneal_epochs == 0 else self._step_count - 1
+        before, now = self._done(step - 1), self._done(step)
+        rates = []
+        for group in self.optimizer.param_groups:
+            lr, goal = group["lr"], group["swa_lr"]
+            start = goal if before == 1 else (lr - before * goal) / (1 - before)
+            rates.append(goal * now + start * (1 - now))
+        return rates
+
+
+__all__ = ["AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",
+           "get_swa_multi_avg_fn", "update_bn"]
