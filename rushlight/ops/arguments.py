@@ -245,6 +245,8 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         return IndexError(explain(what.replace("for axis", "for dimension"), cure, **facts))
     if isinstance(error, (ValueError, TypeError)):
         return RuntimeError(explain(f"{name}(): {what}", cure, **facts))
+    if type(error) in (RuntimeError, NotImplementedError):    # in torch's words already
+        return type(error)(explain(what, cure, **facts))
     return error
 
 

@@ -37,10 +37,10 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     scores = matmul(q, transpose(k, -2, -1))
     mask = causal(scores) if is_causal else attn_mask
     if mask is not None and mask.array.dtype.kind == "b":
-        scores = e.where(mask, scores, -math.inf)
-        weights = r.softmax(scores, scores.array.ndim - 1)
-        if not is_causal:                         # a query that may look nowhere sees 0, not nan
-            weights = e.where(mask.any(-1, True), weights, 0)
+        somewhere = r.any(mask, (mask.array.ndim - 1,), True)
+        allowed = e.logical_or(mask, e.logical_not(somewhere))
+        weights = r.softmax(e.where(allowed, scores, -math.inf), scores.array.ndim - 1)
+        weights = e.where(somewhere, weights, 0)  # a query that may look nowhere sees 0, not nan
     else:
         weights = r.softmax(scores if mask is None else e.add(scores, mask), scores.array.ndim - 1)
     if dropout_p > 0:

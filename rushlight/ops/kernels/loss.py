@@ -17,7 +17,7 @@ def mse_loss(x: ndarray, y: ndarray) -> ndarray:
 def binary_cross_entropy(x: ndarray, y: ndarray) -> ndarray:
     """-(y log x + (1 - y) log(1 - x)), the logarithms not below -100."""
     if x.size and not (np.minimum.reduce(x, None) >= 0 and np.maximum.reduce(x, None) <= 1):
-        raise ValueError("all elements of input should be between 0 and 1: apply a sigmoid, or use "
+        raise ValueError("all elements of input should be between 0 and 1; cure: apply a sigmoid, or use "
                          "binary_cross_entropy_with_logits")
     low = x.dtype.type(-100)
     return (y - 1) * np.maximum(np.log1p(-x), low) - y * np.maximum(np.log(x), low)
@@ -51,7 +51,7 @@ def kept_classes(target: ndarray, weight: ndarray | None, classes: int, ignore_i
     TypeError unless classes are integers, IndexError unless those not ignored are in range(classes).
     """
     if target.dtype.kind not in "iu":
-        raise TypeError(f"expected scalar type Long but found {target.dtype}: convert the target with .long()")
+        raise TypeError(f"expected scalar type Long but found {target.dtype}; cure: convert the target with .long()")
     t = target if target.dtype == np.int64 else target.astype(np.int64)
     high = np.maximum.reduce(t.view(np.uint64).ravel()) if t.size else 0      # of which negative ones look huge
     if high < classes and not 0 <= ignore_index < classes:
@@ -60,7 +60,8 @@ def kept_classes(target: ndarray, weight: ndarray | None, classes: int, ignore_i
     t = np.where(ignored, 0, t)
     wrong = t[(t < 0) | (t >= classes)]
     if wrong.size:
-        raise IndexError(f"Target {wrong[0]} is out of bounds: there are {classes} classes, 0 to {classes - 1}")
+        raise IndexError(f"Target {wrong[0]} is out of bounds; cure: there are {classes} classes, number them from 0 to "
+                         f"{classes - 1}")
     return t, np.where(ignored, dtype.type(0), dtype.type(1) if weight is None else weight[t])
 
 
@@ -73,12 +74,16 @@ def nll_loss(x: ndarray, target: ndarray, weight: ndarray | None, ignore_index: 
     if reduction == "none":
         return -found
     total = -np.add.reduce(found.ravel())         # half as long as with axis=None
-    return total if reduction == "sum" else total / of_all(t, counts, x.dtype)
+    if reduction == "sum":
+        return total
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return total / of_all(t, counts, x.dtype)
 
 
 def times(x: ndarray, counts: ndarray) -> ndarray:
     """x counts, 0 where nothing counts, though x be infinite there."""
-    return np.where(counts == 0, x.dtype.type(0), x * counts)
+    with np.errstate(invalid="ignore"):
+        return np.where(counts == 0, x.dtype.type(0), x * counts)
 
 
 def nll_loss_grad(g: ndarray, target: ndarray, weight: ndarray | None, size: tuple, ignore_index: int,
@@ -87,7 +92,8 @@ def nll_loss_grad(g: ndarray, target: ndarray, weight: ndarray | None, size: tup
     t, counts = kept_classes(target, weight, size[min(len(size) - 1, 1)], ignore_index, g.dtype)
     share = -g
     if reduction == "mean":
-        share = share / of_all(t, counts, g.dtype)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = share / of_all(t, counts, g.dtype)
     r = np.zeros(size, g.dtype)
     r[places(t)] = share if counts is None else times(share, counts)
     return r
