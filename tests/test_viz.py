@@ -86,9 +86,9 @@ def test_long_and_wide_graphs_need_no_recursion():
         y = y + 1
     assert len(tree(y)) == 5001
     y = x
-    for _ in range(200):
+    for _ in range(120):
         y = y + y
-    assert len(viz.graph(y).boxes) == 201
+    assert len(viz.graph(y).boxes) == 121
 
 
 def test_dot(cubic):
