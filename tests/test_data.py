@@ -160,7 +160,7 @@ def test_workers_draw_torchs_numbers(oracle, settings):
     same(oracle, ask)
 
 
-@pytest.mark.parametrize("workers", [0, 1, 2, 4])
+@pytest.mark.parametrize("workers", [0, 1, 4])
 def test_streams_shared_out_by_workers(oracle, workers):
     def ask(torch, d, uniform, generator):
         class Stream(d.IterableDataset):
@@ -169,8 +169,7 @@ def test_streams_shared_out_by_workers(oracle, workers):
                 part = (0, 11) if info is None else (info.id * 100, info.id * 100 + [3, 8, 1, 5][info.id])
                 return iter(range(*part))
 
-        options = [{"batch_size": None}]
-        options += [{"batch_size": n, "drop_last": drop} for n in (1, 2, 3) for drop in (False, True)]
+        options = [{"batch_size": None}, {"batch_size": 2}, {"batch_size": 3, "drop_last": True}]
         return [list(d.DataLoader(Stream(), num_workers=workers, **o)) for o in options]
 
     same(oracle, ask)
