@@ -77,6 +77,8 @@ def encode_tensor(tensor):
 def flat(array):
     if array.dtype.kind == "c":
         return [[z.real, z.imag] for z in array.ravel().tolist()]
+    if array.dtype == np.float32:
+        return [float(str(x)) for x in array.ravel()]  # the fewest digits that name it: half as many
     return array.ravel().tolist()
 
 
