@@ -117,7 +117,7 @@ def test_muon_orthogonalizes(torch):
 
 def test_settings_as_tensors():
     plain, tensors = Problem(rushlight), Problem(rushlight)
-    plain.train("Adam", {"lr": 0.5, "betas": (0.5, 0.25)})
+    plain.train("Adam", {"lr": 0.5, "betas": [0.5, 0.25]})
     t = rushlight.tensor
     optimizer = tensors.train("Adam", {"lr": t(0.5), "betas": (t(0.5), t(0.25))})
     close(tensors.values(), arrays(plain.values()), 1e-12)

@@ -110,10 +110,10 @@ def prepared(rule: Callable, dtype: np.dtype, counts: tuple, absent: tuple[bool,
 
 
 def plain(value: Any) -> Any:
-    """A setting as Python numbers: a tensor's number, also in a tuple. Whoever records does not mind."""
+    """A setting as Python numbers: a tensor's number, also in a tuple or list. Whoever records does not mind."""
     if isinstance(value, Tensor):
         return float(value.array.reshape(()))
-    return tuple(map(plain, value)) if isinstance(value, tuple) else value
+    return tuple(map(plain, value)) if isinstance(value, (tuple, list)) else value
 
 
 def real_parts(array: ndarray) -> ndarray:
