@@ -41,7 +41,7 @@ newaxis = None
 
 _names: dict[str, Any] = {}
 for _name, _op in TABLE.items():
-    if _op.options.get("function", True) and _op.options.get("method", True) or _name == "where":
+    if _op.options.get("function", True) and _op.options.get("method", True):
         _names[_name] = _op.call
         for _alias in _op.options.get("alias", "").split():
             _names[_alias] = _op.call

@@ -40,8 +40,8 @@ def acos(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acos
 def acosh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acosh(input). The inverse of cosh: the number of at least 0; nan below 1."""
 from rushlight.ops.arithmetic import add as add
 def addcmul(input: _Tensor, tensor1: _Operand, tensor2: _Operand, value: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = input + tensor1 * tensor2 * value"""
-from rushlight.ops.arithmetic import addmm as addmm
-from rushlight.ops.arithmetic import addmm as addmv
+from rushlight.ops.products import addmm as addmm
+from rushlight.ops.products import addmv as addmv
 def all(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = whether all of input over `dim`. Whether all elements are true; numbers are true unless 0."""
 from rushlight.ops.reductions import allclose as allclose
 def amax(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = largest over `dim` of input. The largest element; nan if one is nan. Ties share the gradient."""
@@ -70,7 +70,7 @@ def atanh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = ata
 from rushlight.ops.shapes import atleast_1d as atleast_1d
 from rushlight import autograd as autograd
 from rushlight import backends as backends
-from rushlight.ops.arithmetic import addmm as baddbmm
+from rushlight.ops.products import baddbmm as baddbmm
 from rushlight.sampling import bernoulli as bernoulli
 bfloat16: _dtype
 from rushlight.sampling import binomial as binomial
@@ -80,7 +80,7 @@ def bitwise_not(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out
 def bitwise_or(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input | other. The bits that one has; for bool: or."""
 def bitwise_right_shift(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = bitwise_right_shift(input, other). The bits moved down by `other` places."""
 def bitwise_xor(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input ^ other. The bits that just one has; for bool: xor."""
-from rushlight.ops.arithmetic import bmm as bmm
+from rushlight.ops.products import bmm as bmm
 bool: _dtype
 from rushlight.ops.shapes import broadcast_tensors as broadcast_tensors
 from rushlight.ops.shapes import broadcast_to as broadcast_to
@@ -157,7 +157,7 @@ from rushlight.creation import full as full
 from rushlight.creation import full_like as full_like
 def gather(input: _Tensor, dim: _int, index: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out[i][j] = input[index[i][j]][j] for dim 0, and so on. For each place in `index`, the element of `input` there along `dim`."""
 def ge(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input >= other. Whether `input` is greater or equal."""
-from rushlight.ops.arithmetic import outer as ger
+from rushlight.ops.products import outer as ger
 from rushlight.dtypes import get_default_dtype as get_default_dtype
 from rushlight.threads import get_num_interop_threads as get_num_interop_threads
 from rushlight.threads import get_num_threads as get_num_threads
@@ -221,7 +221,7 @@ def lt(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor
 from rushlight.random import manual_seed as manual_seed
 from rushlight.ops.shapes import masked_fill as masked_fill
 from rushlight.ops.shapes import masked_select as masked_select
-from rushlight.ops.arithmetic import matmul as matmul
+from rushlight.ops.products import matmul as matmul
 def max(input: _Tensor, dim: Any = ..., keepdim: Any = ..., *, other: _Tensor | None = ..., out: Any = ...) -> Any: ...
 def maximum(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = maximum(input, other). The larger one; nan if one is nan. Ties share the gradient."""
 def mean(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = (sum over `dim` of input) / n. The sum of the elements divided by their number."""
@@ -234,7 +234,7 @@ from rushlight.ops.shapes import movedim as movedim
 def mul(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input * other. The product."""
 from rushlight.sampling import multinomial as multinomial
 def multiply(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input * other. The product."""
-from rushlight.ops.arithmetic import mv as mv
+from rushlight.ops.products import mv as mv
 nan: _float
 def nan_to_num(input: _Tensor, nan: _float = ..., posinf: Any = ..., neginf: Any = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = nan_to_num(input, nan, posinf, neginf). nan, inf and -inf replaced by `nan`, `posinf` and `neginf`, or by the largest numbers."""
 def nansum(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = nansum(input, dim, keepdim)"""
@@ -253,7 +253,7 @@ from rushlight.creation import numel as numel
 def ones(*size: Any, out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., pin_memory: _bool = ..., memory_format: Any = ...) -> _Tensor: ...
 def ones_like(input: _Tensor, *, dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., memory_format: Any = ..., pin_memory: _bool = ...) -> _Tensor: ...
 from rushlight import optim as optim
-from rushlight.ops.arithmetic import outer as outer
+from rushlight.ops.products import outer as outer
 def permute(input: _Tensor, *dims: Any) -> _Tensor: """out = permute(input, *dims). The dimensions in another order."""
 pi: _float
 from rushlight.sampling import poisson as poisson
@@ -319,7 +319,7 @@ from rushlight.ops.arithmetic import sub as subtract
 def sum(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = sum over `dim` of input. The sum of the elements."""
 def swapaxes(input: _Tensor, dim0: _int, dim1: _int) -> _Tensor: """out = transpose(input, dim0, dim1). Two dimensions swapped."""
 def swapdims(input: _Tensor, dim0: _int, dim1: _int) -> _Tensor: """out = transpose(input, dim0, dim1). Two dimensions swapped."""
-from rushlight.ops.arithmetic import t as t
+from rushlight.ops.products import t as t
 def tan(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = tan(input). The tangent of an angle in radians."""
 def tanh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = tanh(input). The hyperbolic tangent."""
 from rushlight.creation import tensor as tensor
@@ -347,7 +347,7 @@ def view_as_complex(input: _Tensor) -> _Tensor: """out = view_as_complex(input).
 def view_as_real(input: _Tensor) -> _Tensor: """out = view_as_real(input). A complex tensor as pairs of real and imaginary part."""
 from rushlight import viz as viz
 from rushlight.ops.shapes import vstack as vstack
-def where(condition: _Tensor, input: _Operand, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = where(condition, input, other). `input` where the condition is true, `other` elsewhere."""
+from rushlight.ops.shapes import where as where
 def xlogy(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input * log(other). input * log(other), and 0 where `input` is 0."""
 def zeros(*size: Any, out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., pin_memory: _bool = ..., memory_format: Any = ...) -> _Tensor: ...
 def zeros_like(input: _Tensor, *, dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., memory_format: Any = ..., pin_memory: _bool = ...) -> _Tensor: ...

@@ -6,6 +6,8 @@ from rushlight.ops import (
     index,
     indexing,
     matmul,
+    operators,
+    products,
     reduce,
     reductions,
     scattering,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rushlight.ops.build import build, elementwise, op
 from rushlight.ops.kernels import activation as kernels
 from rushlight.ops.table import FLOATING, SAME, entry
-from rushlight.ops.worlds import ARRAYS, shared
+from rushlight.ops.worlds import adopt, shared
 
-ARRAYS.update((name, value) for name, value in vars(kernels).items() if not name.startswith("_") and callable(value))
+adopt(kernels)
 
 # Functions of nn.functional alone: neither methods nor names of the package.
 smooth = entry(elementwise, FLOATING, method=False, function=False)

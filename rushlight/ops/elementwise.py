@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from rushlight.ops.build import build, floating, op, predicate, real
 from rushlight.ops.kernels import elementwise as kernels
-from rushlight.ops.worlds import ARRAYS
+from rushlight.ops.worlds import adopt
 
-ARRAYS.update((name, value) for name, value in vars(kernels).items() if not name.startswith("_") and callable(value))
+adopt(kernels)
 
 # -- arithmetic
 
@@ -23,7 +23,8 @@ square     = op(lambda x, /: x * x,                 x=lambda g, x: 2 * g * x)
 reciprocal = floating(lambda x, /: 1 / x,           x=lambda g, out: -g * out * out)
 sqrt       = floating(lambda x, /: sqrt(x),         x=lambda g, out: g / (2 * out))
 rsqrt      = floating(lambda x, /: 1 / sqrt(x),     x=lambda g, out: -0.5 * g * out * out * out)
-remainder  = op(lambda x, y, /: x - y * floor(x / y), x=lambda g: g,                y=lambda g, x, y: -g * floor_divide(x, y))
+remainder  = op(lambda x, y, /: x - y * floor(x / y), x=lambda g: g,
+                y=lambda g, x, y: -g * floor_divide(x, y))
 fmod       = op(lambda x, y, /: x - y * trunc(x / y), x=lambda g: g,                y=lambda g, x, y: -g * trunc(x / y))
 floor_divide = op(lambda x, y, /: floor(x / y),    x=lambda g: zeros_like(g),      y=lambda g: zeros_like(g))
 hypot      = op(lambda x, y, /: sqrt(x * x + y * y), x=lambda g, x, out: g * x / out, y=lambda g, y, out: g * y / out)

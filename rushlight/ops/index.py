@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from rushlight.ops.build import build, general, inner
 from rushlight.ops.kernels import index as kernels
-from rushlight.ops.worlds import ARRAYS, shared
+from rushlight.ops.worlds import adopt, shared
 
-ARRAYS.update((name, value) for name, value in vars(kernels).items() if not name.startswith("_") and callable(value))
+adopt(kernels)
 
 # -- x[key] with index tensors in it; `key` holds HERE where they go
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rushlight.ops.build import build, elementwise, inner
 from rushlight.ops.kernels import loss as kernels
 from rushlight.ops.table import FLOATING, entry
-from rushlight.ops.worlds import ARRAYS
+from rushlight.ops.worlds import adopt
 
-ARRAYS.update((name, value) for name, value in vars(kernels).items() if not name.startswith("_") and callable(value))
+adopt(kernels)
 
 # What each element loses, by a target.
 loss = entry(elementwise, FLOATING, method=False, function=False, names={"y": "target"})

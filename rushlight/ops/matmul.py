@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from rushlight.ops.build import build, inner, product
 from rushlight.ops.kernels import matmul as kernels
-from rushlight.ops.worlds import ARRAYS
+from rushlight.ops.worlds import adopt
 
-ARRAYS.update((name, value) for name, value in vars(kernels).items() if not name.startswith("_") and callable(value))
+adopt(kernels)
 
 # Stacks of matrices, (..., n, k) @ (..., k, m); the leading dimensions broadcast, and the engine sums them back.
 mm         = product(lambda x, y, /: x @ y,             x=lambda g, y: g @ y.mT,       y=lambda g, x: x.mT @ g,

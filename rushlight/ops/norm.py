@@ -5,9 +5,9 @@ from __future__ import annotations
 from rushlight.ops.build import build, inner
 from rushlight.ops.kernels import norm as kernels
 from rushlight.ops.shape import reshape
-from rushlight.ops.worlds import ARRAYS, TENSORS, shared
+from rushlight.ops.worlds import TENSORS, adopt, shared
 
-ARRAYS.update((name, value) for name, value in vars(kernels).items() if not name.startswith("_") and callable(value))
+adopt(kernels)
 TENSORS["per_channel"] = lambda a, ndim: a if a is None or ndim == 2 else reshape(a, (-1,) + (1,) * (ndim - 2))
 
 layer_norm = inner(

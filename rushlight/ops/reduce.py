@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from rushlight.ops.build import averaging, build, general, inner, inner_floating, reduction
 from rushlight.ops.kernels import reduce as kernels
-from rushlight.ops.worlds import ARRAYS, shared
+from rushlight.ops.worlds import adopt, shared
 
-ARRAYS.update((name, value) for name, value in vars(kernels).items() if not name.startswith("_") and callable(value))
+adopt(kernels)
 
 sum        = reduction(lambda x, /, dim=None, keepdim=False: sum(x, dim, keepdim),
                        x=lambda g, x_shape: expand(g, x_shape))

@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from rushlight.ops.build import build, general, inner, inner_view, op, view
+from rushlight.ops.build import build, general, inner, inner_view, view
 from rushlight.ops.kernels import shape as kernels
-from rushlight.ops.worlds import ARRAYS, TENSORS, shared
+from rushlight.ops.worlds import ARRAYS, TENSORS, adopt, shared
 from rushlight.tensor import from_array
 
-ARRAYS.update((name, value) for name, value in vars(kernels).items() if not name.startswith("_") and callable(value))
+adopt(kernels)
 
 # -- views
 
@@ -49,8 +49,8 @@ unfold_dim = view(lambda x, /, dim, size, step: unfold_dim(x, dim, size, step), 
 contiguous = view(lambda x, /: contiguous(x),                  x=lambda g: g, copies=True, function=False)
 clone      = general(lambda x, /: clone(x),                    x=lambda g: g)
 flip       = general(lambda x, /, dims: flip(x, dims),         x=lambda g, dims: flip(g, dims), variadic="dims")
-tril       = op(lambda x, /, diagonal=0: tril(x, diagonal),    x=lambda g, diagonal: tril(g, diagonal))
-triu       = op(lambda x, /, diagonal=0: triu(x, diagonal),    x=lambda g, diagonal: triu(g, diagonal))
+tril       = general(lambda x, /, diagonal=0: tril(x, diagonal), x=lambda g, diagonal: tril(g, diagonal), inplace=True)
+triu       = general(lambda x, /, diagonal=0: triu(x, diagonal), x=lambda g, diagonal: triu(g, diagonal), inplace=True)
 repeat     = general(lambda x, /, shape: repeat(x, shape),
                      x=lambda g, x_shape, shape: fold_repeats(g, x_shape, shape),
                      variadic="shape", function=False, names={"shape": "repeats"})

@@ -237,12 +237,19 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     return input.index_copy(dim, index, s.expand(value, tuple(shape)))  # type: ignore[attr-defined]
 
 
-@composite("where_of", tensor=False, function=False)
-def where_of(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """`input` where the condition is true, `other` elsewhere, broadcast; the condition alone: `nonzero` as a tuple."""
-    if input is None:
+@composite(tensor=False)
+def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
+    """`input` where the condition is true, `other` elsewhere, broadcast; the condition alone: `nonzero` as a tuple.
+
+    >>> rushlight.where(rushlight.tensor([True, False]), 1., 2.)
+    tensor([1., 2.])
+    """
+    if input is None and other is None:
         return nonzero(condition, as_tuple=True)
-    return choose(condition, input, other)
+    if isinstance(condition, Tensor) and condition.array.dtype.kind != "b":
+        raise RuntimeError(explain(f"where expected condition to be a boolean tensor, but got a tensor with dtype "
+                                   f"{condition.dtype}", "compare first: condition != 0"))
+    return choose(condition, input, other, out=out)
 
 
 @composite()
@@ -263,7 +270,7 @@ def argwhere(input: Tensor) -> Tensor:
 
 def where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     """The tensor where the condition is true, `other` elsewhere."""
-    return choose(condition, self, other)
+    return where(condition, self, other)
 
 
 method(where_method, "where")

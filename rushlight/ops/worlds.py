@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,12 @@ def rebind(function: Callable, world: dict[str, Any]) -> Callable:
     """The same code, its names looked up in `world`."""
     return FunctionType(function.__code__, world, function.__name__,  # type: ignore[attr-defined]
                         function.__defaults__, function.__closure__)  # type: ignore[attr-defined]
+
+
+def adopt(kernels: ModuleType) -> None:
+    """Let every public function of a module of kernels be a name of the world of arrays."""
+    ARRAYS.update((name, value) for name, value in vars(kernels).items()
+                  if not name.startswith("_") and callable(value))
 
 
 def shared(function: Callable) -> Callable:

@@ -9,7 +9,7 @@ from rushlight.errors import explain
 from rushlight.nn.functional.dropout import dropout
 from rushlight.ops import elementwise as e
 from rushlight.ops import reduce as r
-from rushlight.ops.arithmetic import matmul
+from rushlight.ops.products import matmul
 from rushlight.ops.shape import transpose
 from rushlight.ops.shapes import repeat_interleave
 from rushlight.tensor import Tensor, from_array

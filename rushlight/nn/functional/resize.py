@@ -10,7 +10,7 @@ import numpy as np
 from rushlight.errors import explain
 from rushlight.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from rushlight.ops import elementwise as e
-from rushlight.ops.arithmetic import matmul
+from rushlight.ops.products import matmul
 from rushlight.ops.shape import permute, reshape, transpose
 from rushlight.tensor import Tensor, from_array
 

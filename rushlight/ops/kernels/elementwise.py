@@ -99,6 +99,8 @@ def round(x: ndarray) -> ndarray:
 
 def sign(x: ndarray) -> ndarray:
     """-1, 0 or 1; 0 for nan."""
+    if x.dtype.kind == "c":
+        raise TypeError("not supported for complex numbers; cure: sgn() gives x / |x|")
     return (x > 0).astype(x.dtype) - (x < 0) if x.dtype.kind != "b" else x.copy()
 
 
@@ -190,6 +192,8 @@ def from_scipy(name: str) -> Callable:
             from scipy import special
         except ImportError as error:
             raise ImportError(f"{name} needs SciPy: pip install scipy") from error
+        if x.dtype.kind == "c":
+            raise TypeError(f"'{name}' not supported for complex numbers")
         small = x.dtype.kind == "V" or x.dtype.itemsize == 2
         r = getattr(special, name)(*first, np.asarray(x, np.float32) if small else x)
         return np.asarray(r).astype(x.dtype, copy=False)

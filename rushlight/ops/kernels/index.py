@@ -45,7 +45,7 @@ builtins_all = all
 
 
 def add_rows(r: ndarray, index: ndarray, g: ndarray) -> None:
-    """r[index[i]] += g[i], rows at a time: sorted, each run is added up by one reduceat (np.add.at: 5 times as long)."""
+    """r[index[i]] += g[i]: sorted, each run of rows is added up by one reduceat (np.add.at takes 5 times as long)."""
     flat, rows = index.reshape(-1), g.reshape((index.size, *r.shape[1:]))
     if flat.size == 0:
         return

@@ -74,10 +74,7 @@ def nll_loss(x: ndarray, target: ndarray, weight: ndarray | None, ignore_index: 
     if reduction == "none":
         return -found
     total = -np.add.reduce(found.ravel())         # half as long as with axis=None
-    if reduction == "sum":
-        return total
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return total / of_all(t, counts, x.dtype)
+    return total if reduction == "sum" else shared_out(total, t, counts)
 
 
 def times(x: ndarray, counts: ndarray) -> ndarray:
@@ -92,13 +89,15 @@ def nll_loss_grad(g: ndarray, target: ndarray, weight: ndarray | None, size: tup
     t, counts = kept_classes(target, weight, size[min(len(size) - 1, 1)], ignore_index, g.dtype)
     share = -g
     if reduction == "mean":
-        with np.errstate(invalid="ignore", divide="ignore"):
-            share = share / of_all(t, counts, g.dtype)
+        share = shared_out(share, t, counts)
     r = np.zeros(size, g.dtype)
     r[places(t)] = share if counts is None else times(share, counts)
     return r
 
 
-def of_all(t: ndarray, counts: ndarray | None, dtype: np.dtype) -> np.generic:
-    """What the mean divides by."""
-    return dtype.type(t.size if counts is None else np.add.reduce(counts, None))
+def shared_out(total: ndarray, t: ndarray, counts: ndarray | None) -> ndarray:
+    """total / the number of classes, or of what they count; nan where that is 0."""
+    if counts is None and t.size:
+        return total / total.dtype.type(t.size)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return total / total.dtype.type(0 if counts is None else np.add.reduce(counts, None))

@@ -1,0 +1,149 @@
+"""Products of matrices by torch's signatures, and transposes."""
+from __future__ import annotations
+
+from rushlight.autograd.views import released
+from rushlight.errors import explain
+from rushlight.ops import elementwise as e
+from rushlight.ops.arithmetic import Number, writing
+from rushlight.ops.build import composite
+from rushlight.ops.families import into
+from rushlight.ops.matmul import mm
+from rushlight.ops.shape import permute, transpose
+from rushlight.tensor import Tensor, assign_property, method
+
+
+@composite()
+def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """out[..., i, j] = sum over k of input[..., i, k] other[..., k, j]; 1-d operands are a row and a column.
+
+    Leading dimensions broadcast. Operands of one dtype. RuntimeError for shapes that do not fit.
+
+    >>> rushlight.matmul(rushlight.ones(2, 3), rushlight.ones(3, 4)).shape
+    torch.Size([2, 4])
+    """
+    m, n = input.array.ndim, other.array.ndim
+    if m >= 2 and n >= 2:
+        r = product(input, other)
+    elif m == 0 or n == 0:
+        raise RuntimeError(explain(f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D",
+                                   "use * for a product with a number"))
+    elif m == 1 and n == 1:
+        r = released(product(input.unsqueeze(0), other.unsqueeze(1)).reshape(()))  # type: ignore[attr-defined]
+    elif m == 1:
+        r = released(product(input.unsqueeze(0), other).squeeze(-2))  # type: ignore[attr-defined]
+    else:
+        r = released(product(input, other.unsqueeze(1)).squeeze(-1))  # type: ignore[attr-defined]
+    return r if out is None else into(out, r)
+
+
+def product(a: Tensor, b: Tensor) -> Tensor:
+    """mm, with torch's words where the shapes do not fit."""
+    if a.array.shape[-1] != b.array.shape[-2]:
+        flat = [f"{t.array.size // max(t.array.shape[-1], 1)}x{t.array.shape[-1]}" for t in (a, b)]
+        raise RuntimeError(explain(f"mat1 and mat2 shapes cannot be multiplied ({flat[0]} and {flat[1]})",
+                                   "the first's last size must be the second's size before the last: transpose one?",
+                                   op="matmul", inputs=f"{tuple(a.shape)} @ {tuple(b.shape)}"))
+    return mm(a, b)
+
+
+@composite()
+def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """out_i = sum over k of input_ik vec_k."""
+    return matmul(input, vec, out=out)
+
+
+@composite()
+def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """out[b] = input[b] @ mat2[b], for two stacks of matrices of the same length.
+
+    >>> rushlight.bmm(rushlight.ones(5, 2, 3), rushlight.ones(5, 3, 4)).shape
+    torch.Size([5, 2, 4])
+    """
+    for i, t in enumerate((input, mat2)):
+        if t.array.ndim != 3:
+            raise RuntimeError(explain(f"batch{i + 1} must be a 3D tensor", "use matmul for other shapes",
+                                       shape=tuple(t.shape)))
+    if input.array.shape[0] != mat2.array.shape[0] or input.array.shape[2] != mat2.array.shape[1]:
+        raise RuntimeError(explain(f"Expected size for first two dimensions of batch2 tensor to be: "
+                                   f"[{input.array.shape[0]}, {input.array.shape[2]}] but got: "
+                                   f"[{mat2.array.shape[0]}, {mat2.array.shape[1]}]."))
+    r = mm(input, mat2)
+    return r if out is None else into(out, r)
+
+
+@composite()
+def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """out_ij = input_i vec2_j, for two vectors."""
+    if input.array.ndim != 1 or vec2.array.ndim != 1:
+        raise RuntimeError(explain(f"outer: Expected 1-D argument self and vec2, but got {input.array.ndim}-D and "
+                                   f"{vec2.array.ndim}-D"))
+    return e.mul(input.unsqueeze(1), vec2, out=out)  # type: ignore[attr-defined]
+
+
+composite("ger")(outer)
+
+
+@composite()
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1,
+          out: Tensor | None = None) -> Tensor:
+    """beta * input + alpha * (mat1 @ mat2); with beta 0 the input is not looked at."""
+    return plus_product(input, matmul(mat1, mat2), beta, alpha, out)
+
+
+@composite()
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1,
+          out: Tensor | None = None) -> Tensor:
+    """beta * input + alpha * (mat @ vec); with beta 0 the input is not looked at."""
+    return plus_product(input, matmul(mat, vec), beta, alpha, out)
+
+
+@composite()
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1,
+            out: Tensor | None = None) -> Tensor:
+    """beta * input + alpha * (batch1 @ batch2), matrix by matrix; with beta 0 the input is not looked at."""
+    return plus_product(input, bmm(batch1, batch2), beta, alpha, out)
+
+
+def plus_product(input: Tensor, r: Tensor, beta: Number, alpha: Number, out: Tensor | None) -> Tensor:
+    r = r if alpha == 1 else e.mul(r, alpha)
+    r = r if beta == 0 else e.add(r, input if beta == 1 else e.mul(input, beta))
+    return r if out is None else into(out, r)
+
+
+for function in (addmm, addmv, baddbmm):
+    method(writing(function), function.__name__ + "_")
+
+
+# -- transposes as properties ----------------------------------------------------------------------------------------
+
+def t(input: Tensor) -> Tensor:
+    """The transpose of a matrix; a vector or a number is itself."""
+    if input.array.ndim > 2:
+        raise RuntimeError(explain(f"t() expects a tensor with <= 2 dimensions, but self is {input.array.ndim}D",
+                                   "use .mT or permute()"))
+    return transpose(input, 0, 1) if input.array.ndim == 2 else input
+
+
+def reversed_dims(self: Tensor) -> Tensor:
+    """All dimensions in opposite order."""
+    return permute(self, tuple(range(self.array.ndim))[::-1])
+
+
+def matrix_transpose(self: Tensor) -> Tensor:
+    """The last two dimensions swapped."""
+    if self.array.ndim < 2:
+        raise RuntimeError(explain("tensor.mT is only supported on matrices or batches of matrices. Got "
+                                   f"{self.array.ndim}-D tensor."))
+    return transpose(self, -2, -1)
+
+
+def conjugate_transpose(self: Tensor) -> Tensor:
+    """The last two dimensions swapped, and conjugated."""
+    return e.conj(matrix_transpose(self)) if self.is_complex() else matrix_transpose(self)
+
+
+composite("t")(t)
+assign_property("T", reversed_dims)
+assign_property("mT", matrix_transpose)
+assign_property("H", conjugate_transpose)
+assign_property("mH", conjugate_transpose)
