@@ -14,7 +14,7 @@ BLUE, PALE, RED, GREY = "#2563a8", "#b9cfe6", "#c8102e", "#4b5563"
 logging.getLogger("matplotlib").setLevel(logging.ERROR)  # its first run announces a font cache
 
 
-def draw_loss(history: History, path: Path) -> None:
+def draw_loss(path: Path, history: History) -> None:
     """Loss of each step and its mean over each epoch, beside the accuracy on the held-out digits."""
     from matplotlib.figure import Figure
 
@@ -53,7 +53,7 @@ def draw_loss(history: History, path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-def draw_digits(images: torch.Tensor, labels: torch.Tensor, predicted: torch.Tensor, path: Path) -> None:
+def draw_digits(path: Path, images: torch.Tensor, labels: torch.Tensor, predicted: torch.Tensor) -> None:
     """Held-out digits with the network's answers: the wrong ones first, framed in red."""
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle

@@ -15,7 +15,7 @@ from rushlight.demo.digits import read_digits
 from rushlight.demo.pictures import draw_digits, draw_loss
 from rushlight.demo.results import check_folder, write
 from rushlight.demo.train import BATCH, History, first_loss, network, predict, split, train
-from rushlight.utils.data import Dataset
+from rushlight.utils.data import Subset
 
 FILES = ("loss.png", "digits.png", "graph.svg", "weights.pt")
 
@@ -46,13 +46,13 @@ def check_tools() -> None:
 
 
 def writers(
-    model: nn.Module, history: History, train_set: Dataset, test_set: Dataset
+    model: nn.Module, history: History, train_set: Subset, test_set: Subset
 ) -> tuple[Callable[[Path], object], ...]:
     """What writes each of FILES."""
     picture = viz.svg(first_loss(model, train_set), model.named_parameters())
     return (
-        lambda path: draw_loss(history, path),
-        lambda path: draw_digits(*predict(model, test_set), path),
+        lambda path: draw_loss(path, history),
+        lambda path: draw_digits(path, *predict(model, test_set)),
         lambda path: path.write_text(picture, encoding="utf-8"),
         lambda path: torch.save(model.state_dict(), path),
     )  # fmt: skip

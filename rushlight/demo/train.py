@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import rushlight as torch
 from rushlight import nn, optim
-from rushlight.utils.data import DataLoader, Dataset, TensorDataset, random_split
+from rushlight.utils.data import DataLoader, Subset, TensorDataset, random_split
 
 BATCH = 32
 HELD_OUT = 0.2
@@ -36,7 +36,7 @@ def network() -> nn.Sequential:
     )  # fmt: skip
 
 
-def split(images: torch.Tensor, labels: torch.Tensor) -> tuple[Dataset, Dataset]:
+def split(images: torch.Tensor, labels: torch.Tensor) -> tuple[Subset, Subset]:
     """Training and held-out digits. The split has a seed of its own: every run holds out the same ones."""
     held_out = max(1, round(len(labels) * HELD_OUT))
     sizes = [len(labels) - held_out, held_out]
@@ -48,8 +48,8 @@ def split(images: torch.Tensor, labels: torch.Tensor) -> tuple[Dataset, Dataset]
 
 def train(
     model: nn.Module,
-    train_set: Dataset,
-    test_set: Dataset,
+    train_set: Subset,
+    test_set: Subset,
     epochs: int,
     lr: float,
     report: Callable[[History], None],
@@ -74,14 +74,14 @@ def train(
 
 
 @torch.no_grad()
-def predict(model: nn.Module, digits: Dataset) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def predict(model: nn.Module, digits: Subset) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Images, labels and the predicted labels of a data set."""
     model.eval()
     images, labels = next(iter(DataLoader(digits, batch_size=len(digits))))
     return images, labels, model(images).argmax(dim=1)
 
 
-def first_loss(model: nn.Module, digits: Dataset) -> torch.Tensor:
+def first_loss(model: nn.Module, digits: Subset) -> torch.Tensor:
     """The loss of one batch, with its graph."""
     images, labels = next(iter(DataLoader(digits, batch_size=BATCH)))
     return nn.CrossEntropyLoss()(model(images), labels)
