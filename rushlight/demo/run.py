@@ -60,7 +60,7 @@ def writers(
 
 @contextmanager
 def progress(steps: int, quiet: bool) -> Iterator[Callable[[History], None]]:
-    """A progress bar on stderr; what it yields moves it on by a step."""
+    """A progress bar on stderr; what it yields brings it up to date."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -73,7 +73,7 @@ def progress(steps: int, quiet: bool) -> Iterator[Callable[[History], None]]:
 
         def report(history: History) -> None:
             accuracy = history.accuracies[-1] if history.accuracies else 0.0
-            bar.update(task, advance=1, loss=history.losses[-1], accuracy=accuracy)
+            bar.update(task, completed=len(history.losses), loss=history.losses[-1], accuracy=accuracy)
 
         yield report
 

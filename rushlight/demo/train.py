@@ -54,7 +54,7 @@ def train(
     lr: float,
     report: Callable[[History], None],
 ) -> History:
-    """Train with Adam; `report(history)` is called after each step."""
+    """Train with Adam; `report(history)` is called after each step and each epoch."""
     batches = DataLoader(train_set, batch_size=BATCH, shuffle=True)
     criterion = nn.CrossEntropyLoss()
     optimizer = optim.Adam(model.parameters(), lr=lr)
@@ -70,6 +70,7 @@ def train(
             report(history)
         _, labels, predicted = predict(model, test_set)
         history.accuracies.append((predicted == labels).float().mean().item())
+        report(history)
     return history
 
 
