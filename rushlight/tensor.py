@@ -318,8 +318,7 @@ class Tensor(Methods):
             raise TypeError("len() of a 0-d tensor")
         return self.array.shape[0]
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__                    # by identity: == compares elements
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         name = None if self.grad_fn is None else self.grad_fn.name()
@@ -328,7 +327,7 @@ class Tensor(Methods):
                              contents=tensor_contents)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if self.array.ndim == 0 and spec else format(str(self), spec)
+        return format(self.item() if self.array.ndim == 0 else str(self), spec)   # a 0-d tensor as its number
 
     # -- copies ----------------------------------------------------------------------------------------------
 

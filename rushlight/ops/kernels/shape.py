@@ -170,7 +170,14 @@ def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
 
 
 def stack(tensors: Sequence[ndarray], new_dim: int = 0) -> ndarray:
-    return np.stack(tensors, new_dim)
+    try:
+        return np.stack(tensors, new_dim)
+    except ValueError as error:
+        if not len(tensors):
+            raise ValueError("stack expects a non-empty TensorList") from error
+        first, i = tensors[0].shape, next(i for i, t in enumerate(tensors) if t.shape != tensors[0].shape)
+        raise ValueError(f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
+                         f"{list(tensors[i].shape)} at entry {i}; cure: pad them to one size, or use cat") from error
 
 
 def unbind(x: ndarray, dim: int = 0) -> list[ndarray]:
