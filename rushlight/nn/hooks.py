@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from threading import Lock
 from typing import Any
 
 from rushlight.autograd.function import Function
@@ -12,18 +11,10 @@ from rushlight.tensor import Tensor
 
 number = count().__next__                         # keys of hooks: later ones are greater, none stands twice
 
-KINDS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+EVERYWHERE: dict[int, tuple[str, Callable]] = {}  # (kind, hook) for those on all modules; empty as a rule
 
 
-class Everywhere:
-    """Hooks on all modules; `any` says whether there are some. Changed under `lock`, read without."""
-
-    any = False
-    lock = Lock()
-    hooks: dict[str, dict] = {kind: {} for kind in KINDS}
-
-
-def add(hooks: dict, hook: Callable, prepend: bool = False) -> Handle:
+def add(hooks: dict, hook: Any, prepend: bool = False) -> Handle:
     """Put a hook at the end, or in front."""
     key = number()
     if prepend:
@@ -36,30 +27,24 @@ def add(hooks: dict, hook: Callable, prepend: bool = False) -> Handle:
     return Handle(hooks, key)
 
 
-def add_everywhere(kind: str, hook: Callable) -> Handle:
-    with Everywhere.lock:
-        Everywhere.any = True
-        return add(Everywhere.hooks[kind], hook)
-
-
 def register_module_forward_pre_hook(hook: Callable) -> Handle:
     """Call `hook(module, args)` before the forward of every module."""
-    return add_everywhere("_forward_pre_hooks", hook)
+    return add(EVERYWHERE, ("_forward_pre_hooks", hook))
 
 
 def register_module_forward_hook(hook: Callable) -> Handle:
     """Call `hook(module, args, output)` after the forward of every module."""
-    return add_everywhere("_forward_hooks", hook)
+    return add(EVERYWHERE, ("_forward_hooks", hook))
 
 
 def register_module_full_backward_pre_hook(hook: Callable) -> Handle:
     """Call `hook(module, grad_output)` before the backward of every module."""
-    return add_everywhere("_backward_pre_hooks", hook)
+    return add(EVERYWHERE, ("_backward_pre_hooks", hook))
 
 
 def register_module_full_backward_hook(hook: Callable) -> Handle:
     """Call `hook(module, grad_input, grad_output)` after the backward of every module."""
-    return add_everywhere("_backward_hooks", hook)
+    return add(EVERYWHERE, ("_backward_hooks", hook))
 
 
 class Hooked:
@@ -75,7 +60,7 @@ class Hooked:
     forward: Callable[..., Any]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._hooked or Everywhere.any:
+        if self._hooked or EVERYWHERE:
             return call(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
@@ -126,7 +111,8 @@ class Hooked:
 
 def all_of(module: Hooked, kind: str) -> list[tuple[int, Callable]]:
     """The hooks of one kind with their keys: those on all modules, then the module's own."""
-    return [*Everywhere.hooks[kind].items(), *getattr(module, kind).items()]
+    shared = [(key, hook) for key, (k, hook) in list(EVERYWHERE.items()) if k == kind]
+    return [*shared, *getattr(module, kind).items()]
 
 
 def call(module: Hooked, args: tuple, kwargs: dict) -> Any:

@@ -7,8 +7,8 @@ from rushlight.errors import explain
 from rushlight.ops import elementwise as e
 from rushlight.ops import reduce as r
 from rushlight.ops.arguments import wrap
-from rushlight.ops.products import matmul
 from rushlight.ops.matmul import linear as product
+from rushlight.ops.products import matmul
 from rushlight.ops.reductions import norm
 from rushlight.ops.shape import expand, permute, reshape
 from rushlight.tensor import Tensor, from_array
