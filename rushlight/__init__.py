@@ -55,7 +55,14 @@ _LAZY = ("nn", "optim", "utils", "viz", "compiler", "cuda", "backends", "random"
 _HOME = {"save": "serialization", "load": "serialization", "compile": "compiler", "einsum": "ops.einsum",
          "Generator": "random", "default_generator": "random", "manual_seed": "random", "seed": "random",
          "initial_seed": "random", "get_num_threads": "threads", "set_num_threads": "threads",
-         "get_num_interop_threads": "threads", "set_num_interop_threads": "threads"}
+         "get_num_interop_threads": "threads", "set_num_interop_threads": "threads",
+         **dict.fromkeys((
+             "adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "avg_pool1d", "bilinear", "celu", "celu_",
+             "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+             "cosine_similarity", "dropout", "feature_alpha_dropout", "group_norm", "hardshrink", "layer_norm",
+             "max_pool1d", "max_pool2d", "max_pool3d", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle",
+             "prelu", "relu_", "rms_norm", "rrelu", "rrelu_", "selu", "selu_", "threshold", "threshold_"),
+             "nn.functional")}
 
 
 def __getattr__(name: str) -> Any:

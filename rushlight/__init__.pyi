@@ -38,12 +38,15 @@ def abs(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = abs(i
 def absolute(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = abs(input). The absolute value; of a complex number its distance from 0. The gradient at 0 is 0."""
 def acos(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acos(input). The angle, from 0 to pi, with this cosine; nan outside [-1, 1]."""
 def acosh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acosh(input). The inverse of cosh: the number of at least 0; nan below 1."""
+def adaptive_avg_pool1d(input: _Tensor, output_size: Any) -> _Tensor: ...
+def adaptive_max_pool1d(input: _Tensor, output_size: Any, return_indices: _bool = ...) -> Any: ...
 from rushlight.ops.arithmetic import add as add
 def addcmul(input: _Tensor, tensor1: _Operand, tensor2: _Operand, value: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = input + tensor1 * tensor2 * value"""
 from rushlight.ops.products import addmm as addmm
 from rushlight.ops.products import addmv as addmv
 def all(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = whether all of input over `dim`. Whether all elements are true; numbers are true unless 0."""
 from rushlight.ops.reductions import allclose as allclose
+from rushlight.nn.functional.dropout import alpha_dropout as alpha_dropout
 def amax(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = largest over `dim` of input. The largest element; nan if one is nan. Ties share the gradient."""
 def amin(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = smallest over `dim` of input. The smallest element; nan if one is nan. Ties share the gradient."""
 def angle(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = angle(input). The angle of a complex number; 0 or pi for a real one."""
@@ -69,10 +72,12 @@ def atan2(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Ten
 def atanh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = atanh(input). The inverse of tanh; nan outside [-1, 1]."""
 from rushlight.ops.shapes import atleast_1d as atleast_1d
 from rushlight import autograd as autograd
+def avg_pool1d(input: _Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> _Tensor: ...
 from rushlight import backends as backends
 from rushlight.ops.products import baddbmm as baddbmm
 from rushlight.sampling import bernoulli as bernoulli
 bfloat16: _dtype
+from rushlight.nn.functional.linear import bilinear as bilinear
 from rushlight.sampling import binomial as binomial
 def bitwise_and(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input & other. The bits that both have; for bool: and."""
 def bitwise_left_shift(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = bitwise_left_shift(input, other). The bits moved up by `other` places."""
@@ -88,7 +93,10 @@ from rushlight.dtypes import can_cast as can_cast
 def cat(tensors: Sequence[_Tensor], dim: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = cat(tensors, dim). Tensors joined along a dimension that they have."""
 cdouble: _dtype
 def ceil(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = ceil(input). The smallest whole number that is not smaller."""
+from rushlight.nn.functional.activation import celu as celu
+def celu_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 cfloat: _dtype
+from rushlight.nn.functional.resize import channel_shuffle as channel_shuffle
 from rushlight.ops.shapes import chunk as chunk
 from rushlight.ops.arithmetic import clamp as clamp
 def clamp_max(input: _Tensor, max: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = minimum(input, max). The number, or `max` where it is larger."""
@@ -104,9 +112,16 @@ def concat(tensors: Sequence[_Tensor], dim: _int = ..., *, out: _Tensor | None =
 def concatenate(tensors: Sequence[_Tensor], dim: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = cat(tensors, dim). Tensors joined along a dimension that they have."""
 from rushlight.ops.complex import conj as conj
 def conj_physical(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = conj(input). The complex conjugate; a real number is its own."""
+def conv1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: _int = ...) -> _Tensor: ...
+def conv2d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: _int = ...) -> _Tensor: ...
+def conv3d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: _int = ...) -> _Tensor: ...
+def conv_transpose1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: _int = ..., dilation: Any = ...) -> _Tensor: ...
+def conv_transpose2d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: _int = ..., dilation: Any = ...) -> _Tensor: ...
+def conv_transpose3d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: _int = ..., dilation: Any = ...) -> _Tensor: ...
 def copysign(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = copysign(input, other). The size of `input` with the sign of `other`."""
 def cos(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = cos(input). The cosine of an angle in radians."""
 def cosh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = cosh(input). The hyperbolic cosine."""
+from rushlight.nn.functional.linear import cosine_similarity as cosine_similarity
 from rushlight.ops.reductions import count_nonzero as count_nonzero
 from rushlight import cuda as cuda
 def cummax(input: _Tensor, dim: _int, *, out: Any = ...) -> _ValuesIndices: """out = cummax(input, dim). The largest element so far, and the last place where it stood."""
@@ -121,6 +136,7 @@ from rushlight.ops.arithmetic import div as div
 from rushlight.ops.arithmetic import div as divide
 def dot(input: _Tensor, tensor: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = sum over i of input_i * tensor_i. The sum of the products of two vectors' elements."""
 double: _dtype
+from rushlight.nn.functional.dropout import dropout as dropout
 from rushlight.dtypes import dtype as dtype
 e: _float
 from rushlight.ops.einsum import einsum as einsum
@@ -136,6 +152,7 @@ def exp(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = exp(i
 def exp2(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = exp2(input). 2 to the power of the number."""
 def expm1(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = exp(input) - 1. exp(input) - 1, exact also near 0."""
 from rushlight.creation import eye as eye
+from rushlight.nn.functional.dropout import feature_alpha_dropout as feature_alpha_dropout
 from rushlight.dtypes import finfo as finfo
 def fix(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = trunc(input). The number without its fraction."""
 def flatten(input: _Tensor, start_dim: _int = ..., end_dim: _int = ...) -> _Tensor: """out = flatten(input, start_dim, end_dim). The dimensions from `start_dim` to `end_dim` as one."""
@@ -164,8 +181,10 @@ from rushlight.threads import get_num_threads as get_num_threads
 from rushlight.sampling import get_rng_state as get_rng_state
 def greater(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input > other. Whether `input` is greater."""
 def greater_equal(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input >= other. Whether `input` is greater or equal."""
+from rushlight.nn.functional.normalization import group_norm as group_norm
 def gt(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input > other. Whether `input` is greater."""
 half: _dtype
+from rushlight.nn.functional.activation import hardshrink as hardshrink
 def heaviside(input: _Tensor, values: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = where(input == 0, values, input > 0). The step from 0 to 1 at 0, where it is `values`."""
 from rushlight.ops.shapes import hstack as hstack
 def hypot(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = sqrt(input * input + other * other). The length of the hypotenuse of a right triangle with these legs."""
@@ -195,6 +214,7 @@ def isinf(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = isi
 def isnan(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input != input. Whether it is nan."""
 def isneginf(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = isneginf(input). Whether it is -inf."""
 def isposinf(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = isposinf(input). Whether it is inf."""
+from rushlight.nn.functional.normalization import layer_norm as layer_norm
 from rushlight.device import Layout as layout
 def le(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input <= other. Whether `input` is less or equal."""
 def lerp(input: _Tensor, end: _Operand, weight: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input + weight * (end - input). The point at `weight` on the way from `input` (0) to `end` (1)."""
@@ -223,6 +243,9 @@ from rushlight.ops.shapes import masked_fill as masked_fill
 from rushlight.ops.shapes import masked_select as masked_select
 from rushlight.ops.products import matmul as matmul
 def max(input: _Tensor, dim: Any = ..., keepdim: Any = ..., *, other: _Tensor | None = ..., out: Any = ...) -> Any: ...
+def max_pool1d(input: _Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Any: ...
+def max_pool2d(input: _Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Any: ...
+def max_pool3d(input: _Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Any: ...
 def maximum(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = maximum(input, other). The larger one; nan if one is nan. Ties share the gradient."""
 def mean(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = (sum over `dim` of input) / n. The sum of the elements divided by their number."""
 from rushlight.ops.shapes import meshgrid as meshgrid
@@ -254,11 +277,16 @@ def ones(*size: Any, out: _Tensor | None = ..., dtype: _dtype | None = ..., layo
 def ones_like(input: _Tensor, *, dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., memory_format: Any = ..., pin_memory: _bool = ...) -> _Tensor: ...
 from rushlight import optim as optim
 from rushlight.ops.products import outer as outer
+from rushlight.nn.functional.linear import pairwise_distance as pairwise_distance
+from rushlight.nn.functional.linear import pdist as pdist
 def permute(input: _Tensor, *dims: Any) -> _Tensor: """out = permute(input, *dims). The dimensions in another order."""
 pi: _float
+from rushlight.nn.functional.resize import pixel_shuffle as pixel_shuffle
+from rushlight.nn.functional.resize import pixel_unshuffle as pixel_unshuffle
 from rushlight.sampling import poisson as poisson
 def polygamma(n: _int, input: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = polygamma(n, input). The n-th derivative of digamma. Needs SciPy."""
 def pow(input: _Tensor, exponent: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input ** exponent. `input` to the power of `exponent`; its gradient for an exponent of 0 is 0, and for a base of 0 too."""
+from rushlight.nn.functional.activation import prelu as prelu
 def prod(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = product over `dim` of input. The product of the elements; the gradient is right where some are 0 too."""
 def promote_types(type1: _dtype, type2: _dtype) -> _dtype: ...
 def rad2deg(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input * (180 / pi). An angle in radians, in degrees."""
@@ -273,14 +301,18 @@ from rushlight.sampling import randperm as randperm
 from rushlight.ops.complex import real as real
 def reciprocal(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = 1 / input. 1 divided by the number."""
 def relu(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = maximum(input, 0). The number where it is positive, 0 elsewhere; the gradient at 0 is 0."""
+def relu_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 def remainder(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input - other * floor(input / other). What is left of `input` after division by `other`, with the sign of `other`, as Python's %."""
 from rushlight.ops.shapes import repeat_interleave as repeat_interleave
 def reshape(input: _Tensor, *shape: Any) -> _Tensor: """out = reshape(input, *shape). The elements, in their order, in another shape; -1 stands for what is left."""
 from rushlight.ops.complex import resolved as resolve_conj
 from rushlight.ops.complex import resolved as resolve_neg
 from rushlight.creation import result_type as result_type
+from rushlight.nn.functional.normalization import rms_norm as rms_norm
 from rushlight.ops.shapes import roll as roll
 from rushlight.ops.arithmetic import round as round
+from rushlight.nn.functional.activation import rrelu as rrelu
+def rrelu_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 def rsqrt(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = 1 / sqrt(input). The reciprocal of the square root; nan for negative numbers."""
 from rushlight.ops.arithmetic import rsub as rsub
 from rushlight.serialization import save as save
@@ -288,6 +320,8 @@ from rushlight.ops.scattering import scatter as scatter
 def scatter_add(input: _Tensor, dim: _int, index: _Tensor, src: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input, but out[index[i][j]][j] += src[i][j] for dim 0, and so on. A copy of `input` with the elements of `src` added at `index` along `dim`."""
 from rushlight.random import seed as seed
 def select(input: _Tensor, dim: _int, index: _int) -> _Tensor: """out = select(input, dim, index). The slice at `index` along `dim`, without that dimension."""
+from rushlight.nn.functional.activation import selu as selu
+def selu_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 from rushlight import serialization as serialization
 from rushlight.dtypes import set_default_dtype as set_default_dtype
 from rushlight.autograd.grad_mode import set_grad_enabled as set_grad_enabled
@@ -323,6 +357,8 @@ from rushlight.ops.products import t as t
 def tan(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = tan(input). The tangent of an angle in radians."""
 def tanh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = tanh(input). The hyperbolic tangent."""
 from rushlight.creation import tensor as tensor
+from rushlight.nn.functional.activation import threshold as threshold
+def threshold_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 from rushlight.ops.shapes import tile as tile
 def topk(input: _Tensor, k: _int, dim: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, out: Any = ...) -> _ValuesIndices: """values, indices = topk(input, k, dim, largest, sorted). The k largest (or smallest) elements along `dim`, and where they were."""
 def transpose(input: _Tensor, dim0: _int, dim1: _int) -> _Tensor: """out = transpose(input, dim0, dim1). Two dimensions swapped."""

@@ -256,7 +256,6 @@ class Methods:
     def gt(self, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input > other. Whether `input` is greater."""
     def gt_(self, other: _Operand) -> _Tensor: """out = input > other. Whether `input` is greater."""
     def half(self, memory_format: Any = ...) -> _Tensor: ...
-    def hardshrink(self, lambd: _float = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = where((input >= -lambd) & (input <= lambd), 0, input). The number, but 0 from -lambd to lambd."""
     def heaviside(self, values: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = where(input == 0, values, input > 0). The step from 0 to 1 at 0, where it is `values`."""
     def heaviside_(self, values: _Operand) -> _Tensor: """out = where(input == 0, values, input > 0). The step from 0 to 1 at 0, where it is `values`."""
     def hypot(self, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = sqrt(input * input + other * other). The length of the hypotenuse of a right triangle with these legs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rushlight.ops.build import build, elementwise, op
+from rushlight.ops.build import build, elementwise
 from rushlight.ops.kernels import activation as kernels
 from rushlight.ops.table import FLOATING, SAME, entry
 from rushlight.ops.worlds import adopt, shared
@@ -29,8 +29,8 @@ hardsigmoid = smooth(lambda x, /: minimum(maximum(x + 3, 0), 6) / 6,
                      x=lambda g, x: where((x > -3) & (x < 3), g / 6, 0))
 hardswish   = smooth(lambda x, /: x * minimum(maximum(x + 3, 0), 6) / 6,
                      x=lambda g, x: where(x <= -3, 0, where(x < 3, g * (x / 3 + 0.5), g)))
-hardshrink  = op(lambda x, /, lambd=0.5: where((x >= -lambd) & (x <= lambd), 0, x), inplace=False,
-                 x=lambda g, x, lambd: where((x >= -lambd) & (x <= lambd), 0, g))
+hardshrink  = pieces(lambda x, /, lambd=0.5: where((x >= -lambd) & (x <= lambd), 0, x),
+                     x=lambda g, x, lambd: where((x >= -lambd) & (x <= lambd), 0, g))
 softshrink  = pieces(lambda x, /, lambd=0.5: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0)),
                      x=lambda g, x, lambd: where((x >= -lambd) & (x <= lambd), 0, g))
 threshold   = pieces(lambda x, /, threshold, value: where(x <= threshold, value, x),
