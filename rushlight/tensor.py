@@ -367,7 +367,7 @@ class AccumulateGrad(Node):
 
     def arrays(self, g: ndarray) -> tuple:
         leaf = self.tensor()
-        if leaf is not None:
+        if leaf is not None and leaf.node is not None:       # nor frozen since
             g = asarray(g)
             known = leaf._grad
             if known is None:
@@ -379,7 +379,7 @@ class AccumulateGrad(Node):
 
     def tensors(self, g: Tensor) -> tuple:
         leaf = self.tensor()
-        if leaf is not None:
+        if leaf is not None and leaf.node is not None:       # nor frozen since
             g = g if g.viewing is None else g.clone()  # type: ignore[attr-defined]
             leaf._grad = g if leaf._grad is None else leaf._grad + g  # type: ignore[operator]
         return ()

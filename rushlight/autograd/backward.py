@@ -39,13 +39,17 @@ def backward(tensors: Tensors, grad_tensors: Any = None, retain_graph: bool | No
     targets = None if chosen is None else targets_of(chosen)
     found = run(seeds, world, targets, create_graph if retain_graph is None else retain_graph, create_graph)
     for t in chosen or ():
-        if t.node is not None and (g := found.get(t.node)) is not None:
+        if t.node is not None and (g := found.get(t.node)) is not None and not t.retains_grad:
             accumulate(t, g, world)
 
 
 def accumulate(t: Tensor, g: Any, world: str) -> None:
+    """Add to `.grad`, and tell the hooks that ask for it."""
     g = g if world == "tensors" else from_array(np.asarray(g).copy())
     t._grad = g if t._grad is None else t._grad + g  # type: ignore[operator]
+    if t.node is not None and t.node.hooks is not None:
+        for hook in tuple(t.node.hooks.done.values()):
+            hook(t)
 
 
 def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Any = None, retain_graph: bool | None = None,
@@ -69,6 +73,9 @@ def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Any = None, retain_gra
     seeds, world = seed(outs, grad_outputs, create_graph)
     found = run(seeds, world, targets_of(ins), create_graph if retain_graph is None else retain_graph, create_graph)
     results = [found.get(t.node) for t in ins if t.node is not None]
+    if materialize_grads and allow_unused is False:
+        raise ValueError(explain("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+                                 "allow_unused=False."))
     if allow_unused is None:
         allow_unused = materialize_grads
     if not allow_unused and any(g is None for g in results):

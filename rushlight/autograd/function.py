@@ -92,15 +92,18 @@ class FunctionNode(Node):
         if edge is None or g is None:
             return None
         if not isinstance(g, Tensor):
-            raise TypeError(explain(f"{self.name()}: expected a Tensor or None as gradient {i}, but got "
+            raise RuntimeError(explain(f"{self.name()}: expected a Tensor or None as gradient {i}, but got "
                                     f"{type(g).__name__}"))
-        if edge.shape is not None and g.shape != edge.shape and \
-                np.broadcast_shapes(g.shape, edge.shape) not in (tuple(g.shape), edge.shape):
+        if edge.shape is not None and not expands(edge.shape, g.shape):
             raise RuntimeError(explain(f"Function {self.name()} returned an invalid gradient at index {i} - got "
-                                       f"{list(g.shape)} but expected shape compatible with {list(edge.shape)}"))
-        if edge.shape is not None and len(g.shape) <= len(edge.shape) and tuple(g.shape) != edge.shape:
-            return g.expand(edge.shape) if g.numel() < np.prod(edge.shape) else g  # type: ignore[attr-defined]
+                                       f"{list(g.shape)} but expected shape compatible with {list(edge.shape)}",
+                                       "return a gradient of the input's shape"))
         return g
+
+
+def expands(shape: tuple, to: tuple) -> bool:
+    """Whether a tensor of `shape` can be repeated to the shape `to`."""
+    return len(shape) <= len(to) and all(m in (1, n) for m, n in zip(shape[::-1], to[::-1]))
 
 
 class SavedOutput:

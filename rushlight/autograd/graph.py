@@ -1,53 +1,15 @@
-"""The graph for those who look into it: what nodes have saved, hooks on saving, notes of writes."""
+"""The graph for those who reach into it: hooks on what nodes save, notes of writes."""
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
 from rushlight.autograd.clock import stamp
-from rushlight.autograd.engine import second_time
 from rushlight.autograd.grad_mode import Mode, Setting, Watcher, mode
 from rushlight.autograd.node import Handle, Node, hooks_of
-from rushlight.ops.worlds import saved_output
 from rushlight.tensor import Tensor, from_array, writes_of
 
 __all__ = ["Handle", "Node", "disable_saved_tensors_hooks", "increment_version", "save_on_cpu", "saved_tensors_hooks"]
-
-
-def saved_tensors(self: Node) -> tuple[Tensor, ...]:
-    """The tensors that the node keeps for its rules. RuntimeError once the graph was freed."""
-    if self.saved is None:
-        raise second_time(self)
-    names = self.op.saves if self.op is not None else ()
-    found: list[Tensor] = []
-    for name, item in zip(names, self.saved):
-        if isinstance(item, Tensor):
-            found.append(item)
-        elif name == "out":
-            found.append(saved_output(self, item))
-        elif isinstance(item, (tuple, list)):
-            found.extend(t for t in item if isinstance(t, Tensor))
-    return tuple(found)
-
-
-Node.saved_tensors = property(saved_tensors)  # type: ignore[attr-defined]
-
-
-def saved_by_name(self: Node, name: str) -> Any:
-    """`node._saved_self`, `_saved_result` and so on, as in torch: what the node keeps, by name."""
-    if not name.startswith("_saved_") or self.op is None:
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-    if self.saved is None:
-        raise second_time(self)
-    wanted = {"self": "x", "other": "y", "exponent": "y", "result": "out"}.get(name[7:], name[7:])
-    if wanted not in self.op.saves:
-        saved = ", ".join(self.op.saves) or "nothing"
-        raise AttributeError(f"'{type(self).__name__}' has saved {saved}, not '{wanted}'")
-    item = self.saved[self.op.saves.index(wanted)]
-    return saved_output(self, item) if wanted == "out" else item
-
-
-Node.__getattr__ = saved_by_name  # type: ignore[attr-defined]
 
 
 class Packed:
