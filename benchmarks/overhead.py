@@ -7,13 +7,9 @@ over blocks of the ratio torch / rushlight (above 1: rushlight is cheaper).
 """
 from __future__ import annotations
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
-
 import gc
 from collections.abc import Callable
+from importlib import import_module
 from statistics import median
 from time import perf_counter
 from types import ModuleType
@@ -22,7 +18,6 @@ import torch
 
 import rushlight
 
-torch.set_num_threads(1)
 BLOCKS, CALLS, CHAIN = 60, 1000, 100
 
 
@@ -35,7 +30,7 @@ def cases(lib: ModuleType) -> dict[str, tuple[Callable, int]]:
         y = y * b
     out = y.sum()
     w, x = lib.ones(10, 4, requires_grad=True), lib.ones(3, 4)
-    linear = importlib_linear(lib)
+    linear = import_module(f"{lib.__name__}.nn.functional").linear
 
     def step() -> None:
         linear(x, w).relu().sum().backward()
@@ -47,12 +42,6 @@ def cases(lib: ModuleType) -> dict[str, tuple[Callable, int]]:
             "linear, relu, sum, backward": (step, 1)}
 
 
-def importlib_linear(lib: ModuleType) -> Callable:
-    """F.linear of either library."""
-    from importlib import import_module
-    return import_module(f"{lib.__name__}.nn.functional").linear
-
-
 def block(work: Callable, calls: int) -> float:
     start = perf_counter()
     for _ in range(calls):
@@ -61,6 +50,8 @@ def block(work: Callable, calls: int) -> float:
 
 
 def main() -> None:
+    torch.set_num_threads(1)
+    rushlight.set_num_threads(1)
     ours, theirs = cases(rushlight), cases(torch)
     print(f"{'us':32}{'rushlight':>10}{'torch':>10}{'torch / rushlight':>20}")
     for name, (work, count) in ours.items():

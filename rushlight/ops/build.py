@@ -77,7 +77,7 @@ def attach(one: Op) -> None:
     """Give Tensor the op's method and in-place form, under all its names."""
     names = (one.name, *one.options.get("alias", "").split())
     if one.options.get("method", True) and one.inputs[:1] == ("x",):
-        method(one.call, *names)
+        method(one.call if one.options.get("order", "x").startswith("x") else TENSORS[one.name], *names)
         if one.options.get("inplace", True):
             method(inplace(one), *(f"{name}_" for name in names))
 

@@ -5,6 +5,7 @@ import numpy as np
 from numpy import ndarray
 
 Dims = tuple | None
+_ONES = [np.ones(n, np.float32) for n in range(65)]
 FLOAT32, _add = np.dtype(np.float32), np.add.reduce
 
 
@@ -26,7 +27,10 @@ def totalled(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
 
 def sum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
     if x.dtype is FLOAT32:                        # the ordinary case, 0.4 us sooner
-        return _add(x, None) if dims is None and not keepdim else _add(x, dims, None, None, keepdim)
+        if dims is not None or keepdim:
+            return _add(x, dims, None, None, keepdim)
+        # a few numbers: BLAS's dot takes 0.6 of the time of a ufunc's reduce (1.2 against 2.1 us on a busy machine)
+        return x.ravel().dot(_ONES[x.size]) if x.size <= 64 else _add(x, None)
     return totalled(np.add, x, dims, keepdim)
 
 

@@ -9,8 +9,8 @@ import zlib
 from typing import BinaryIO
 
 import numpy as np
-from rushlight.creation import from_numpy
 
+from rushlight.creation import from_numpy
 from rushlight.tensor import Tensor
 
 # third byte of the magic number -> what a value is
