@@ -86,16 +86,18 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
         raise ValueError(explain(f"Expected more than 1 value per channel when training, got input size {input.shape}",
                                  "give larger batches, or call eval()"))
     out, mean, var = norm.batch_norm(input, weight, bias, (0, *range(2, len(shape))), eps)
-    follow(running_mean, mean, momentum, 1.0)
-    follow(running_var, var, momentum, count / max(count - 1, 1))
+    if running_mean is not None or running_var is not None:
+        follow(running_mean, running_var, mean, var, momentum, count)
     return out
 
 
-def follow(running: Tensor | None, value: Tensor, momentum: float, factor: float) -> None:
-    """running = (1 - momentum) running + momentum factor value, in place and outside the graph."""
-    if running is not None:
-        with no_grad():
-            assign(running, norm.moved(running, value, 1 - momentum, momentum * factor))
+@no_grad()
+def follow(running_mean: Tensor | None, running_var: Tensor | None, mean: Tensor, var: Tensor, momentum: float,
+           count: int) -> None:
+    """running = (1 - momentum) running + momentum new, in place; the new variance is that with count - 1."""
+    for running, new, factor in ((running_mean, mean, 1.0), (running_var, var, count / max(count - 1, 1))):
+        if running is not None:
+            assign(running, norm.moved(running, new, 1 - momentum, momentum * factor))
 
 
 def check_channels(input: Tensor, **vectors: Tensor | None) -> None:
@@ -123,11 +125,9 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     x = reshape(input, (1, n * c, *size))
     many_weight, many_bias = (None if t is None else repeat(t, (n,)) for t in (weight, bias))
     out, mean, var = norm.batch_norm(x, many_weight, many_bias, (0, *range(2, len(size) + 2)), eps)
-    count = prod(size)
-    for running, value, factor in ((running_mean, mean, 1.0), (running_var, var, count / max(count - 1, 1))):
-        if running is not None:
-            with no_grad():
-                follow(running, r.mean(reshape(value, (n, c)), (0,)), momentum, factor)
+    if running_mean is not None or running_var is not None:
+        mean, var = (r.mean(reshape(t.detach(), (n, c)), (0,)) for t in (mean, var))
+        follow(running_mean, running_var, mean, var, momentum, prod(size))
     return reshape(out, input.array.shape)
 
 

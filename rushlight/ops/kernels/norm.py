@@ -1,6 +1,8 @@
 """(x - mean) / sqrt(var + eps), then times weight, plus bias. Mean and var come out too, dimensions kept."""
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from numpy import ndarray
 
@@ -12,7 +14,7 @@ Dims = tuple[int, ...]
 def moments(x: ndarray, dims: Dims) -> tuple[ndarray, ndarray, ndarray]:
     """(x - mean, mean, var) along `dims`, in float32 at least; of nothing, nan."""
     x = x.astype(wide_dtype(x.dtype), copy=False)
-    n = x.dtype.type(np.prod([x.shape[d] for d in dims]))
+    n = x.dtype.type(prod([x.shape[d] for d in dims]))
     mu = np.add.reduce(x, dims, None, None, True) / n
     d = x - mu
     return d, mu, np.add.reduce(d * d, dims, None, None, True) / n
