@@ -2,8 +2,8 @@
 
     env -u OPENBLAS_CORETYPE python benchmarks/overhead.py
 
-The two engines take turns in short blocks, so that a busy machine slows both; printed are each one's best block, and the median
-over blocks of the ratio torch / rushlight (above 1: rushlight is cheaper).
+The two engines take turns in short blocks, so that a busy machine slows both; printed are each one's best block, and
+the median over blocks of the ratio torch / rushlight (above 1: rushlight is cheaper).
 """
 from __future__ import annotations
 

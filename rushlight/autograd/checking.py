@@ -18,8 +18,8 @@ class GradcheckError(RuntimeError):
 def gradcheck(func: Callable, inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
               raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
               check_grad_dtypes: bool = False, check_batched_grad: bool = False,
-              check_batched_forward_grad: bool = False, check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
-              masked: bool = False) -> bool:
+              check_batched_forward_grad: bool = False, check_forward_ad: bool = False,
+              check_backward_ad: bool = True, fast_mode: bool = False, masked: bool = False) -> bool:
     """Compare the gradients of `func(*inputs)` with (f(x + eps) - f(x - eps)) / (2 eps), element by element.
 
     Inputs that require grad are varied; they should be float64 or complex128. For complex numbers the gradient is

@@ -128,10 +128,9 @@ def before(hooks: Hooks, node: Node, g: Any, world: str) -> Any:
 
 def after(hooks: Hooks, node: Node, g: Any, outgoing: Any, world: str) -> Any:
     """The gradients of the node's inputs after the hooks on them; on a leaf, the hooks told that `.grad` is there."""
-    if node.leaf:
-        if (leaf := node.tensor()) is not None:   # type: ignore[attr-defined]
-            for hook in tuple(hooks.done.values()):
-                hook(leaf)
+    if node.leaf and (leaf := node.tensor()) is not None:   # type: ignore[attr-defined]
+        for hook in tuple(hooks.done.values()):
+            hook(leaf)
     for hook in tuple(hooks.after.values()):
         inside = tuple(None if x is None else as_tensor(x, world) for x in outgoing)
         answer = hook(inside, (as_tensor(g, world),) if not isinstance(g, dict) else tuple(g.values()))

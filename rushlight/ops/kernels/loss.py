@@ -60,8 +60,8 @@ def kept_classes(target: ndarray, weight: ndarray | None, classes: int, ignore_i
     t = np.where(ignored, 0, t)
     wrong = t[(t < 0) | (t >= classes)]
     if wrong.size:
-        raise IndexError(f"Target {wrong[0]} is out of bounds; cure: there are {classes} classes, number them from 0 to "
-                         f"{classes - 1}")
+        raise IndexError(f"Target {wrong[0]} is out of bounds; cure: there are {classes} classes, number them "
+                         f"from 0 to {classes - 1}")
     return t, np.where(ignored, dtype.type(0), dtype.type(1) if weight is None else weight[t])
 
 

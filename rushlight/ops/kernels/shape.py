@@ -164,9 +164,9 @@ def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
     try:
         return np.concatenate(kept, dim)
     except ValueError as error:
-        shapes = [t.shape for t in kept]
-        raise ValueError(f"Sizes of tensors must match except in dimension {dim}, but the shapes are "
-                         f"{', '.join(map(str, shapes))}; cure: bring the other dimensions to one size first") from error
+        shapes = ", ".join(str(t.shape) for t in kept)
+        raise ValueError(f"Sizes of tensors must match except in dimension {dim}, but the shapes are {shapes}; "
+                         "cure: bring the other dimensions to one size first") from error
 
 
 def stack(tensors: Sequence[ndarray], new_dim: int = 0) -> ndarray:
