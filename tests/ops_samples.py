@@ -154,12 +154,9 @@ def by_names(op):
 
 # -- all of them -----------------------------------------------------------------------------------------------------
 
-def is_public(name):
-    """Whether users reach the op by its name, as a function or a method."""
-    return name in FUNCTIONS or getattr(rushlight, name, None) is not None or hasattr(rushlight.Tensor, name)
-
-
-INTERNAL = {name for name in TABLE if not is_public(name)}
+# Entries that only rules and other functions use; what has their name in the package may take other arguments.
+INTERNAL = {name for name, op in TABLE.items() if name not in FUNCTIONS
+            and op.call not in (getattr(rushlight, name, None), getattr(rushlight.Tensor, name, None))}
 
 
 def samples_of(name):

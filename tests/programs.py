@@ -1,0 +1,50 @@
+"""Small programs that are run with torch and with rushlight in its place, and must give the same."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import rushlight
+from rushlight import Tensor
+
+
+def like_torch(oracle, program):
+    """Fail unless `program(torch)` and `program(rushlight)` return the same: tensors, numbers, text, lists of them."""
+    compare(program(rushlight), oracle(program), "result")
+
+
+def compare(ours, theirs, where):
+    if isinstance(theirs, dict):
+        assert list(ours) == list(theirs), f"{where}: {list(ours)}, not {list(theirs)}"
+        for key in theirs:
+            compare(ours[key], theirs[key], f"{where}[{key!r}]")
+    elif isinstance(theirs, list):
+        assert len(ours) == len(theirs), f"{where}: {ours}, not {theirs}"
+        for i, (a, b) in enumerate(zip(ours, theirs)):
+            compare(a, b, f"{where}[{i}]")
+    elif isinstance(theirs, np.ndarray):
+        assert isinstance(ours, Tensor), f"{where}: {ours}, not the tensor {theirs}"
+        a = ours.detach().array
+        assert (a.dtype, a.shape) == (theirs.dtype, theirs.shape), f"{where}: {a!r}, not {theirs!r}"
+        tolerance = 1e-5 if a.dtype in (np.float32, np.complex64) else 1e-10
+        assert np.allclose(a, theirs, tolerance, tolerance, equal_nan=True), f"{where}: {a}, not {theirs}"
+    elif isinstance(theirs, float):
+        assert np.isclose(ours, theirs, 1e-6, 1e-9, equal_nan=True), f"{where}: {ours}, not {theirs}"
+    else:
+        assert ours == theirs, f"{where}: {ours!r}, not {theirs!r}"
+
+
+class Programs(dict):
+    """Programs by name; a decorator that adds one."""
+
+    def __call__(self, function):
+        self[function.__name__] = function
+        return function
+
+
+def outcome(function, *args, **kwargs):
+    """What a call gives, or the name of the exception that it raises."""
+    try:
+        return function(*args, **kwargs)
+    except Exception as error:
+        return type(error).__name__

@@ -1,0 +1,163 @@
+"""Nodes and hooks against torch; anomaly detection."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from programs import Programs, like_torch, outcome
+
+import rushlight
+
+program = Programs()
+
+
+@pytest.mark.parametrize("name", program)
+def test_program(oracle, name):
+    like_torch(oracle, program[name])
+
+
+def leaf(torch, *numbers):
+    return torch.tensor(numbers, dtype=torch.float64, requires_grad=True)
+
+
+# -- the graph -------------------------------------------------------------------------------------------------------
+
+
+
+@program
+def names_of_nodes(torch):
+    x = torch.ones(2, 3, requires_grad=True)
+    results = [x + 1, x * x, x / 2, x - x, x**2, -x, x.exp(), x.sum(), x.mean(), x @ x.T, x.T, x.reshape(6), x.relu(),
+               x.log_softmax(1), x.softmax(0), x.max(1)[0], torch.cat([x, x]), torch.stack([x, x]), x.clone(),
+               x.unsqueeze(0), x.tanh(), x.sigmoid(), x.abs(), torch.where(x > 0, x, x), x.double(), x.cumsum(0),
+               x.gather(1, torch.zeros(2, 1, dtype=torch.int64)), x.expand(4, 2, 3), x.permute(1, 0)]
+    return [t.grad_fn.name() for t in results]
+
+
+@program
+def edges_of_nodes(torch):
+    x, c = torch.ones(2, requires_grad=True), torch.ones(2)
+    y = (x * c).exp()
+    (mul, i), = y.grad_fn.next_functions
+    (first, j), (second, k) = mul.next_functions
+    return [mul.name(), i, type(first).__name__, j, second is None, k, first.variable is x, first.next_functions]
+
+
+@program
+def outputs_of_one_node(torch):
+    x = leaf(torch, 3.0, 1.0, 2.0)
+    values, indices = x.sort()
+    parts = x.unbind()
+    return [values.output_nr, indices.requires_grad, [p.output_nr for p in parts],
+            len({id(p.grad_fn) for p in parts}), torch.autograd.grad(parts[1] * 2 + values[0], x)]
+
+
+@program
+def saved_values(torch):
+    x, y = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
+    return [(x * y).grad_fn._saved_other, (x * y).grad_fn._saved_self, x.exp().grad_fn._saved_result]
+
+
+# -- hooks -----------------------------------------------------------------------------------------------------------
+
+
+
+@program
+def hooks_on_tensors(torch):
+    x, seen = leaf(torch, 1.0, 2.0), []
+    y = x * 2
+    y.register_hook(lambda g: seen.append(g.clone()))
+    y.register_hook(lambda g: g * 10)
+    handle = y.register_hook(lambda g: g + 1)
+    x.register_hook(lambda g: seen.append(g.clone()))
+    (y * y).sum().backward(retain_graph=True)
+    handle.remove()
+    first, x.grad = x.grad, None
+    (y * 3).sum().backward()
+    return [seen, first, x.grad, outcome(lambda: torch.ones(1).register_hook(print))]
+
+
+@program
+def hooks_that_fail(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 2
+    y.register_hook(lambda g: g[:1])
+    return [outcome((y * 2).sum().backward), x.grad]
+
+
+@program
+def kept_gradients(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 2
+    y.retain_grad()
+    y.register_hook(lambda g: g * 10)
+    (y * y).sum().backward()
+    return [y.grad, x.grad, y.retains_grad, x.retains_grad, outcome(torch.ones(1).retain_grad)]
+
+
+@program
+def hooks_after_accumulation(torch):
+    x, seen = leaf(torch, 1.0, 2.0), []
+    handle = x.register_post_accumulate_grad_hook(lambda t: seen.append(t.grad.clone()))
+    (x * 2).sum().backward()
+    (x * 3).sum().backward()
+    handle.remove()
+    x.register_post_accumulate_grad_hook(lambda t: setattr(t, "grad", None))
+    (x * 3).sum().backward()
+    return [seen, x.grad, outcome((x * 2).register_post_accumulate_grad_hook, print)]
+
+
+@program
+def hooks_on_nodes(torch):
+    x, seen = leaf(torch, 1.0, 2.0), []
+    y = x * x
+    node = y.grad_fn
+    node.register_hook(lambda inside, outside: seen.append([list(inside), list(outside)]))
+    node.register_hook(lambda inside, outside: tuple(g * 2 for g in inside))
+    node.register_prehook(lambda outside: (outside[0] * 10,))
+    (y * 3).sum().backward()
+    return [seen, x.grad]
+
+
+@program
+def hooks_see_the_sum(torch):
+    """A hook runs once, when everything has arrived."""
+    x, seen = leaf(torch, 1.0), []
+    y = x * 2
+    y.register_hook(lambda g: seen.append(g.clone()))
+    (y + y * y + y.exp()).sum().backward()
+    return [seen, x.grad]
+
+
+@program
+def packed_tensors(torch):
+    x, seen = leaf(torch, 1.0, 2.0), []
+
+    def pack(t):
+        seen.append("pack")
+        return t.detach().numpy().copy()
+
+    def unpack(array):
+        seen.append("unpack")
+        return torch.from_numpy(array)
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+        y = (x * x).exp()
+    before = list(seen)
+    y.sum().backward()
+    return [before, seen, x.grad]
+
+
+# -- anomalies -------------------------------------------------------------------------------------------------------
+
+
+def test_anomaly_detection_names_the_statement():
+    x = rushlight.tensor([0.0, 1.0], requires_grad=True)
+    y = x.sqrt()                                    # THE STATEMENT
+    with rushlight.autograd.detect_anomaly(), pytest.raises(RuntimeError) as caught:
+        (y * rushlight.tensor([0.0, 1.0])).sum().backward()
+    assert "SqrtBackward0" in str(caught.value)
+    assert "nan" in str(caught.value)
+    assert "THE STATEMENT" in str(caught.value)
+    (x.sqrt() * rushlight.tensor([0.0, 1.0])).sum().backward()
+    assert math.isnan(x.grad[0])                    # outside, nan passes as in torch
