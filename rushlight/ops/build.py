@@ -73,11 +73,16 @@ def in_own_order(one: Op) -> Callable:
     return lambda *args: one.call(**dict(zip(names, args)))
 
 
+def as_method(one: Op) -> Callable:
+    """The function with the tensor first, also where users of the function give it later: polygamma(n, x)."""
+    return one.call if one.options.get("order", "x").startswith("x") else TENSORS[one.name]
+
+
 def attach(one: Op) -> None:
     """Give Tensor the op's method and in-place form, under all its names."""
     names = (one.name, *one.options.get("alias", "").split())
     if one.options.get("method", True) and one.inputs[:1] == ("x",):
-        method(one.call if one.options.get("order", "x").startswith("x") else TENSORS[one.name], *names)
+        method(as_method(one), *names)
         if one.options.get("inplace", True):
             method(inplace(one), *(f"{name}_" for name in names))
 
@@ -86,6 +91,7 @@ def inplace(one: Op) -> Callable:
     """The op written back into its first argument: x.mul_(y)."""
     kernel = one.kernel if isinstance(one.kernel, np.ufunc) and one.result != BOOL else None
     single, name, floating = len(one.inputs) == 1, one.name + "_", one.result == FLOATING
+    out_of_place = as_method(one)
 
     def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if kernel is not None and unrecorded(input, args):
@@ -93,7 +99,7 @@ def inplace(one: Op) -> Callable:
                 return at_once(input, *args)
             except (TypeError, ValueError, AttributeError):
                 pass                              # promotion, broadcasting, an error: the long way says which
-        return assign(input, one.call(input, *args, **kwargs), name)
+        return assign(input, out_of_place(input, *args, **kwargs), name)
 
     def at_once(input: Tensor, *args: Any) -> Tensor:
         a = input.array

@@ -10,10 +10,11 @@ from rushlight.errors import explain
 from rushlight.ops import elementwise as e
 from rushlight.ops import reduce as r
 from rushlight.ops.arguments import reduced_dims
+from rushlight.ops.arithmetic import writing
 from rushlight.ops.build import composite
 from rushlight.ops.families import into
 from rushlight.ops.shape import reshape, squeeze, to
-from rushlight.tensor import Tensor
+from rushlight.tensor import Tensor, method
 
 
 def extreme(name: str, both: Any, whole: Any, along: Any) -> None:
@@ -188,6 +189,10 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None, out: Tensor | None = 
     """
     made = r.cumprod(input if dtype is None else to(input, dtype), dim)
     return made if out is None else into(out, made)
+
+
+for function in (cumsum, cumprod):
+    method(writing(function))
 
 
 @composite("argsort")
