@@ -72,7 +72,7 @@ def atan2(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Ten
 def atanh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = atanh(input). The inverse of tanh; nan outside [-1, 1]."""
 from rushlight.ops.shapes import atleast_1d as atleast_1d
 from rushlight import autograd as autograd
-def avg_pool1d(input: _Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> _Tensor: ...
+def avg_pool1d(input: _Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight import backends as backends
 from rushlight.ops.products import baddbmm as baddbmm
 from rushlight.sampling import bernoulli as bernoulli

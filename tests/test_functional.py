@@ -331,7 +331,7 @@ ERRORS = {
     "class": (IndexError, "Target 7 is out of bounds", lambda x: F.nll_loss(x(2, 5), rushlight.tensor([1, 7]))),
     "negative class": (IndexError, "Target -1 is out of bounds", lambda x: F.nll_loss(
         x(2, 5), rushlight.tensor([1, -1]))),
-    "class dtype": (RuntimeError, "expected scalar type Long", lambda x: F.nll_loss(x(2, 5), x(2))),
+    "class dtype": (RuntimeError, "expected target dtype to be Long", lambda x: F.nll_loss(x(2, 5), x(2))),
     "weights": (RuntimeError, "weight tensor should be defined either for all 5 classes", lambda x: F.cross_entropy(
         x(2, 5), rushlight.tensor([1, 2]), x(4))),
     "reduction": (ValueError, "avg is not a valid value for reduction", lambda x: F.mse_loss(

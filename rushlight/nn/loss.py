@@ -67,6 +67,8 @@ class HuberLoss(_Loss):
     """mean of 0.5 d^2 where |d| < delta, else delta (|d| - 0.5 delta); d = x - y."""
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0):
+        if not isinstance(delta, (int, float)):
+            raise TypeError(f"delta must be a float or int, got: {type(delta)}")
         super().__init__(None, None, reduction, delta=delta)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -184,6 +186,10 @@ class LinearCrossEntropyLoss(_WeightedLoss):
                  device: Any = None, dtype: Any = None, reduction: str = "mean", weight: Tensor | None = None,
                  ignore_index: int | None = None, label_smoothing: float = 0.0,
                  options: LinearCrossEntropyOptions | None = None):
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
+        if not 0 <= label_smoothing <= 1:
+            raise RuntimeError(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
         super().__init__(weight, None, None, reduction, num_classes=num_classes, out_features=tuple(out_features),
                          ignore_index=ignore_index, label_smoothing=label_smoothing, options=options)
         self.linear = Linear(in_features, num_classes * prod(out_features), bias, device, dtype)

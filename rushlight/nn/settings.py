@@ -34,5 +34,7 @@ def uninitialized(*shape: int, dtype: Any = None, device: Any = None) -> Paramet
     """A parameter of that shape with arbitrary contents, for `reset_parameters` to fill."""
     if device is not None:
         device_type(device)
+    if min(shape, default=0) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
     d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
     return Parameter(from_array(np.empty(shape, d.numpy)))

@@ -77,16 +77,17 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return settle(input, a.hardswish(input), inplace)
 
 
-def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """0 where |x| <= lambd, else x."""
-    return a.hardshrink(input, lambd)
+    return a.hardshrink(input, lambd, out=out)
 
 
-def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """x moved towards 0 by lambd, 0 where |x| <= lambd. RuntimeError for lambd < 0."""
     if lambd < 0:
-        raise RuntimeError(explain(f"lambda must be greater or equal to 0, but found to be {lambd}."))
-    return a.softshrink(input, lambd)
+        raise RuntimeError(explain(f"lambda must be in range [0, inf) for input dtype {input.dtype}, but found "
+                                   f"{lambd}"))
+    return a.softshrink(input, lambd, out=out)
 
 
 def tanhshrink(input: Tensor) -> Tensor:
@@ -99,25 +100,25 @@ def softsign(input: Tensor) -> Tensor:
     return e.div(input, e.add(e.abs(input), 1))
 
 
-def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: Tensor | None = None) -> Tensor:
     """log(1 + exp(beta x)) / beta, and x itself where beta x > threshold."""
-    return e.softplus(input, beta, threshold)
+    return e.softplus(input, beta, threshold, out=out)
 
 
-def logsigmoid(input: Tensor) -> Tensor:
+def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(1 / (1 + exp(-x))), element by element, without overflow."""
-    return a.log_sigmoid(input)
+    return a.log_sigmoid(input, out=out)
 
 
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None) -> Tensor:
     """x times the probability that a normal number is below x.
 
     `approximate`: 'none', or 'tanh' for a tanh in place of the error function. RuntimeError for another.
     """
     if approximate == "none":
-        return a.gelu(input)
+        return a.gelu(input, out=out)
     if approximate == "tanh":
-        return a.gelu_tanh(input)
+        return a.gelu_tanh(input, out=out)
     raise RuntimeError(explain(f"approximate argument must be either none or tanh, but found {approximate!r}."))
 
 

@@ -24,11 +24,14 @@ def convolve(n: int) -> Callable:
         x, added = (input, False) if input.array.ndim == n + 2 else with_batch(input, n, name)
         stride, dilation = each(stride, n, "stride"), each(dilation, n, "dilation")
         if isinstance(padding, str):
+            check_weight(weight, n, name, input)
             x, padding = padded(x, padding, weight.array.shape[2:], stride, dilation)
         else:
             padding = each(padding, n, "padding")
+        check_steps(stride, padding)
         check_weight(weight, n, name, input)
         check_bias(bias, weight.array.shape[0], name)
+        check_dtypes(input, weight=weight, bias=bias)
         out = convolution(x, weight, bias, stride, padding, dilation, groups)
         return without_batch(out, added) if added else out
 
@@ -61,13 +64,31 @@ def padded(x: Tensor, padding: str, kernel: tuple, stride: tuple, dilation: tupl
     return x, tuple(t // 2 for t in total)
 
 
+def check_steps(stride: tuple, padding: tuple) -> None:
+    """RuntimeError for strides below 1 and paddings below 0."""
+    if min(stride) < 1:
+        raise RuntimeError(explain("non-positive stride is not supported", stride=stride))
+    if min(padding) < 0:
+        raise RuntimeError(explain("negative padding is not supported", "cut the input: F.pad", padding=padding))
+
+
+def check_dtypes(input: Tensor, **others: Tensor | None) -> None:
+    """RuntimeError unless all have the input's dtype."""
+    for name, t in others.items():
+        if t is not None and t.array.dtype != input.array.dtype:
+            raise RuntimeError(explain(f"Input type ({input.dtype}) and {name} type ({t.dtype}) should be the same",
+                                       "convert one with .to(dtype)"))
+
+
 def check_weight(weight: Tensor, n: int, name: str, input: Tensor) -> None:
     """RuntimeError unless the weight has n + 2 dimensions."""
-    if weight.array.ndim != n + 2:
-        raise RuntimeError(explain(f"{name}: expected weight to have {n + 2} dimensions, but got {weight.array.ndim}-"
-                                   f"dimensional weight of size {list(weight.shape)} for input of size "
-                                   f"{list(input.shape)}", "its shape is (out_channels, in_channels / groups, "
-                                                           "*kernel)"))
+    dims, shape = weight.array.ndim, list(weight.shape)
+    if dims < 3:
+        raise RuntimeError(explain(f"weight should have at least three dimensions, but has {dims}: {shape}", op=name))
+    if dims != n + 2:
+        raise RuntimeError(explain(f"Expected {dims}-dimensional input for {dims}-dimensional weight {shape}, but got "
+                                   f"{input.array.ndim}-dimensional input of size {list(input.shape)} instead",
+                                   f"a weight of {name} has {n + 2} dimensions: (out, in / groups, *kernel)", op=name))
 
 
 def check_bias(bias: Tensor | None, channels: int, name: str) -> None:

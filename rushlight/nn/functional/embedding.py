@@ -25,6 +25,13 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
     tensor([[3., 4.],
             [1., 2.]])
     """
+    if weight.array.ndim != 2:
+        raise RuntimeError(explain("'weight' must be 2-D", "its shape is (rows, columns)", shape=tuple(weight.shape)))
+    if input.array.dtype.kind not in "iu":
+        raise RuntimeError(explain("Expected tensor for argument #1 'indices' to have one of the following scalar "
+                                   "types: "
+                                   f"Long, Int; but got torch.{input.dtype.scalar_type}Tensor instead",
+                                   "convert with .long()"))
     padding_idx = padding_row(padding_idx, weight)
     if max_norm is not None:
         shorten(weight, input, max_norm, norm_type)

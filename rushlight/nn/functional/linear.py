@@ -14,7 +14,7 @@ from rushlight.ops.shape import expand, permute, reshape
 from rushlight.tensor import Tensor, from_array
 
 
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """x w^T + b: input (..., in), weight (out, in), bias (out,) -> (..., out). All of one dtype.
 
     RuntimeError where sizes do not fit.
@@ -23,12 +23,13 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     tensor([[3., 7.]])
     """
     if weight.array.ndim == 2:
-        return product(input, weight, bias)
+        return product(input, weight, bias, out=out)
     if weight.array.ndim != 1:
         raise RuntimeError(explain(f"linear: weight must have 1 or 2 dimensions, but has {weight.array.ndim}",
                                    "its shape is (out_features, in_features)"))
-    out = matmul(input, weight)
-    return out if bias is None else e.add(out, bias)
+    if bias is None:
+        return matmul(input, weight, out=out)
+    return e.add(matmul(input, weight), bias, out=out)
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

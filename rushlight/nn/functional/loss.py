@@ -242,6 +242,10 @@ def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
     if t != wanted:
         raise RuntimeError(explain(f"Expected target size {list(wanted)}, got {list(t)}", input=x))
     classes = x[min(len(x) - 1, 1)]
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(explain(f"expected scalar type {input.dtype.scalar_type} but found "
+                                   f"{weight.dtype.scalar_type}",
+                                   "convert the weight with .to(dtype)"))
     if weight is not None and weight.array.shape != (classes,):
         raise RuntimeError(explain(f"weight tensor should be defined either for all {classes} classes or no classes "
                                    "but got "
@@ -322,6 +326,7 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
                          weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
                          label_smoothing: float = 0.0, options: Any = None) -> Tensor:
     """cross_entropy(x w^T + b, y): input (N, in) or (in,), linear_weight (C, *d, in), y as for cross_entropy."""
+    check_linear(input, linear_weight, linear_bias, target, weight, ignore_index, label_smoothing)
     *classes, features = linear_weight.array.shape
     flat_bias = None if linear_bias is None else reshape(linear_bias, (-1,))
     logits = linear(input, reshape(linear_weight, (-1, features)), flat_bias)
@@ -330,3 +335,28 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
                          ignore_index=-100 if ignore_index is None else ignore_index)
 
 
+def check_linear(input: Tensor, linear_weight: Tensor, linear_bias: Tensor | None, target: Tensor,
+                 weight: Tensor | None, ignore_index: int | None, label_smoothing: float) -> None:
+    """RuntimeError, in torch's words, where the arguments of `linear_cross_entropy` do not go together."""
+    x, w = input.array.shape, linear_weight.array.shape
+    what = ""
+    if len(x) not in (1, 2):
+        what = f"expected input with dimensionality 1 or 2, got {len(x)}"
+    elif len(w) < 2:
+        what = f"expected linear_weight with dimensionality at least 2, got {len(w)}"
+    elif x[-1] != w[-1]:
+        what = (f"expected equal input and linear_weight last dimensions (in_features), got {x[-1]} and {w[-1]}, "
+                "respectively")
+    elif len(w) > 2 and len(x) == 1:
+        what = (f"K-dimensional loss defined by linear_weight shape {w} requires batched input, (N, {w[-1]}), got "
+                f"unbatched input with shape {x}")
+    elif linear_bias is not None and linear_bias.array.shape != w[:-1]:
+        what = f"expected linear_bias shape {w[:-1]}, got {linear_bias.array.shape}"
+    elif weight is not None and weight.array.shape != w[:1]:
+        what = f"expected weight shape to be {w[:1]}, got {weight.array.shape}"
+    elif ignore_index is not None and target.dtype.category >= dtypes.FLOATING:
+        what = "ignore_index cannot be specified when target contains probabilities"
+    elif not 0 <= label_smoothing <= 1:
+        what = f"expected label_smoothing to be in range [0, 1], got {label_smoothing}"
+    if what:
+        raise RuntimeError(explain(what, op="linear_cross_entropy"))

@@ -80,6 +80,8 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
             raise RuntimeError(explain("Expected running_mean and running_var to be defined when training=False",
                                        "give them, or normalize by the batch: training=True"))
         return norm.frozen_batch_norm(input, weight, bias, running_mean, running_var, eps)
+    if eps <= 0:
+        raise ValueError(explain(f"batch_norm eps must be positive during training, but got {eps}"))
     shape = input.array.shape
     count = prod(shape) // max(shape[1], 1)
     if count == 1:

@@ -60,7 +60,11 @@ def taken(x: Tensor, dim: int, before: int, after: int, mode: str) -> Tensor:
             "Padding size should be less than the corresponding input dimension, but got: padding "
             f"({before}, {after}) at dimension {dim} of input {list(x.shape)}")
         raise RuntimeError(explain(what, "pad less", size=size, padding=(before, after)))
-    places = PICKS[mode](np.arange(-before, size + after), size)
+    if mode == "circular" and min(before, after) < 0:
+        first, size = max(-before, 0), size + min(before, 0) + min(after, 0)
+        places = first + np.arange(-max(before, 0), size + max(after, 0)) % size
+    else:
+        places = PICKS[mode](np.arange(-before, size + after), size)
     return x.index_select(dim, from_array(places))
 
 

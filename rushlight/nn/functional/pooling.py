@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -11,6 +12,7 @@ from rushlight.errors import explain
 from rushlight.nn.functional.sizes import each, with_batch, without_batch
 from rushlight.ops import elementwise as e
 from rushlight.ops import pool
+from rushlight.ops.families import into
 from rushlight.ops.index import scatter
 from rushlight.ops.shape import reshape
 from rushlight.tensor import Tensor, from_array
@@ -30,11 +32,12 @@ def max_pooling(n: int) -> Callable:
 
     def max_pool(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
                  ceil_mode: bool = False, return_indices: bool = False) -> Any:
-        x, added = (input, False) if input.array.ndim == n + 2 else with_batch(input, n, name)
-        kernel = each(kernel_size, n, "kernel_size")
+        kernel, margin, spread = (each(v, n, what) for v, what in (
+            (kernel_size, "kernel_size"), (padding, "padding"), (dilation, "dilation")))
         step = kernel if stride is None or stride == [] else each(stride, n, "stride")
-        values, indices = pool.max_pool(x, kernel, step, each(padding, n, "padding"), each(dilation, n, "dilation"),
-                                        ceil_mode)
+        check_window(kernel, step, margin, spread)
+        x, added = batched(input, n, name)
+        values, indices = pool.max_pool(x, kernel, step, margin, spread, ceil_mode)
         if added:
             values, indices = without_batch(values, added), without_batch(indices, added)
         return (values, indices) if return_indices else values
@@ -55,13 +58,15 @@ def avg_pooling(n: int) -> Callable:
     name = f"avg_pool{n}d"
 
     def avg_pool(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-                 count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
-        x, added = with_batch(input, n, name)
-        kernel = each(kernel_size, n, "kernel_size")
+                 count_include_pad: bool = True, divisor_override: int | None = None, *,
+                 out: Tensor | None = None) -> Tensor:
+        kernel, margin = each(kernel_size, n, "kernel_size"), each(padding, n, "padding")
         step = kernel if stride is None or stride == [] or stride == () else each(stride, n, "stride")
-        margin = each(padding, n, "padding")
-        out = pool.avg_pool(x, kernel, step, margin, ceil_mode, count_include_pad, divisor_override)
-        return without_batch(out, added)
+        check_window(kernel, step, margin, (1,) * n)
+        x, added = batched(input, n, name)
+        made = pool.avg_pool(x, kernel, step, margin, ceil_mode, count_include_pad, divisor_override)
+        made = without_batch(made, added)
+        return made if out is None else into(out, made)
 
     return named(avg_pool, name, f"""out[n, c, p] = mean over k of input[n, c, p stride - padding + k], padding being 0.
 
@@ -73,13 +78,53 @@ def avg_pooling(n: int) -> Callable:
     """)
 
 
-def parts(input: Tensor, output_size: Any, n: int) -> tuple[int, ...]:
-    """The output size, None keeping the input's."""
+@lru_cache(maxsize=256)
+def check_window(kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> None:
+    """RuntimeError, in torch's words, for windows that cannot be."""
+    if min(padding) < 0:
+        raise RuntimeError(explain(f"pad must be non-negative, but got pad: {min(padding)}"))
+    for what, values in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
+        if min(values) < 1:
+            words = "must" if len(kernel) == 1 else "should"
+            raise RuntimeError(explain(f"{what} {words} be greater than zero, but got {min(values)}"))
+    for k, p, d in zip(kernel, padding, dilation):
+        if p > ((k - 1) * d + 1) // 2:
+            raise RuntimeError(explain(f"pad should be at most half of effective kernel size, but got pad={p}, "
+                                       f"kernel_size={k} and dilation={d}", "pad the input itself: F.pad"))
+
+
+def batched(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
+    """(N, C, *size) from that or from (C, *size), and whether N was added. RuntimeError for others."""
+    ndim = input.array.ndim
+    if ndim == n + 2:
+        return input, False
+    if ndim != n + 1:
+        dims = f"{n + 1}D or {n + 2}D (batch mode) tensor"
+        what = f"Expected {dims} with optional 0 dim batch size for input" if n == 1 else \
+            f"non-empty {dims} expected for input"
+        raise RuntimeError(explain(f"{name}: {what}, but got: {list(input.shape)}"))
+    return input.unsqueeze(0), True
+
+
+def adaptive(input: Tensor, output_size: Any, n: int, name: str) -> tuple[Tensor, bool, tuple[int, ...]]:
+    """The input with a batch, whether that was added, and the output size, None keeping the input's.
+
+    ValueError for too few dimensions, RuntimeError for too many or a size of another length.
+    """
     if output_size is None or isinstance(output_size, int):
         output_size = (output_size,) * n
-    sizes = input.array.shape[-n:]
-    return tuple(s if o is None else int(o) for o, s in zip(output_size, sizes)) if len(output_size) == n \
-        else tuple(output_size)
+    if len(output_size) != n:
+        what = "'output_size' should contain one int" if n == 1 else f"{name}: internal error: output_size must be {n}"
+        raise RuntimeError(explain(what, f"give {n} numbers, or one for all", output_size=tuple(output_size)))
+    if n > 1 and input.array.ndim <= n:
+        raise ValueError(explain(f"{name}: Input dimension should be at least {n + 1}", shape=tuple(input.shape)))
+    x, added = with_batch(input, n, name)
+    size = tuple(s if o is None else int(o) for o, s in zip(output_size, x.array.shape[2:]))
+    if min(size) < 0:
+        raise RuntimeError(explain(f"Trying to create tensor with negative dimension {min(size)}: elements of "
+                                   "output_size "
+                                   f"must be greater than or equal to 0, but got {list(size)}", op=name))
+    return x, added, size
 
 
 def adaptive_avg_pooling(n: int) -> Callable:
@@ -87,8 +132,8 @@ def adaptive_avg_pooling(n: int) -> Callable:
     name = f"adaptive_avg_pool{n}d"
 
     def adaptive_avg_pool(input: Tensor, output_size: Any) -> Tensor:
-        x, added = with_batch(input, n, name)
-        return without_batch(pool.adaptive_avg_pool(x, parts(x, output_size, n)), added)
+        x, added, size = adaptive(input, output_size, n, name)
+        return without_batch(pool.adaptive_avg_pool(x, size), added)
 
     return named(adaptive_avg_pool, name, f"""The means of `output_size` nearly equal parts of each dimension.
 
@@ -105,8 +150,8 @@ def adaptive_max_pooling(n: int) -> Callable:
     name = f"adaptive_max_pool{n}d"
 
     def adaptive_max_pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-        x, added = with_batch(input, n, name)
-        values, indices = (without_batch(t, added) for t in pool.adaptive_max_pool(x, parts(x, output_size, n)))
+        x, added, size = adaptive(input, output_size, n, name)
+        values, indices = (without_batch(t, added) for t in pool.adaptive_max_pool(x, size))
         return (values, indices) if return_indices else values
 
     return named(adaptive_max_pool, name, f"""The maxima of `output_size` nearly equal parts of each dimension.
@@ -124,6 +169,10 @@ def max_unpooling(n: int) -> Callable:
 
     def max_unpool(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
                    output_size: Any = None) -> Tensor:
+        if indices.array.shape != input.array.shape:
+            raise RuntimeError(explain("Expected shape of indices to be same as that of the input tensor "
+                                       f"({list(input.shape)}) but got indices tensor with shape: "
+                                       f"{list(indices.shape)}"))
         x, added = with_batch(input, n, name)
         where = indices.unsqueeze(0) if added else indices
         kernel = each(kernel_size, n, "kernel_size")

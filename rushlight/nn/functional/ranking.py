@@ -122,11 +122,19 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     if ndim > 2 or c == 0:
         raise RuntimeError(explain("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
                                    f"{list(input.shape)}"))
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
     n = input.array.shape[0] if ndim == 2 else 1
     if target.array.ndim > 1 or target.array.size != n:
-        raise RuntimeError(explain(f"inconsistent target size, expected {n} but got {list(target.shape)}"))
+        raise RuntimeError(explain("multi_margin_loss: The target tensor should be 1-D with size equal to the batch. "
+                                   f"Expected target size [{n}], but got {list(target.shape)}"))
+    if weight is not None and weight.array.ndim != 1:
+        raise ValueError(explain("weight must be one-dimensional", shape=tuple(weight.shape)))
     if weight is not None and weight.array.shape != (c,):
         raise RuntimeError(explain(f"inconsistent weight size, expected {c} but got {list(weight.shape)}"))
+    if target.array.dtype.kind not in "iu":
+        raise RuntimeError(explain(f"expected scalar type Long but found {target.dtype.scalar_type}",
+                                   "convert the target with .long()"))
     x, y = reshape(input, (n, c)), reshape(target, (n, 1))
     lost = e.clamp_min(e.add(e.sub(x, x.gather(1, y)), margin), 0)
     lost = e.square(lost) if p == 2 else lost
@@ -150,9 +158,14 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Old = No
     if ndim > 2 or c == 0:
         raise RuntimeError(explain("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
                                    f"{list(input.shape)}"))
-    if target.array.shape != input.array.shape and target.array.size != 1:
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
+    if target.array.shape != input.array.shape and (ndim == 2 or target.array.size != c):
         raise RuntimeError(explain(f"inconsistent target size: {list(target.shape)} for input of size: "
                                    f"{list(input.shape)}"))
+    if target.array.dtype.kind not in "iu":
+        raise RuntimeError(explain(f"expected scalar type Long but found {target.dtype.scalar_type}",
+                                   "convert the target with .long()"))
     noticed(target)
     y = target.array.reshape(-1, c)
     ended = np.logical_or.accumulate(y < 0, 1)

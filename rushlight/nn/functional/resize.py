@@ -11,7 +11,7 @@ from rushlight.errors import explain
 from rushlight.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from rushlight.ops import elementwise as e
 from rushlight.ops.products import matmul
-from rushlight.ops.shape import permute, reshape, transpose
+from rushlight.ops.shape import clone, permute, reshape, transpose
 from rushlight.tensor import Tensor, from_array
 
 MODES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
@@ -183,7 +183,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     x = reshape(input, (*lead, c // (r * r), r, r, h, w))
     n = len(lead)
     x = permute(x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
-    return reshape(x, (*lead, c // (r * r), h * r, w * r))
+    return reshape(clone(x) if r == 1 else x, (*lead, c // (r * r), h * r, w * r))
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
@@ -198,7 +198,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     x = reshape(input, (*lead, c, h // r, r, w // r, r))
     n = len(lead)
     x = permute(x, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
-    return reshape(x, (*lead, c * r * r, h // r, w // r))
+    return reshape(clone(x) if r == 1 else x, (*lead, c * r * r, h // r, w // r))
 
 
 def shape_of(input: Tensor, name: str) -> tuple[int, ...]:

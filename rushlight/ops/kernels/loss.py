@@ -51,7 +51,8 @@ def kept_classes(target: ndarray, weight: ndarray | None, classes: int, ignore_i
     TypeError unless classes are integers, IndexError unless those not ignored are in range(classes).
     """
     if target.dtype.kind not in "iu":
-        raise TypeError(f"expected scalar type Long but found {target.dtype}; cure: convert the target with .long()")
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype}; cure: convert it with "
+                           ".long()")
     t = target if target.dtype == np.int64 else target.astype(np.int64)
     high = np.maximum.reduce(t.view(np.uint64).ravel()) if t.size else 0      # of which negative ones look huge
     if high < classes and not 0 <= ignore_index < classes:
