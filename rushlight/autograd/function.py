@@ -12,7 +12,7 @@ from rushlight.autograd.clock import tick
 from rushlight.autograd.engine import second_time
 from rushlight.autograd.grad_mode import mode, no_grad
 from rushlight.autograd.node import Node, Output, Parts
-from rushlight.autograd.views import wrote
+from rushlight.autograd.views import expands, wrote
 from rushlight.errors import explain
 from rushlight.tensor import Tensor, from_array
 
@@ -99,11 +99,6 @@ class FunctionNode(Node):
                                        f"{list(g.shape)} but expected shape compatible with {list(edge.shape)}",
                                        "return a gradient of the input's shape"))
         return g
-
-
-def expands(shape: tuple, to: tuple) -> bool:
-    """Whether a tensor of `shape` can be repeated to the shape `to`."""
-    return len(shape) <= len(to) and all(m in (1, n) for m, n in zip(shape[::-1], to[::-1]))
 
 
 class SavedOutput:

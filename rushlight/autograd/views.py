@@ -115,8 +115,13 @@ def wrote(x: Tensor) -> None:
     stamp(writes_of(x), (f.f_code, f.f_lasti))
 
 
+def expands(shape: tuple, to: tuple) -> bool:
+    """Whether a tensor of `shape` can be repeated to the shape `to`."""
+    return len(shape) <= len(to) and all(m in (1, n) for m, n in zip(shape[::-1], to[::-1]))
+
+
 def check_fits(x: Tensor, r: Tensor, op: str | None) -> None:
-    if r.array.shape != x.array.shape and np.broadcast_shapes(r.array.shape, x.array.shape) != x.array.shape:
+    if r.array.shape != x.array.shape and not expands(r.array.shape, x.array.shape):
         raise RuntimeError(explain(f"output with shape {list(x.shape)} doesn't match the broadcast shape "
                                    f"{list(r.shape)}", "an in-place op cannot change the shape: use the one "
                                    "without underscore", op=op))

@@ -64,8 +64,9 @@ def as_index(part: Any) -> Tensor | None:
         return from_array(array)
     if hasattr(part, "__index__"):
         return None
-    raise TypeError(explain(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
-                            f"indices (got {type(part).__name__})"))
+    kind = IndexError if isinstance(part, float) else TypeError
+    raise kind(explain("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+                       f"indices (got {type(part).__name__})"))
 
 
 def check_kind(array: ndarray) -> None:
