@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import rushlight as torch
+from rushlight import nn, optim
 from rushlight.compile import CannotCompile, compile, programs, source
+from rushlight.nn import functional as F
 
-from rushlight import nn, optim  # noqa: E402
-from rushlight.nn import functional as F  # noqa: E402
 CALLS = 5                                         # two watched, one that compiles, two more
 
 
@@ -219,7 +219,7 @@ def test_requires_grad_switched_off():
 def stays(f, *args, calls=CALLS):
     """A compiled function that must give up: its results, checked against eager."""
     g = quick(f)
-    with pytest.warns(UserWarning, match="runs as it is, not compiled") as caught:
+    with pytest.warns(UserWarning, match="runs as it is, not compiled") as caught:  # noqa: PT031
         for _ in range(calls + 3):
             got, want = g(*args), f(*args)
             if isinstance(want, torch.Tensor):
@@ -394,7 +394,7 @@ def test_nothing_grows():
 
 def test_programs_are_bounded():
     f = quick(lambda x, k: x * k)
-    with pytest.warns(UserWarning, match="is called"):
+    with pytest.warns(UserWarning, match="is called"):  # noqa: PT031
         for k in range(40):
             for _ in range(2):
                 assert f(torch.ones(1), k).item() == k

@@ -9,11 +9,11 @@ import pytest
 
 pytest.importorskip("numba")
 
-import rushlight as torch  # noqa: E402
-from rushlight.compile import compile, programs, source  # noqa: E402
-from rushlight.compile.expressions import NotFused, Scalar, expression  # noqa: E402
-from rushlight.compile.parallel import in_parts  # noqa: E402
-from rushlight.ops.table import TABLE  # noqa: E402
+import rushlight as torch
+from rushlight.compile import compile, programs, source
+from rushlight.compile.expressions import NotFused, Scalar, expression
+from rushlight.compile.parallel import in_parts
+from rushlight.ops.table import TABLE
 
 EDGES = [0., -0., 1., -1., .5, -.5, 2., -2., 3., 1e-3, 20., -20., 30., 87., -87., 1e6, -1e6, np.inf, -np.inf, np.nan]
 POSITIVE = ("log", "log2", "log10", "sqrt", "rsqrt", "lgamma", "acosh")

@@ -18,8 +18,9 @@ REFERENCE = {
     "rsqrt": lambda x: 1 / np.sqrt(x), "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos":
     np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh,
     "atanh": np.arctanh, "erf": special.erf, "erfc": special.erfc, "lgamma": special.gammaln}
-EXACT = {"abs": np.abs, "sign": lambda x: np.nan_to_num(np.sign(x)), "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite,
-         "signbit": np.signbit, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint}
+EXACT = {"abs": np.abs, "sign": lambda x: np.nan_to_num(np.sign(x)), "isnan": np.isnan, "isinf": np.isinf,
+         "isfinite": np.isfinite, "signbit": np.signbit,
+         "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint}
 PAIRS = {"maximum": np.maximum, "minimum": np.minimum, "fmax": np.fmax, "fmin": np.fmin,
          "copysign": np.copysign}
 SIMD = ["exp", "expm1", "tanh", "sigmoid", "log", "log1p", "sin", "cos", "tan", "erf", "erfc"]

@@ -23,9 +23,10 @@ TYPES = (*REALS, BOOL, INT)                       # what fused loops work in
 ATOM, PRODUCT, SUM, COMPARISON = 4, 3, 2, 1       # how tightly a text binds
 
 # Ops whose formula is the mathematics but not the numerics, or that are no function of one element's numbers.
-UNFUSED = {"binary_cross_entropy", "logaddexp", "logaddexp2", "hypot", "remainder", "fmod", "floor_divide", "lerp", "xlogy", "sinc", "angle",
-           "nan_to_num", "tril", "triu", "heaviside", "conj", "real", "erfinv", "digamma", "logical_and", "logical_or",
-           "logical_xor", "logical_not", "sgn"}
+UNFUSED = {"binary_cross_entropy", "logaddexp", "logaddexp2", "hypot", "remainder", "fmod",
+           "floor_divide", "lerp", "xlogy", "sinc", "angle", "nan_to_num", "tril", "triu", "heaviside",
+           "conj", "real", "erfinv", "digamma", "logical_and", "logical_or", "logical_xor",
+           "logical_not", "sgn"}
 
 
 class NotFused(Exception):

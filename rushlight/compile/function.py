@@ -10,8 +10,6 @@ from threading import Lock
 from typing import Any
 from weakref import WeakSet
 
-import numpy as np
-
 from rushlight.autograd.grad_mode import mode
 from rushlight.compile.guards import PLAIN, Snapshot
 from rushlight.compile.outline import Outline, everyone, known_arrays
@@ -121,7 +119,8 @@ class Compiled:
         """Make the program of a run, and see that it gives what the run gave."""
         programs = self.programs.setdefault(kind, [])
         if len(programs) >= MOST_PROGRAMS:
-            return self.give_up("is called with Python values that change: " + programs[-1].before.difference(outline.before))
+            change = programs[-1].before.difference(outline.before)
+            return self.give_up("is called with Python values that change: " + change)
         try:
             expected = outline.expected(flat)
             program = Program(outline.graph, outline.plan, outline.live, outline.before,

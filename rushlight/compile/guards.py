@@ -118,7 +118,7 @@ class Snapshot:
             now = f"{c}.cell_contents" if key is None else f"{c}[{key!r}]" if isinstance(key, (str, int)) else f"{c}[k{i}]"
             test = f"{now} is v{i}"
             tests.append(f"({test} or equal({now}, v{i}))" if isinstance(value, PLAIN[1:]) else test)
-        for i, (container, n) in enumerate(self.sizes):
+        for container, n in self.sizes:
             c = containers.setdefault(id(container), f"c{len(containers)}")
             names[c] = container
             tests.append(f"len({c}) == {n}")

@@ -143,7 +143,7 @@ class Kernel:
 
     def nest(self) -> None:
         """Loops over merged dimensions; no sums."""
-        for depth, (_, d) in enumerate(self.merged):
+        for depth in range(len(self.merged)):
             self.put(depth, f"for {INDEX[depth]} in range({self.length(depth)}):")
         self.element(self.steps, len(self.merged))
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.compile.expressions import SHORT
-from rushlight.compile.graph import Call, Graph, Line, Store, Value, values_in
+from rushlight.compile.graph import Call, Graph, Line, Store, Value
 from rushlight.compile.loops import Kernel
 from rushlight.compile.memory import Plan
 from rushlight.compile.passes.fuse import RESHAPES, Cluster, Fusion, memory_of
@@ -60,9 +60,9 @@ class Lowering:
 
     def split(self, item: Any) -> Iterable[Any]:
         """A cluster that is not worth a loop of its own as its steps."""
-        if isinstance(item, Cluster):
-            if all(s.op in RESHAPES for s in item.steps) or (len(item.steps) == 1 and self.simple(item.steps[0])):
-                return item.steps
+        if isinstance(item, Cluster) and (all(s.op in RESHAPES for s in item.steps)
+                                          or (len(item.steps) == 1 and self.simple(item.steps[0]))):
+            return item.steps
         return [item]
 
     @staticmethod

@@ -17,6 +17,8 @@ class Kernels:
     """The array functions of the op table: `kernels.gather(x, index, 1)`."""
 
     def __getattr__(self, name: str) -> Callable:
+        if name not in TABLE:
+            raise AttributeError(f"the table has no op {name}")
         return TABLE[name].kernel
 
 

@@ -144,14 +144,12 @@ def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
 
 
 def logarithms(k: SimpleNamespace) -> dict[str, Callable]:
-    """log(2^e (1 + f)) = e ln 2 + log(1 + f), 1 + f in [sqrt(1/2), sqrt(2)), log(1 + f) = 2 atanh(f / (2 +
-    f))."""
+    """log(2^e (1 + f)) = e ln 2 + log(1 + f), 1 + f in [sqrt(1/2), sqrt(2)), log(1 + f) = 2 atanh(f / (2 + f))."""
     one, two, zero, inf, nan, hi, lo = k.real(1), k.real(2), k.real(0), k.inf, k.nan, k.ln2_hi, k.ln2_lo
     select, bits, unbits, integer, real = k.select, k.bits, k.unbits, k.int, k.real
     digits, bias, root = k.int(k.digits), k.int(k.bias), k.real(math.sqrt(.5)).view(k.int)
     tiny, up, lift = k.tiny, k.real(2.0 ** (k.digits + 2)), k.real(k.digits + 2)
-    wide = k.real is np.float64
-    cut = k.int(100)
+    wide, cut = k.real is np.float64, k.int(100)
     poly = horner(LOG64 if wide else LOG32, k.real)
     log2e, log10e = k.real(1 / math.log(2)), k.real(1 / math.log(10))
     t_hi = k.real(0.3010299950838089 if wide else 0.301025390625)      # log10(2) in two parts
@@ -185,8 +183,7 @@ def logarithms(k: SimpleNamespace) -> dict[str, Callable]:
 
     @k.jit
     def log1p(x):                               # 1 + x = u + c exactly, c moves into f
-        u = one + x
-        b = u - one
+        u, b = one + x, (one + x) - one
         c = (one - (u - b)) + (x - b)
         i = bits(u)
         e = exponent(i)

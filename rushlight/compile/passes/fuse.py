@@ -18,7 +18,7 @@ from rushlight.ops.table import TABLE
 
 FULL, ROW, COLUMN, SCALAR, END = "full", "row", "column", "scalar", "end"
 RESHAPES = ("reshape", "unsqueeze", "squeeze", "view_as_shape", "flatten", "unflatten", "expand", "clone")
-HEAVY = ("mm", "conv2d", "convolution")            # a loop does not reach back over these: it would write what it could read
+HEAVY = ("mm", "conv2d", "convolution")       # a loop does not reach back over these: it would write what it could read
 LARGEST = 400                                     # members of a cluster: LLVM's time grows faster than its text
 
 
