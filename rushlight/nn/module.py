@@ -101,7 +101,7 @@ class Module(Hooked, Stateful, Convertible):
 
     def __delattr__(self, name: str) -> None:
         for kind in SETS:
-            if name in self.__dict__[kind]:
+            if name in self.__dict__.get(kind, ()):
                 del self.__dict__[kind][name]
                 self._non_persistent_buffers_set.discard(name)
                 return
