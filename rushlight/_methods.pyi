@@ -360,7 +360,7 @@ class Methods:
     def not_equal_(self, other: _Operand) -> _Tensor: """out = input != other. Whether they differ."""
     def outer(self, vec2: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: ...
     def permute(self, *dims: Any) -> _Tensor: """out = permute(input, *dims). The dimensions in another order."""
-    def polygamma(self) -> Any: ...
+    def polygamma(self, n: _int, *, out: _Tensor | None = ...) -> _Tensor: """out = polygamma(n, input). The n-th derivative of digamma. Needs SciPy."""
     def polygamma_(self, n: _int) -> _Tensor: """out = polygamma(n, input). The n-th derivative of digamma. Needs SciPy."""
     def pow(self, exponent: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input ** exponent. `input` to the power of `exponent`; its gradient for an exponent of 0 is 0, and for a base of 0 too."""
     def pow_(self, exponent: _Operand) -> _Tensor: """out = input ** exponent. `input` to the power of `exponent`; its gradient for an exponent of 0 is 0, and for a base of 0 too."""

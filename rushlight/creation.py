@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import reduce
 from operator import index
 from typing import Any
 
@@ -15,6 +16,7 @@ from rushlight.ops.families import into
 from rushlight.tensor import Tensor, from_array, method
 
 Dtype = dtypes.dtype | None
+NUMBERS = (bool, int, float, complex)
 
 
 def made(array: Any, dtype: Any, requires_grad: bool, device: Any = None, out: Tensor | None = None) -> Tensor:
@@ -58,12 +60,32 @@ def array_of(data: Any, dtype: Dtype) -> Any:
     except ValueError as error:
         raise ValueError(explain("expected sequences of equal length at every dimension", "pad the shorter ones",
                                  numpy_says=error)) from error
-    if array.dtype.kind in "OUSV" and array.dtype.names is None:
+    if array.dtype.kind == "O":
+        raise RuntimeError(explain(f"Could not infer dtype of {type(first_leaf(data)).__name__}", "give numbers"))
+    if array.dtype.kind in "USV" and array.dtype.names is None:
         raise TypeError(explain(f"new(): invalid data type '{type(first_leaf(data)).__name__}'", "give numbers"))
     if dtype is not None or array.dtype.kind in "biu":
         return array
-    kind = np.dtype(default(array.dtype.kind == "c").numpy)
-    return array.astype(kind) if array.size or array.dtype.kind != "f" else np.empty(array.shape, kind)
+    return array.astype(dtype_of(data, array).numpy)
+
+
+def dtype_of(data: Any, array: np.ndarray) -> dtypes.dtype:
+    """The dtype of lists of floating-point numbers: the default, unless tensors or NumPy's numbers bring their own."""
+    flat = list(leaves(data))
+    if all(issubclass(t, NUMBERS) and not issubclass(t, np.generic) for t in set(map(type, flat))):
+        return default(array.dtype.kind == "c")
+    own = {x.dtype if isinstance(x, Tensor) else dtypes.of(x.dtype) if hasattr(x, "dtype") else dtypes.of_scalar(x)
+           for x in flat}
+    return reduce(dtypes.promote_types, own)
+
+
+def leaves(data: Any) -> Iterator[Any]:
+    """What stands in nested lists."""
+    if isinstance(data, (list, tuple)):
+        for x in data:
+            yield from leaves(x) if isinstance(x, (list, tuple)) else (x,)
+    else:
+        yield data
 
 
 def default(complex_numbers: bool) -> dtypes.dtype:
@@ -77,7 +99,8 @@ def plain_lists(data: Any) -> Any:
         return data.array
     if isinstance(data, (list, tuple)) and any(isinstance(x, (Tensor, list, tuple)) for x in data):
         return [plain_lists(x) for x in data]
-    return data if isinstance(data, (list, tuple)) or not hasattr(data, "__len__") else list(data)
+    plain = isinstance(data, (list, tuple, str, bytes, dict)) or not hasattr(data, "__getitem__")
+    return data if plain else list(data)
 
 
 def first_leaf(data: Any) -> Any:
@@ -125,19 +148,23 @@ def frombuffer(buffer: Any, *, dtype: dtypes.dtype, count: int = -1, offset: int
 
 def shape_of(size: tuple) -> tuple[int, ...]:
     """A shape given as numbers or as one sequence."""
-    if len(size) == 1 and not hasattr(size[0], "__index__"):
-        size = tuple(size[0])
-    shape = tuple(index(n) for n in size)
+    try:
+        if len(size) == 1 and not hasattr(size[0], "__index__"):
+            size = tuple(size[0])
+        shape = tuple(index(n) for n in size)
+    except TypeError:
+        raise TypeError(explain(f"a size is made of whole numbers, not {size}", "give ints, or one tuple of ints")) from None
     if any(n < 0 for n in shape):
         raise RuntimeError(explain(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}"))
     return shape
 
 
 def filled(name: str, fill: Callable, what: str) -> Callable:
-    def create(*size: Any, out: Tensor | None = None, dtype: Dtype = None, layout: Any = None, device: Any = None,
-               requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None) -> Tensor:
+    def create(*shape: Any, size: Any = None, out: Tensor | None = None, dtype: Dtype = None, layout: Any = None,
+               device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+               memory_format: Any = None) -> Tensor:
         d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
-        return made(fill(shape_of(size), d.numpy), None, requires_grad, device, out)
+        return made(fill(shape_of(shape if size is None else (size,)), d.numpy), None, requires_grad, device, out)
     create.__name__ = create.__qualname__ = name
     create.__doc__ = f"""A tensor of the given size {what}; default dtype unless told.
 
@@ -184,7 +211,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Dtype = None, device: An
                 requires_grad=requires_grad)
 
 
-def arange(start: Any, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Dtype = None,
+def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Dtype = None,
            layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """start, start + step, ... up to but without end. Integers give int64, a float among the arguments the default.
 
@@ -243,7 +270,8 @@ def eye(n: int, m: int | None = None, *, out: Tensor | None = None, dtype: Dtype
         device: Any = None, requires_grad: bool = False) -> Tensor:
     """1 on the diagonal, 0 elsewhere."""
     d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
-    return made(np.eye(n, m, dtype=d.numpy), None, requires_grad, device, out)
+    rows, columns = shape_of((n, n if m is None else m))
+    return made(np.eye(rows, columns, dtype=d.numpy), None, requires_grad, device, out)
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = None, device: Any = None,
@@ -259,7 +287,10 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = None, de
 
 
 def complex_from_parts(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Any:
-    """real + i imag."""
+    """real + i imag, of two tensors of one floating-point dtype."""
+    if real.dtype is not imag.dtype or not real.dtype.is_floating_point:
+        raise RuntimeError(explain("complex(): expected both inputs to be Half, Float or Double tensors of the same dtype, "
+                                   f"but got {real.dtype} and {imag.dtype}", "convert them with .to(dtype)"))
     r = real + imag * 1j  # type: ignore[operator]
     return r if out is None else into(out, r)
 

@@ -369,6 +369,8 @@ class AccumulateGrad(Node):
         leaf = self.tensor()
         if leaf is not None and leaf.node is not None:       # nor frozen since
             g = asarray(g)
+            if g.dtype is not leaf.array.dtype:   # of bfloat16, NumPy makes single precision
+                g = g.astype(leaf.array.dtype)
             known = leaf._grad
             if known is None:
                 leaf._grad = from_array(g if g.base is None else g.copy())
@@ -381,6 +383,7 @@ class AccumulateGrad(Node):
         leaf = self.tensor()
         if leaf is not None and leaf.node is not None:       # nor frozen since
             g = g if g.viewing is None else g.clone()  # type: ignore[attr-defined]
+            g = g.to(leaf.dtype)  # type: ignore[attr-defined]
             leaf._grad = g if leaf._grad is None else leaf._grad + g  # type: ignore[operator]
         return ()
 

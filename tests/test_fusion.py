@@ -202,7 +202,9 @@ def test_loops_in_parts():
     assert "in_parts(" in source(g)
 
 
-def test_an_error_in_a_part_comes_back():
+def test_an_error_in_a_part_comes_back(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+
     def fails(a):
         if a[0] > 0:
             raise ValueError("in the second part")

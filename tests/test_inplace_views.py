@@ -153,13 +153,13 @@ def writing_keys(torch):
     two = torch.tensor([2, 0])
     mask = torch.tensor([True, False, True])
     return [written(1, 5.0), written((slice(None), 1), 5), written(..., 0), written((None, 0), 1.5),
-            written(slice(0, 3, 2), 7.0),
-            written(two, 5.0), written((two, two), torch.tensor([1.0, 2.0], dtype=torch.float64)), written(mask, 3),
-            written([0, 2], 1.0), written((slice(None), two), torch.ones(3, 2, dtype=torch.float64)),
-            written((1, two), 9.0),
-            written(torch.tensor(1), 2.0), written((slice(None), [1]), 0.5),
-            written(torch.ones(3, 4, dtype=torch.bool), 1),
-            written((mask, 1), 4.0), written((two[:, None], two), 6.0), written((..., torch.tensor([0])), -1.0)]
+            written(slice(0, 3, 2), 7.0), written(two, 5.0), written((two, two),
+                                                                     torch.tensor([1.0, 2.0], dtype=torch.float64)),
+            written(mask, 3), written([0, 2], 1.0), written((slice(None), two),
+                                                            torch.ones(3, 2, dtype=torch.float64)),
+            written((1, two), 9.0), written(torch.tensor(1), 2.0), written((slice(None), [1]), 0.5),
+            written(torch.ones(3, 4, dtype=torch.bool), 1), written((mask, 1), 4.0),
+            written((two[:, None], two), 6.0), written((..., torch.tensor([0])), -1.0)]
 
 
 @program
@@ -172,9 +172,8 @@ def writing_values_with_gradients(torch):
         return [y, x.grad, v.grad]
     two = torch.tensor([2, 0])
     return [written(1, 4), written(1, 1), written((slice(None), 1), 3), written(slice(None), 3, 1),
-            written(two, 2, 4),
-            written(two, 4), written((two, two), 2), written(torch.tensor([True, False, True]), 2, 4),
-            written(..., 1, 3, 4)]
+            written(two, 2, 4), written(two, 4), written((two, two), 2),
+            written(torch.tensor([True, False, True]), 2, 4), written(..., 1, 3, 4)]
 
 
 @program
@@ -186,19 +185,19 @@ def reading_keys(torch):
         return [y, x.grad]
     two = torch.tensor([2, 0, 2])
     mask = torch.tensor([True, False, True])
-    return [read(key) for key in (
-        1, -1, slice(1, None), (slice(None), 2), (..., 1), None, (None, 1, None), (), slice(None, None, 2), two,
-        (two, two), (slice(None), two), mask, [0, 2], (1, two), (two, slice(1, 3)), torch.tensor(1), two[:, None],
-        (two[:, None], two), (mask, 1), torch.ones(3, 4, dtype=torch.bool), (slice(None), [0, 0, 0]),
-        (two, None, two), (slice(0, 2), None, two))]
+    return [read(key) for key in (1, -1, slice(1, None), (slice(None), 2), (..., 1), None, (None, 1, None), (),
+                                  slice(None, None, 2), two, (two, two), (slice(None), two), mask, [0, 2], (1, two),
+                                  (two, slice(1, 3)), torch.tensor(1), two[:, None], (two[:, None], two), (mask, 1),
+                                  torch.ones(3, 4, dtype=torch.bool), (slice(None), [0, 0, 0]), (two, None, two),
+                                  (slice(0, 2), None, two))]
 
 
 @program
 def keys_that_are_wrong(torch):
     x = matrix(torch, 3, 4)
-    return [outcome(lambda key=key: x.detach()[key]) for key in (
-        3, (0, 0, 0), slice(None, None, -1), torch.tensor([3]), torch.tensor([0.5]), torch.ones(2,
-        dtype=torch.bool), "a", 1.5)]
+    return [outcome(lambda key=key: x.detach()[key]) for key in (3, (0, 0, 0), slice(None, None, -1),
+                                                                 torch.tensor([3]), torch.tensor([0.5]),
+                                                                 torch.ones(2, dtype=torch.bool), "a", 1.5)]
 
 
 @program
@@ -282,13 +281,12 @@ def versions(torch):
 def bases(torch):
     x = torch.zeros(2, 3)
     views = [x[0], x.T, x.view(6), x[:, 1:], x.unsqueeze(0), x.expand(4, 2, 3), x.diagonal(), x.unbind()[0],
-             x.split(1)[1],
-             x.chunk(2)[0], x.permute(1, 0), x.squeeze(), x.narrow(0, 0, 1), x.select(1, 0),
-             x.unflatten(1, (3, 1)), x.flatten(),
-             x.movedim(0, 1), x.swapaxes(0, 1), x.reshape(3, 2), x.T.T, x[...], x.view_as(x), x.real]
+             x.split(1)[1], x.chunk(2)[0], x.permute(1, 0), x.squeeze(), x.narrow(0, 0, 1), x.select(1, 0),
+             x.unflatten(1, (3, 1)), x.flatten(), x.movedim(0, 1), x.swapaxes(0, 1), x.reshape(3, 2), x.T.T, x[...],
+             x.view_as(x), x.real]
     copies = [x.clone(), x + 0, x[[0]], x.T.reshape(6), x.T.contiguous(), x.flip(0), x.repeat(1, 1),
-              x.to(torch.float64),
-              x.roll(1), x.index_select(0, torch.tensor([0])), x.masked_select(x == 0), x.cumsum(0)]
+              x.to(torch.float64), x.roll(1), x.index_select(0, torch.tensor([0])), x.masked_select(x == 0),
+              x.cumsum(0)]
     return [[v._base is x for v in views], [c._base is None for c in copies], x._base is None]
 
 
@@ -314,35 +312,28 @@ def inplace_forms_of_functions(torch):
         y = x * 1
         write(y)
         return [y, *torch.autograd.grad((y * y).sum(), [x, lo], allow_unused=True)]
-    return [run(write) for write in (
-        lambda y: y.clamp_(-1, 1), lambda y: y.clamp_(min=lo), lambda y: y.masked_fill_(mask, 3),
-        lambda y: y.add_(lo, alpha=2),
-        lambda y: y.copy_(lo), lambda y: y.fill_(2), lambda y: y.zero_(), lambda y: y.index_fill_(0, two, 4),
-        lambda y: y.scatter_(0, two, lo[:2]), lambda y: y.scatter_add_(0, two, lo[:2]),
-        lambda y: y.index_add_(0, two, lo[:2]),
-        lambda y: y.index_copy_(0, two, lo[:2]), lambda y: y.index_put_((two,), lo[:2]), lambda y: y.cumsum_(0),
-        lambda y: y.round_(), lambda y: y.div_(lo + 3), lambda y: y.relu_(), lambda y: y.lerp_(lo, 0.25),
-        lambda y: y.sqrt_(),
-        lambda y: y.sub_(lo), lambda y: y.pow_(2), lambda y: y.neg_().exp_())]
+    return [run(write) for write in (lambda y: y.clamp_(-1, 1), lambda y: y.clamp_(min=lo),
+                                     lambda y: y.masked_fill_(mask, 3), lambda y: y.add_(lo, alpha=2),
+                                     lambda y: y.copy_(lo), lambda y: y.fill_(2), lambda y: y.zero_(),
+                                     lambda y: y.index_fill_(0, two, 4), lambda y: y.scatter_(0, two, lo[:2]),
+                                     lambda y: y.scatter_add_(0, two, lo[:2]), lambda y: y.index_add_(0, two, lo[:2]),
+                                     lambda y: y.index_copy_(0, two, lo[:2]), lambda y: y.index_put_((two,), lo[:2]),
+                                     lambda y: y.cumsum_(0), lambda y: y.round_(), lambda y: y.div_(lo + 3),
+                                     lambda y: y.relu_(), lambda y: y.lerp_(lo, 0.25), lambda y: y.sqrt_(),
+                                     lambda y: y.sub_(lo), lambda y: y.pow_(2), lambda y: y.neg_().exp_())]
 
 
 # -- programs drawn at random ----------------------------------------------------------------------------------------
 
-VIEWS = [
-    lambda t, k: t[k % t.shape[0]], lambda t, k: t[k % t.shape[0]:], lambda t, k: t[..., ::2],
-    lambda t, k: t.unsqueeze(k % 2),
-    lambda t, k: t.transpose(0, -1), lambda t, k: t.flatten(), lambda t, k: t[None, ..., :1],
-    lambda t, k: t.squeeze(),
-    lambda t, k: t.reshape(-1, t.shape[-1]), lambda t, k: t.diagonal() if t.ndim > 1 else t[:],
-    lambda t, k: t.detach()[:1],
-]
-WRITES = [
-    lambda t, s, k: t.mul_(1.5), lambda t, s, k: t.add_(s), lambda t, s, k: t.sin_(), lambda t, s, k: t.tanh_(),
-    lambda t, s, k: t.sigmoid_(), lambda t, s, k: t.zero_(), lambda t, s, k: t.mul_(s), lambda t, s, k: t.copy_(s),
-    lambda t, s, k: t.clamp_(-1, 1), lambda t, s, k: t.__setitem__(k % t.shape[0], s),
-    lambda t, s, k: t.__setitem__(..., s * 2),
-    lambda t, s, k: t.sub_(s, alpha=0.5), lambda t, s, k: t.masked_fill_(t > 1, 0.5), lambda t, s, k: t.square_(),
-]
+VIEWS = [lambda t, k: t[k % t.shape[0]], lambda t, k: t[k % t.shape[0]:], lambda t, k: t[..., ::2], lambda t,
+         k: t.unsqueeze(k % 2), lambda t, k: t.transpose(0, -1), lambda t, k: t.flatten(), lambda t,
+         k: t[None, ..., :1], lambda t, k: t.squeeze(), lambda t, k: t.reshape(-1, t.shape[-1]), lambda t,
+         k: t.diagonal() if t.ndim > 1 else t[:], lambda t, k: t.detach()[:1],]
+WRITES = [lambda t, s, k: t.mul_(1.5), lambda t, s, k: t.add_(s), lambda t, s, k: t.sin_(), lambda t, s, k: t.tanh_(),
+          lambda t, s, k: t.sigmoid_(), lambda t, s, k: t.zero_(), lambda t, s, k: t.mul_(s), lambda t, s,
+          k: t.copy_(s), lambda t, s, k: t.clamp_(-1, 1), lambda t, s, k: t.__setitem__(k % t.shape[0], s), lambda t,
+          s, k: t.__setitem__(..., s * 2), lambda t, s, k: t.sub_(s, alpha=0.5), lambda t, s,
+          k: t.masked_fill_(t > 1, 0.5), lambda t, s, k: t.square_(),]
 USES = [lambda t: t * t, lambda t: t.tanh(), lambda t: t + 1, lambda t: t.sin(), lambda t: t * 3,
         lambda t: t.sigmoid()]
 

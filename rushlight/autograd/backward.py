@@ -45,7 +45,7 @@ def backward(tensors: Tensors, grad_tensors: Any = None, retain_graph: bool | No
 
 def accumulate(t: Tensor, g: Any, world: str) -> None:
     """Add to `.grad`, and tell the hooks that ask for it."""
-    g = g if world == "tensors" else from_array(np.asarray(g).copy())
+    g = finished(g, t, world, False)
     t._grad = g if t._grad is None else t._grad + g  # type: ignore[operator]
     if t.node is not None and t.node.hooks is not None:
         for hook in tuple(t.node.hooks.done.values()):
@@ -88,7 +88,7 @@ def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Any = None, retain_gra
 def finished(g: Any, t: Tensor, world: str, materialize: bool) -> Any:
     if g is None:
         return from_array(np.zeros_like(t.array)) if materialize else None
-    return g if world == "tensors" else from_array(np.array(g))
+    return g.to(t.dtype) if world == "tensors" else from_array(np.array(g, t.array.dtype))
 
 
 def batched(outputs: Tensors, inputs: Tensors, grad_outputs: Any, retain_graph: bool | None, create_graph: bool,

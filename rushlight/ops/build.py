@@ -23,15 +23,17 @@ def elementwise(op: Op) -> Callable:
     op.elementwise = True
     if op.settings or len(op.inputs) > 2:
         op.options.setdefault("promote", " ".join(op.inputs) if len(op.inputs) > 1 or op.result == FLOATING else "")
-        if op.result == SAME and len(op.inputs) == 1:
-            op.kernel = staying(op.kernel)
+        if op.result in (SAME, FLOATING):
+            op.kernel = staying(op.kernel, len(op.inputs) - 1)
         return families.general(op)
     return families.unary(op) if len(op.inputs) == 1 else families.binary(op)
 
 
-def staying(kernel: Callable) -> Callable:
-    """The kernel with its result in the input's dtype: a bound of 1.0 does not make integers floating-point."""
-    return lambda x, *settings: np.asarray(kernel(x, *settings)).astype(x.dtype, copy=False)
+def staying(kernel: Callable, last: int) -> Callable:
+    """The kernel with its result in the inputs' dtype: a bound of 1.0 does not make integers floating-point, nor
+    bfloat16 single precision. (The last input's: of `where`, the first is a condition.)
+    """
+    return lambda *args: np.asarray(kernel(*args)).astype(args[last].dtype, copy=False)
 
 
 # The words that entries begin with.
@@ -70,7 +72,11 @@ def build(namespace: dict[str, Any]) -> None:
 def in_own_order(one: Op) -> Callable:
     """The function with its parameters in the entry's order, as rules call it."""
     names = one.inputs + one.settings
-    return lambda *args: one.call(**dict(zip(names, args)))
+
+    def call(*args: Any, **more: Any) -> Any:
+        return one.call(**dict(zip(names, args)), **more)
+    introduce(call, one)
+    return call
 
 
 def as_method(one: Op) -> Callable:

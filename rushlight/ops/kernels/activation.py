@@ -15,7 +15,7 @@ def gelu(x: ndarray) -> ndarray:
     r += 1
     r *= x
     r *= 0.5
-    return r
+    return r.astype(x.dtype, copy=False)
 
 
 def gelu_tanh(x: ndarray) -> ndarray:
@@ -28,7 +28,7 @@ def gelu_tanh(x: ndarray) -> ndarray:
     r += 1
     r *= x
     r *= 0.5
-    return r
+    return r.astype(x.dtype, copy=False)
 
 
 def log_sigmoid(x: ndarray) -> ndarray:

@@ -62,11 +62,24 @@ mul, sub, div = multiply, subtract, divide
 eq, ne, lt, le, gt, ge = np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal
 bitwise_and, bitwise_or, bitwise_xor, bitwise_not = np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert
 bitwise_left_shift, bitwise_right_shift = np.left_shift, np.right_shift
-floor_divide, remainder, fmod = np.floor_divide, np.remainder, np.fmod
+
+
+def quotient(ufunc: np.ufunc) -> Callable:
+    """A division of which NumPy makes 0 where integers are divided by 0, and torch an error."""
+    def kernel(x: ndarray, y: ndarray) -> ndarray:
+        if y.dtype.kind in "iu" and not y.all():
+            raise ValueError("ZeroDivisionError: an integer is divided by 0")
+        return ufunc(x, y)
+    return kernel
+
+
+floor_divide, remainder, fmod = quotient(np.floor_divide), quotient(np.remainder), quotient(np.fmod)
 
 
 def pow(x: ndarray, y: ndarray) -> ndarray:
     """x^y; by products for the exponents people write (np.power takes 20 times as long as a product)."""
+    if x.dtype.kind == "b":
+        return x | ~y
     if y.ndim == 0 and x.dtype.kind in "fcV":
         n = y.item()
         if n == 2:
@@ -82,6 +95,8 @@ def pow(x: ndarray, y: ndarray) -> ndarray:
         if n == -0.5:
             return np.reciprocal(np.sqrt(x))
     if x.dtype.kind in "iu" and y.dtype.kind == "i" and (y < 0).any():
+        if y.ndim == 0:
+            raise ValueError("Integers to negative integer powers are not allowed: convert them first, x.float()")
         safe = np.power(x, np.maximum(y, 0))      # 1 / x^|y| in whole numbers: 0 but for x = 1 and -1
         inverse = np.where(x == 1, 1, np.where(x == -1, np.where(y % 2 == 0, 1, -1), 0))
         return np.where(y < 0, inverse, safe).astype(x.dtype)

@@ -1,0 +1,158 @@
+"""dtypes of results, against torch: all pairs of dtypes, with tensors, 0-d tensors and Python numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from programs import like_torch, outcome
+
+import rushlight
+
+DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
+          "complex64", "complex128"]
+NUMBERS = [True, 3, 2.5, 1j]
+BINARY = ["add", "sub", "mul", "div", "pow", "remainder", "floor_divide", "fmod", "maximum", "minimum", "atan2",
+          "hypot", "eq", "lt", "logical_and", "bitwise_and", "copysign", "logaddexp", "xlogy", "heaviside"]
+UNARY = ["neg", "abs", "square", "reciprocal", "sqrt", "exp", "log", "sin", "tanh", "sigmoid", "relu", "floor",
+         "round", "sign", "sgn", "isnan", "isinf", "logical_not", "bitwise_not", "erf", "angle", "conj", "sum",
+         "mean", "prod", "amax", "argmax", "any", "all", "cumsum", "softmax", "log_softmax", "var", "logsumexp",
+         "max", "sort", "square", "frac"]
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::UserWarning")
+
+
+def operand(torch, name, ndim):
+    return torch.ones((2,) * ndim, dtype=getattr(torch, name))
+
+
+def answer(function, *args):
+    """The result's dtype as text, or "error"."""
+    try:
+        made = function(*args)
+    except (RuntimeError, TypeError, ValueError, NotImplementedError, ZeroDivisionError, IndexError):
+        return "error"
+    return str((made[0] if isinstance(made, tuple) else made).dtype)
+
+
+def check(ours, theirs):
+    """Equal wherever torch has an answer; NumPy has no complex number of two float16, so they meet in no dtype."""
+    wrong = {key: (ours[key], theirs[key]) for key in theirs if theirs[key] not in ("error", ours[key])}
+    assert not {key: pair for key, pair in wrong.items()
+                if "float16" not in key.replace("bfloat16", "") or not ("complex" in key or "1j" in key)}
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_pairs_of_tensors(oracle, name):
+    def table(torch):
+        function = getattr(torch, name)
+        return {f"{a} {b} {kinds}": answer(function, operand(torch, a, kinds[0]),
+                                           operand(torch, b,
+                                                   kinds[1])) for a in DTYPES for b in DTYPES for kinds in ((1, 1),
+                                                                                                            (1, 0),
+                                                                                                            (0, 1))}
+    check(table(rushlight), oracle(table))
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "pow", "eq", "floor_divide", "remainder"])
+def test_tensors_with_numbers(oracle, name):
+    def table(torch):
+        function = getattr(torch, name)
+        return {f"{a} {b} {ndim}": answer(function, operand(torch, a, ndim),
+                                          b) for a in DTYPES for b in NUMBERS for ndim in (0, 1)}
+    check(table(rushlight), oracle(table))
+
+
+@pytest.mark.parametrize("symbol", ["+", "-", "*", "/", "**", "//", "%", "<", "=="])
+def test_numbers_on_the_left(oracle, symbol):
+    def table(torch):
+        return {f"{a} {b}": answer(lambda x, y: eval(f"y {symbol} x"), operand(torch, a, 1),
+                                   b) for a in DTYPES for b in NUMBERS}
+    check(table(rushlight), oracle(table))
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_one_tensor(oracle, name):
+    def table(torch):
+        function = getattr(torch, name)
+        dim = (0,) if name in ("cumsum", "softmax", "log_softmax", "logsumexp", "max", "sort") else ()
+        return {a: answer(function, operand(torch, a, 1), *dim) for a in DTYPES}
+    check(table(rushlight), oracle(table))
+
+
+@pytest.mark.parametrize("name", ["where", "clamp", "lerp", "cat", "stack", "masked_fill", "matmul", "addmm"])
+def test_several_tensors(oracle, name):
+    def table(torch):
+        def call(a, b):
+            one, other = operand(torch, a, 1), operand(torch, b, 1)
+            return {"where": lambda: torch.where(torch.tensor([True, False]), one, other),
+                    "clamp": lambda: torch.clamp(one, other, other), "lerp": lambda: torch.lerp(one, other, 0.5),
+                    "cat": lambda: torch.cat([one, other]), "stack": lambda: torch.stack([one, other]),
+                    "masked_fill": lambda: one.masked_fill(one == 1, other[0]), "matmul": lambda: one @ other,
+                    "addmm": lambda: torch.addmm(one, one[None, :, None][0], other[None])}[name]()
+        return {f"{a} {b}": answer(call, a, b) for a in DTYPES for b in DTYPES}
+    check(table(rushlight), oracle(table))
+
+
+@pytest.mark.parametrize("default", ["float32", "float64", "bfloat16"])
+def test_the_default_dtype_is_used(oracle, default):
+    def program(torch):
+        torch.set_default_dtype(getattr(torch, default))
+        try:
+            whole = torch.tensor([1, 2])
+            made = [torch.ones(1), torch.tensor(1.5), whole / 2, whole * 1.5, whole.sqrt(), whole.float(),
+                    torch.arange(2.0), torch.linspace(0, 1, 2), torch.full((1,), 2.5), torch.zeros_like(whole),
+                    torch.eye(1), torch.sigmoid(whole), torch.tensor([True]) * 0.5]
+            return [str(t.dtype) for t in made] + [str(torch.get_default_dtype())]
+        finally:
+            torch.set_default_dtype(torch.float32)
+    like_torch(oracle, program)
+
+
+def test_values_wrap_and_saturate_as_torchs(oracle):
+    def program(torch):
+        byte, small = torch.tensor([250, 255], dtype=torch.uint8), torch.tensor([127, -128], dtype=torch.int8)
+        return [byte + 10, byte * 2, -byte, byte - 251, small + 1, small * 2, small.abs(), small // 3, small % 5,
+                torch.tensor([7, -7]) // 2, torch.tensor([7, -7]) % 3, torch.tensor([7, -7]) % -3,
+                torch.tensor([7, -7]).fmod(3), torch.tensor([2, -3]) ** 3, torch.tensor([1.9, -1.9]).to(torch.int64),
+                torch.tensor([300, -1]).to(torch.uint8), torch.tensor([2, 0]).bool(),
+                torch.tensor([True, False]).float(), torch.tensor([1 + 2j]).abs(), torch.tensor(2**40).int(),
+                torch.tensor([1, 2]) << 3, torch.tensor([-8]) >> 1, torch.tensor([7.0, -7.0]) // 2,
+                torch.tensor([7.0, -7.0]) % 3, torch.tensor([1, 2, 3]) / 2, outcome(lambda: torch.tensor([1]) // 0),
+                outcome(lambda: torch.tensor([1]) ** -1),
+                outcome(lambda: torch.tensor([True]) - torch.tensor([True])), torch.tensor([1.0]) // 0,
+                outcome(lambda: -torch.tensor([True])), torch.tensor([True]) + True,
+                torch.tensor([3, 5]).bitwise_xor(6)]
+    like_torch(oracle, program)
+
+
+def test_gradients_come_back_in_the_dtype_of_what_was_promoted(oracle):
+    def program(torch):
+        found = []
+        for a, b in (("float16", "float32"), ("float32", "float64"), ("bfloat16", "float32"), ("float32",
+        "complex64"),
+                     ("float64", "complex64")):
+            x, y = operand(torch, a, 1).requires_grad_(), operand(torch, b, 0).requires_grad_()
+            out = (x * y).sum()
+            (out.abs() if out.is_complex() else out).backward()
+            found.append([str(out.dtype), str(x.grad.dtype), str(y.grad.dtype), x.grad.double()])
+        return found
+    like_torch(oracle, program)
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float16"])
+def test_half_precision_is_torchs(oracle, name):
+    """Each op rounds once, from a result that is exact enough; sums are formed in single precision."""
+    def program(torch):
+        x = (torch.arange(1, 13).reshape(3, 4) / 7).to(getattr(torch, name)).requires_grad_()
+        w = (torch.arange(12).reshape(4, 3) / 5 - 1).to(getattr(torch, name)).requires_grad_()
+        parts = [x + 1, x * x, x / 3, x.exp(), x.sqrt(), x.sum(), x.mean(0), x.amax(1), x @ w, x.tanh(), x.softmax(1),
+                 x.relu(), x.sigmoid(), torch.cat([x, x]), x.reshape(2, 6), x[1:], x.log(), x**2, x.abs(),
+                 x.clamp(0.5, 1)]
+        total = sum(p.float().sum() for p in parts)
+        total.backward()
+        return [[p.float() for p in parts], x.grad.float(), w.grad.float(), str(x.grad.dtype)]
+    ours, theirs = program(rushlight), oracle(program)
+    eps = {"bfloat16": 2**-7, "float16": 2**-10}[name]
+    for a, b in zip([*ours[0], *ours[1:3]], [*theirs[0], *theirs[1:3]]):
+        assert np.allclose(a.detach().array, b, 2 * eps, 2 * eps)
+    assert ours[3] == theirs[3]
