@@ -75,7 +75,7 @@ class Compiled:
     def watched(self, kind: Any, flat: list[Any], args: tuple, kwargs: dict) -> Any:
         """Run the function as it is, and make a program if this run did what the last one did."""
         before = Snapshot(self.function)
-        last = self.last.pop(kind, None)
+        last = self.last.pop(kind, None) or next((p.outline for p in self.programs.get(kind, ())), None)
         old = {keyed(s): find(s, flat).array.copy() for s in last.targets} if last is not None else {}
         tracer = Tracer(known_arrays(flat, before))
         rng = random_state()
@@ -95,7 +95,12 @@ class Compiled:
                 outline = Outline(tracer, result, flat, grads, before, Snapshot(self.function))
             except TypeError as error:
                 problem = str(error)
-        self.consider(kind, outline, last, problem, flat, old)
+        try:
+            self.consider(kind, outline, last, problem, flat, old)
+        except Exception as error:
+            if isinstance(error, CannotCompile) or os.environ.get("RUSHLIGHT_DEBUG"):
+                raise
+            self.give_up(f"meets a limit of the compiler: {type(error).__name__}: {error}")
         return result
 
     def consider(self, kind: Any, outline: Outline | None, last: Outline | None, problem: str | None, flat: list[Any],
@@ -119,20 +124,16 @@ class Compiled:
         """Make the program of a run, and see that it gives what the run gave."""
         programs = self.programs.setdefault(kind, [])
         if len(programs) >= MOST_PROGRAMS:
-            change = programs[-1].before.difference(outline.before)
+            change = programs[-1].outline.before.difference(outline.before)
             return self.give_up("is called with Python values that change: " + change)
-        try:
-            expected = outline.expected(flat)
-            program = Program(outline.graph, outline.plan, outline.live, outline.before,
-                              f"Made by rushlight.compile from {self.name}.", self.fuse)
-            program.identical = [(i, t) for i, t in enumerate(flat) if id(t) in outline.before.tensors]
-            wrong = program.differs(expected, flat, old)
-        except Exception as error:
-            if os.environ.get("RUSHLIGHT_DEBUG"):
-                raise
-            return self.give_up(f"meets a limit of the compiler: {type(error).__name__}: {error}")
+        expected = outline.expected(flat)
+        program = Program(outline.graph, outline.plan, outline.live, outline,
+                          f"Made by rushlight.compile from {self.name}.", self.fuse)
+        program.identical = [(i, t) for i, t in enumerate(flat) if id(t) in outline.before.tensors]
+        wrong = program.differs(expected, flat, old)
         if wrong:
             return self.give_up(f"gave other numbers as a program than as it is ({wrong}); please report this")
+        outline.let_go()
         programs.append(program)
         self.tries = 0
 

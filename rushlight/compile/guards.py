@@ -26,6 +26,7 @@ class Snapshot:
         self.sizes: list[tuple[Any, int]] = []
         self.tensors: dict[int, Tensor] = {}
         self.flags: list[tuple[Tensor, bool, bool]] = []         # tensor, whether it has no node, whether no gradient
+        self.names: set[str] = set()              # that the functions mention
         self.seen: set[int] = set()
         self.kept: list[Any] = []
         todo: list[Any] = [function, *extra]
@@ -71,6 +72,7 @@ class Snapshot:
             except ValueError:                    # not filled yet
                 continue
         names = set(names_in(function.__code__))
+        self.names |= names
         for name in sorted(names & function.__globals__.keys()):
             value = function.__globals__[name]
             self.item(function.__globals__, name, value, todo)
@@ -105,8 +107,11 @@ class Snapshot:
                 return f"{described(c, key)} was {short(old)} and now is {short(new)}"
         return "" if len(self.items) == len(other.items) else "there are other objects than before"
 
-    def check(self) -> Callable[[], bool]:
-        """A function that says whether everything noted still holds, as fast as Python can."""
+    def check(self, free: frozenset = frozenset()) -> Callable[[], bool]:
+        """A function that says whether everything noted still holds, as fast as Python can.
+
+        `free`: (id of container, key) of numbers that may change, but for their sign.
+        """
         names: dict[str, Any] = {"equal": equal}
         tests = []
         containers: dict[int, str] = {}
@@ -116,6 +121,9 @@ class Snapshot:
             if not isinstance(key, (str, int)):
                 names[f"k{i}"] = key
             now = f"{c}.cell_contents" if key is None else f"{c}[{key!r}]" if isinstance(key, (str, int)) else f"{c}[k{i}]"
+            if (id(container), key) in free:
+                tests.append(f"{now} * v{i} > 0")
+                continue
             test = f"{now} is v{i}"
             tests.append(f"({test} or equal({now}, v{i}))" if isinstance(value, PLAIN[1:]) else test)
         for container, n in self.sizes:

@@ -10,6 +10,7 @@ from rushlight.autograd.grad_mode import current, mode
 from rushlight.autograd.node import Node
 from rushlight.compile.graph import Graph, Line, Store, Value, values_in
 from rushlight.compile.guards import PLAIN, Snapshot
+from rushlight.compile.numbers import explained, is_number, made_inputs, occurrences
 from rushlight.compile.passes.simplify import key
 from rushlight.compile.program import find, keyed, planned
 from rushlight.compile.trace import Tracer
@@ -48,6 +49,8 @@ class Outline:
         self.graph: Graph = tracer.graph(self.values, changed)
         self.graph.edges, self.graph.wrt = edges, wrt
         self.form = form(self.graph, self.plan)
+        self.numbers = occurrences(self.graph)
+        self.bytes = [v.array.tobytes() for v in self.numbers]
         self.lines: list[tuple[str, Line]] = [(s.op, s.line) for s in self.graph.steps]
         self.targets = [s.target.source for s in self.graph.steps if isinstance(s, Store)]
 
@@ -69,7 +72,7 @@ class Outline:
 
     def let_go(self) -> None:
         """Forget the arrays of the run; what is left can be compared."""
-        self.graph, self.values = Graph(), []
+        self.graph, self.values, self.numbers = Graph(), [], []
 
     def unsteady(self, last: Outline) -> str | None:
         """Why this run and the last one are not the same program; None if they are."""
@@ -78,10 +81,13 @@ class Outline:
             return f"changes Python state: {moved}"
         if self.form != last.form:
             return f"does something else in each run: {self.first_difference(last)}"
+        if self.bytes == last.bytes:
+            return None
+        found = explained(last.bytes, self.numbers, last.before, self.before)
+        if found is None:
+            return "computes with other numbers in each run"
+        made_inputs(self.graph, found)
         return None
-
-    def changed(self, program: Any) -> str:
-        return program.before.difference(self.before)
 
     def first_difference(self, last: Outline) -> str:
         """The first step that differs, by the user's line."""
@@ -98,6 +104,8 @@ def form(graph: Graph, plan: Any) -> list[Any]:
     def number(v: Value) -> Any:
         if v not in numbers:
             what: Any = len(numbers)
+            if is_number(v):
+                return "number", v.dtype.str      # compared apart: it may change
             if v.kind == "constant":
                 what = "constant", v.dtype.str, v.shape, v.array.tobytes() if v.size < 1 << 20 else hash(v.array.tobytes())
             elif v.kind == "input":

@@ -79,7 +79,7 @@ class Part:
         return made
 
 
-LETTER = {"argument": "arg", "state": "p", "grad": "grad", "seed": "g", "saved": "s"}
+LETTER = {"argument": "arg", "state": "p", "number": "n", "grad": "grad", "seed": "g", "saved": "s"}
 
 
 def references() -> int:
@@ -98,8 +98,11 @@ class Program:
     `plan`: how to build what is returned from the arrays of a run; `holds()`: whether it may run.
     """
 
-    def __init__(self, graph: Graph, plan: Any, live: list[int], before: Any, title: str, fuse: bool):
-        self.plan, self.live, self.before, self.holds = plan, live, before, before.check()
+    def __init__(self, graph: Graph, plan: Any, live: list[int], outline: Any, title: str, fuse: bool):
+        self.plan, self.live, self.outline = plan, live, outline
+        numbers = [v.source[1] for v in graph.inputs if v.source[0] == "number"]
+        self.holds = outline.before.check(frozenset(i for n in numbers for i in n.items()))
+        self.numbers = [n for n in numbers if len(n.ways) > 1]  # which must go on agreeing
         self.identical: list[tuple[int, Tensor]] = []           # arguments that the function reaches by itself, too
         optimize(graph)
         targets = [s.target for s in graph.steps if isinstance(s, Store)]
@@ -120,7 +123,7 @@ class Program:
     def run(self, arguments: list[Any]) -> Any:
         """What the function returns, with parameters, gradients and state changed; MOVED or OVERLAPPING if it cannot."""
         forward = self.forward
-        if any(arguments[i] is not t for i, t in self.identical):
+        if any(arguments[i] is not t for i, t in self.identical) or not all(n.agrees() for n in self.numbers):
             return MOVED
         arrays = [find(source, arguments).array for source in forward.sources]
         if not forward.fits(arrays):
@@ -223,7 +226,7 @@ class SpentBackward(Node):
 def find(source: Source, arguments: list[Any]) -> Tensor:
     """The tensor that an input comes from."""
     kind, what = source
-    return arguments[what] if kind == "argument" else what if kind == "state" else of_grad(what, arguments)
+    return arguments[what] if kind == "argument" else of_grad(what, arguments) if kind == "grad" else what
 
 
 def of_grad(what: Any, arguments: list[Any]) -> Tensor:

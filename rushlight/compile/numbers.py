@@ -1,0 +1,123 @@
+"""Numbers that change from run to run: the settings of optimizers, which schedulers change at will.
+
+A traced run holds numbers fast. Where two runs do the same but for some numbers, and each of these was computed in both runs
+from settings of an optimizer in the same way (as it is, negated, times another one, one minus that), the program reads
+the settings anew at each run. Where several settings would explain a number, all of them must go on agreeing.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from rushlight.compile.graph import Call, Graph, Value
+from rushlight.compile.guards import Snapshot
+
+Item = tuple[int, Any]                            # a container by its id, and a key
+
+FORMS: tuple[Callable[[float, float], float], ...] = (
+    lambda v, w: v, lambda v, w: -v, lambda v, w: v * w, lambda v, w: -v * w, lambda v, w: 1 - v * w)
+
+
+class Number:
+    """A number made of settings; `array` is what it is now, as a program's input."""
+
+    def __init__(self, ways: list[tuple[dict, Any, Any, Callable]], dtype: np.dtype):
+        self.ways, self.dtype = ways, dtype
+
+    @property
+    def array(self) -> np.ndarray:
+        group, name, other, form = self.ways[0]
+        return np.asarray(form(group[name], group[other]), self.dtype)
+
+    def agrees(self) -> bool:
+        """Whether all explanations still give one number."""
+        if len(self.ways) == 1:
+            return True
+        return len({form(group[name], group[other]) for group, name, other, form in self.ways}) == 1
+
+    def items(self) -> Iterator[Item]:
+        """The settings that it is made of."""
+        for group, name, _, _ in self.ways:
+            yield id(group), name
+
+
+def occurrences(graph: Graph) -> list[Value]:
+    """The 0-d constants that calls are given, one after the other."""
+    return [a for s in graph.steps if isinstance(s, Call) for a in flat(s.args) if is_number(a)]
+
+
+def is_number(a: Any) -> bool:
+    return isinstance(a, Value) and a.kind == "constant" and a.array.ndim == 0 and a.dtype.kind == "f"
+
+
+def flat(args: Any) -> Iterator[Any]:
+    for a in args:
+        if type(a) in (tuple, list):
+            yield from flat(a)
+        else:
+            yield a
+
+
+def explained(old: list[bytes], new: list[Value], before: Snapshot, now: Snapshot) -> dict[int, Number] | None:
+    """For each number that differs, by its place, how it is made of settings; None if one cannot be explained."""
+    changed = [i for i, (a, v) in enumerate(zip(old, new)) if a != v.array.tobytes()]
+    if len(old) != len(new) or not changed:
+        return None
+    settings = changed_settings(before, now)
+    found: dict[int, Number] = {}
+    for i in changed:
+        dtype = new[i].dtype
+        target = old[i], new[i].array.tobytes()
+        ways = [(group, name, other, form) for group, name, other, then, here in settings for form in FORMS
+                if (as_bytes(form(*then), dtype), as_bytes(form(*here), dtype)) == target]
+        if not ways:
+            return None
+        found[i] = Number(ways, dtype)
+    return found
+
+
+def as_bytes(value: float, dtype: np.dtype) -> bytes:
+    return np.asarray(value, dtype).tobytes()
+
+
+def changed_settings(before: Snapshot, now: Snapshot) -> list[tuple[dict, Any, Any, tuple, tuple]]:
+    """(group, a setting that has changed, another one of the group, both values then, both now)."""
+    then = {(id(c), k): v for c, k, v in before.items if type(v) is float and type(k) is str}
+    found = []
+    for group in optimizer_groups(now):
+        names = [k for k, v in group.items() if type(v) is float and (id(group), k) in then]
+        for name, other in product(names, names):
+            pair = then[id(group), name], then[id(group), other]
+            if pair[0] != group[name] and pair[0] * group[name] > 0:       # still of the same sign: rules ask for that
+                found.append((group, name, other, pair, (group[name], group[other])))
+    return found
+
+
+def optimizer_groups(snapshot: Snapshot) -> Iterator[dict]:
+    """The dicts with the settings of all optimizers that a function can reach; none if its own text names them."""
+    if "param_groups" in snapshot.names:
+        return
+    for thing in snapshot.kept:
+        if any((c.__module__, c.__name__) == ("rushlight.optim.optimizer", "Optimizer") for c in type(thing).__mro__):
+            yield from thing.param_groups
+
+
+def made_inputs(graph: Graph, found: dict[int, Number]) -> None:
+    """Let calls read these numbers instead of the constants."""
+    places = iter(range(1 << 60))
+
+    def replaced(a: Any) -> Any:
+        if type(a) in (tuple, list):
+            return type(a)(replaced(x) for x in a)
+        number = found.get(next(places)) if is_number(a) else None
+        if number is None:
+            return a
+        v = Value(a.array, "input", ("number", number))
+        graph.inputs.append(v)
+        return v
+    for step in graph.steps:
+        if isinstance(step, Call):
+            step.args = replaced(step.args)
