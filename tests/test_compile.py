@@ -1,6 +1,7 @@
 """Compiled equals eager: whole steps, functions, backward; and never yesterday's numbers."""
 from __future__ import annotations
 
+import functools
 import gc
 import threading
 import warnings
@@ -605,3 +606,70 @@ def test_two_groups_whose_learning_rates_part():
         assert p.tolist() == pytest.approx([expected[0]] * 2, rel=1e-5)
         assert q.tolist() == pytest.approx([expected[1]] * 2, rel=1e-5)
     assert programs(f)
+
+
+def test_a_compiled_module_is_used_like_the_module():
+    model = mlp()
+    fast = quick(model)
+    optimizer = optim.SGD(fast.parameters(), lr=0.1)
+    assert list(fast.state_dict()) == list(model.state_dict())
+    for x, y in batches(CALLS):
+        optimizer.zero_grad()
+        F.cross_entropy(fast(x), y).backward()
+        optimizer.step()
+    assert programs(fast)
+    fast.eval()
+    assert not model.training
+    with pytest.raises(AttributeError):
+        _ = fast.no_such_thing
+
+
+def test_methods_and_objects_as_arguments():
+    class Scaler:
+        def __init__(self, by):
+            self.by, self.w = by, torch.ones(2)
+
+        @torch.compile(backend="numpy")
+        def scale(self, x):
+            return x * self.by + self.w
+    two, three, f = Scaler(2.0), Scaler(3.0), quick(lambda s, x: x * s.by + s.w)
+    for _ in range(CALLS):
+        for call in (lambda s, x: s.scale(x), f):
+            assert call(two, torch.ones(2)).tolist() == (2 + two.w).tolist()
+            assert call(three, torch.ones(2)).tolist() == (3 + three.w).tolist()
+            two.w.add_(1)
+    two.by = 10.0
+    assert two.scale(torch.zeros(2)).tolist() == two.w.tolist()
+    assert f(two, torch.ones(2)).tolist() == (10 + two.w).tolist()
+
+
+def test_arrays_and_iterators_that_change():
+    small, large = np.zeros(3, np.float32), np.zeros(5000, np.float32)
+    numbers = iter(range(1000))
+    f = quick(lambda: torch.tensor(small) * 1)
+    for k in range(3):
+        small[:] = k
+        for _ in range(CALLS):
+            assert f().tolist() == [k] * 3
+    g = quick(lambda: torch.tensor(large) * 1)
+    with pytest.warns(UserWarning, match="ndarray"):
+        g()
+    for large[1] in range(8):
+        assert g()[1].item() == large[1]
+    h = quick(lambda x: x + torch.tensor(float(next(numbers))))
+    with pytest.warns(UserWarning, match="iterator"):
+        h(torch.zeros(1))
+    assert [h(torch.zeros(1)).item() for _ in range(8)] == list(range(1, 9))
+    k = quick(lambda x: x + next(numbers))        # numbers that nothing explains
+    assert [k(torch.zeros(1)).item() for _ in range(8)] == list(range(9, 17))
+
+
+def test_slots_and_partials():
+    class Slotted:
+        __slots__ = ("by",)
+    s = Slotted()
+    s.by = 2.0
+    f = quick(functools.partial(lambda k, x: x * k.by, s))
+    for s.by in (2.0, 5.0):
+        for _ in range(CALLS):
+            assert f(torch.ones(1)).item() == s.by

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from functools import update_wrapper
 from threading import Lock
+from types import MethodType
 from typing import Any
 from weakref import WeakSet
 
@@ -52,8 +53,10 @@ class Compiled:
             return self.function(*args, **kwargs)
         try:
             flat: list[Any] = []
+            others: list[Any] = []
             m = mode()
-            kind = (signature(args, flat), signature(kwargs, flat), m.grad, m.inference, m.checks, get_default_dtype())
+            kind = (signature(args, flat, others), signature(kwargs, flat, others), m.grad, m.inference, m.checks,
+                    get_default_dtype())
             for program in self.programs.get(kind, ()):
                 if program.holds():
                     result = program.run(flat)
@@ -61,7 +64,7 @@ class Compiled:
                         return self.function(*args, **kwargs)
                     if result is not MOVED:
                         return result
-            return self.watched(kind, flat, args, kwargs)
+            return self.watched(kind, flat, others, args, kwargs)
         finally:
             self.lock.release()
 
@@ -72,9 +75,9 @@ class Compiled:
             self.last.clear()
             self.tries, self.given_up = 0, ""
 
-    def watched(self, kind: Any, flat: list[Any], args: tuple, kwargs: dict) -> Any:
+    def watched(self, kind: Any, flat: list[Any], others: list[Any], args: tuple, kwargs: dict) -> Any:
         """Run the function as it is, and make a program if this run did what the last one did."""
-        before = Snapshot(self.function)
+        before = Snapshot(self.function, others)
         last = self.last.pop(kind, None) or next((p.outline for p in self.programs.get(kind, ())), None)
         old = {keyed(s): find(s, flat).array.copy() for s in last.targets} if last is not None else {}
         tracer = Tracer(known_arrays(flat, before))
@@ -87,12 +90,14 @@ class Compiled:
         problem = tracer.problem
         if not before.complete:
             problem = problem or "reaches more Python objects than can be watched"
+        if before.moving and tracer.fresh:
+            problem = problem or f"makes tensors while it can reach a {before.moving}, whose changes cannot be noticed"
         if random_state() != rng:
             problem = problem or "draws random numbers"
         outline = None
         if problem is None:
             try:
-                outline = Outline(tracer, result, flat, grads, before, Snapshot(self.function))
+                outline = Outline(tracer, result, flat, grads, before, Snapshot(self.function, others))
             except TypeError as error:
                 problem = str(error)
         try:
@@ -137,6 +142,16 @@ class Compiled:
         programs.append(program)
         self.tries = 0
 
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """As a method of a class: bound to the instance, which is an argument like others."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        """What the compiled object has: a module's parameters, its modes, its state."""
+        if name.startswith("__") or "function" not in self.__dict__:
+            raise AttributeError(name)
+        return getattr(self.function, name)
+
     @property
     def name(self) -> str:
         """What to call the function in messages."""
@@ -153,19 +168,20 @@ class Compiled:
         warnings.warn(text, stacklevel=4)
 
 
-def signature(value: Any, flat: list[Any]) -> Any:
-    """What an argument must be like for a program to apply; tensors are collected in `flat`."""
+def signature(value: Any, flat: list[Any], others: list[Any]) -> Any:
+    """What an argument must be like for a program to apply; tensors are collected in `flat`, objects in `others`."""
     if isinstance(value, Tensor):
         flat.append(value)
         a, node = value.array, value.node
         return (a.shape, a.dtype.num, a.flags.c_contiguous or a.strides, node is None, value._grad is None,
                 next(i for i, t in enumerate(flat) if t.array is a))
     if type(value) in (tuple, list):
-        return (type(value), *[signature(v, flat) for v in value])
+        return (type(value), *[signature(v, flat, others) for v in value])
     if type(value) is dict:
-        return (dict, *[(k, signature(v, flat)) for k, v in value.items()])
+        return (dict, *[(k, signature(v, flat, others)) for k, v in value.items()])
     if isinstance(value, PLAIN):
         return type(value), value if value == value else "nan"
+    others.append(value)
     return type(value), id(value)
 
 

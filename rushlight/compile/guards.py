@@ -6,22 +6,30 @@ item by item, and compared before each run. Values count by equality, objects by
 """
 from __future__ import annotations
 
+import random
 import sys
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
+
+import numpy as np
 
 from rushlight.tensor import Tensor
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, type(Ellipsis))
 LIBRARIES = {"rushlight", "numpy", "scipy", "numba", "builtins", *sys.stdlib_module_names}
+SMALL = 4096                                      # bytes of an array that are compared at each run
+MOVING = (np.ndarray, np.random.Generator, np.random.RandomState, random.Random, deque, bytearray, memoryview,
+          Iterator)
 MOST = 50_000                                     # items; more is not a training step's state
 
 
 class Snapshot:
     """Items as (container, key, value): what `container[key]` was. `tensors`: those found on the way."""
 
-    def __init__(self, function: Any, extra: tuple = ()):
+    def __init__(self, function: Any, extra: Iterable = ()):
         self.items: list[tuple[Any, Any, Any]] = []
         self.sizes: list[tuple[Any, int]] = []
         self.tensors: dict[int, Tensor] = {}
@@ -29,6 +37,9 @@ class Snapshot:
         self.names: set[str] = set()              # that the functions mention
         self.seen: set[int] = set()
         self.kept: list[Any] = []
+        self.bytes: list[tuple[np.ndarray, bytes]] = []          # small arrays and their contents
+        self.sets: list[tuple[Any, frozenset]] = []
+        self.moving = ""                          # a kind of data on the way whose changes cannot be noticed
         todo: list[Any] = [function, *extra]
         while todo and len(self.items) < MOST:
             self.visit(todo.pop(), todo)
@@ -52,6 +63,16 @@ class Snapshot:
     def visit_object(self, thing: Any, todo: list) -> None:
         if isinstance(thing, MethodType):
             todo += thing.__func__, thing.__self__
+        elif isinstance(thing, partial):
+            todo += thing.func, thing.args, thing.keywords
+        elif type(thing).__module__ == "rushlight.compile.function":
+            todo.append(thing.function)
+        elif isinstance(thing, np.ndarray) and thing.nbytes <= SMALL:
+            self.bytes.append((thing, thing.tobytes()))
+        elif isinstance(thing, (set, frozenset)):
+            self.sets.append((thing, frozenset(thing)))
+        elif isinstance(thing, MOVING):
+            self.moving = type(thing).__name__
         elif isinstance(thing, FunctionType):
             if owned(thing):
                 self.visit_function(thing, todo)
@@ -63,7 +84,10 @@ class Snapshot:
             todo.append(type(thing))
             state = getattr(thing, "__dict__", None)
             if state is not None:
-                self.note(state, state.items(), todo)
+                own = owned(type(thing))          # what moves inside a library's object is its own business
+                self.note(state, [(k, v) for k, v in state.items() if own or not isinstance(v, MOVING)], todo)
+            if owned(type(thing)) and (slots := Slots(thing)).names:
+                self.note(slots, [(name, slots[name]) for name in slots.names], todo)
 
     def visit_function(self, function: FunctionType, todo: list) -> None:
         for cell in function.__closure__ or ():
@@ -130,10 +154,32 @@ class Snapshot:
             c = containers.setdefault(id(container), f"c{len(containers)}")
             names[c] = container
             tests.append(f"len({c}) == {n}")
+        for i, (array, contents) in enumerate(self.bytes):
+            names[f"b{i}"], names[f"s{i}"] = array, contents
+            tests.append(f"b{i}.tobytes() == s{i}")
+        for i, (thing, elements) in enumerate(self.sets):
+            names[f"e{i}"], names[f"f{i}"] = thing, elements
+            tests.append(f"e{i} == f{i}")
         for i, (t, no_node, no_grad) in enumerate(self.flags):
             names[f"t{i}"] = t
             tests.append(f"(t{i}.node is None) is {no_node} and (t{i}._grad is None) is {no_grad}")
         return compiled(tests, names)
+
+
+class Slots:
+    """An object's attributes in slots, by name."""
+
+    def __init__(self, thing: Any):
+        self.thing = thing
+        slots = [vars(c).get("__slots__", ()) for c in type(thing).__mro__]
+        found = [name for names in slots for name in ((names,) if isinstance(names, str) else names)]
+        self.names = [name for name in found if not name.startswith("__") and hasattr(thing, name)]
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self.thing, name)
+
+    def __len__(self) -> int:
+        return len(self.names)
 
 
 def compiled(tests: list[str], names: dict[str, Any]) -> Callable[[], bool]:
