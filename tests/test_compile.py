@@ -67,6 +67,14 @@ OPTIMIZERS = {
 }
 
 
+def test_fullgraph_waits_for_the_optimizers_state():
+    step, _ = training(OPTIMIZERS["Adam"], mlp())
+    f = quick(step, fullgraph=True)
+    for x, y in batches(CALLS):
+        f(x, y)
+    assert programs(f)
+
+
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_training_steps_equal_eager(name):
     losses, models, fast = both(OPTIMIZERS[name], "numpy")

@@ -118,8 +118,6 @@ class Compiled:
             problem = outline.unsteady(last)
             if problem is None:
                 return self.keep(kind, outline, flat, old)
-            if self.fullgraph:
-                return self.give_up(problem)
         outline.let_go()
         self.last[kind] = outline
         if self.tries >= MOST_TRIES or len(self.programs) > MOST_PROGRAMS:
