@@ -512,6 +512,15 @@ def test_threads_at_once():
     assert not wrong
 
 
+def test_without_numba_programs_call_numpy(monkeypatch):
+    monkeypatch.setattr("rushlight.compile.find_spec", lambda name: None)
+    with pytest.warns(UserWarning, match="Numba is not installed"):
+        f = compile(lambda x: (x * 2).exp())
+    for _ in range(CALLS):
+        same([f(torch.ones(3))], [torch.ones(3).mul(2).exp()])
+    assert "@loop" not in source(f)
+
+
 def test_bad_arguments():
     with pytest.raises(TypeError, match="function or a module"):
         compile(3)

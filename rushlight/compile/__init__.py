@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -34,7 +36,12 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
         raise ValueError(f"unknown backend {backend!r}: there are 'numba' (also as 'inductor'), 'numpy' and 'eager'")
     if disable or backend == "eager":
         return model
-    return Compiled(model, fullgraph, fuse=backend != "numpy")
+    fuse = backend != "numpy"
+    if fuse and find_spec("numba") is None:
+        warnings.warn("rushlight.compile: Numba is not installed, so nothing is fused: pip install rushlight[jit]",
+                      stacklevel=2)
+        fuse = False
+    return Compiled(model, fullgraph, fuse)
 
 
 def programs(f: Any) -> list[Any]:
