@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
@@ -96,7 +97,11 @@ class Tensor(Methods):
 
     def stride(self, dim: int | None = None) -> Any:
         """Steps in elements from one index to the next, of every dimension or of one."""
-        steps = tuple(step // self.array.itemsize for step in self.array.strides)
+        a = self.array
+        if a.size == 0:                           # nothing to step over: as if it were contiguous, by torch's count
+            steps = tuple(prod([max(n, 1) for n in a.shape[i + 1:]]) for i in range(a.ndim))
+        else:
+            steps = tuple(step // a.itemsize for step in a.strides)
         return steps if dim is None else steps[dim]
 
     def storage_offset(self) -> int:
@@ -300,13 +305,20 @@ class Tensor(Methods):
         return bool(self.item())
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._number())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._number())
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._number())
+
+    def _number(self) -> Any:
+        """`item()` for Python's conversions, which raise ValueError."""
+        if self.array.size != 1:
+            raise ValueError(explain("only one element tensors can be converted to Python scalars",
+                                     "index one element, or reduce it (sum, mean) first", shape=tuple(self.shape)))
+        return self.item()
 
     def __index__(self) -> int:
         if self.array.size != 1 or self.array.dtype.kind not in "iub":
@@ -335,7 +347,7 @@ class Tensor(Methods):
         if not self.is_leaf:
             raise RuntimeError(explain("only leaf tensors can be pickled or deep-copied", "detach() it first",
                                        made_at=self.node.made_at if self.node else ""))
-        return rebuild, (type(self), self.array, self.requires_grad, self._grad, self.__dict__)
+        return rebuild, (type(self), self.array, self.requires_grad, None, self.__dict__)
 
     def __deepcopy__(self, memo: dict) -> Tensor:
         if not self.is_leaf:

@@ -157,6 +157,11 @@ def fresh_constant(value: Any, dtype: np.dtype) -> Tensor | None:
     return from_array(array)
 
 
+def known(value: Any) -> bool:
+    """Whether a value can be an operand."""
+    return isinstance(value, (Tensor, Number, ndarray, np.generic))
+
+
 def as_operand(value: Any, op: Op) -> tuple[Tensor, int]:
     """An operand as a tensor, with its kind for promotion: 0 tensor, 1 0-d tensor, 2 number."""
     if isinstance(value, Tensor):

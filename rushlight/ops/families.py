@@ -21,7 +21,7 @@ from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Node, Output
 from rushlight.autograd.views import register, wrote
 from rushlight.errors import PACKAGE, explain
-from rushlight.ops.arguments import binder, check_tensors, constant, failure, promoted, reduced_dims, same_dtype
+from rushlight.ops.arguments import binder, check_tensors, constant, failure, known, promoted, reduced_dims, same_dtype
 from rushlight.ops.table import FLOATING, PUBLIC, Op, node_name, parameters
 from rushlight.ops.worlds import vjp
 from rushlight.tensor import Tensor, from_array
@@ -132,8 +132,11 @@ def unary(op: Op) -> Callable:
     return call
 
 
-def binary(op: Op) -> Callable:
-    """(x, y) -> kernel(x, y), broadcast, element by element."""
+def binary(op: Op, asks: bool = False) -> Callable:
+    """(x, y) -> kernel(x, y), broadcast, element by element.
+
+    `asks`: as an operator, of a type that it does not know; Python then asks the other operand.
+    """
     kernel, floating, strict = op.kernel, op.result == FLOATING, op.options.get("strict")
     x_for_x, x_for_y = needs(op, "x")
     y_for_x, y_for_y = needs(op, "y")
@@ -185,7 +188,9 @@ def binary(op: Op) -> Callable:
             m.watch.ran(op, (input, other), t)
         return t if out is None else into(out, t)
 
-    def slow(input: Any, other: Any, out: Tensor | None) -> Tensor:
+    def slow(input: Any, other: Any, out: Tensor | None) -> Any:
+        if asks and not (known(input) and known(other)):
+            return NotImplemented
         if strict:
             check_tensors(op, (input, other))
             same_dtype(op, (input, other))

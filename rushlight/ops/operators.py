@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from rushlight.ops import elementwise as e
+from rushlight.ops import families
 from rushlight.ops.arithmetic import writing
+from rushlight.ops.docstring import introduce
 from rushlight.ops.products import matmul
-from rushlight.tensor import Tensor, method
+from rushlight.tensor import Tensor, from_array, method
 
 
 def reflected(function: Callable) -> Callable:
@@ -19,27 +21,40 @@ def reflected(function: Callable) -> Callable:
     return operator
 
 
-def guarded(function: Callable) -> Callable:
-    """The operator for types that rushlight does not know: Python asks the other operand next."""
-    def operator(self: Tensor, other: Any) -> Any:
-        try:
-            return function(self, other)
-        except TypeError:
-            if isinstance(other, (Tensor, int, float, complex, np.ndarray, np.generic)):
-                raise
+def operator(function: Callable) -> Callable:
+    """The op for Python to call, which may leave an operand of another type its turn."""
+    op = function.op  # type: ignore[attr-defined]
+    made = families.binary(op, asks=True)
+    introduce(made, op)
+    return made
+
+
+def matrix_product(self: Tensor, other: Any) -> Any:
+    """`matmul`, of arrays too."""
+    if not isinstance(other, Tensor):
+        if not isinstance(other, np.ndarray):
             return NotImplemented
-    return operator
+        other = from_array(other)
+    return matmul(self, other)
+
+
+def matrix_product_from_left(self: Tensor, other: Any) -> Any:
+    """`matmul` with the array on the left."""
+    return matmul(from_array(other), self) if isinstance(other, np.ndarray) else NotImplemented
 
 
 OPERATORS = {"add": e.add, "sub": e.sub, "mul": e.mul, "truediv": e.div, "pow": e.pow, "floordiv": e.floor_divide,
-             "mod": e.remainder, "and": e.bitwise_and, "or": e.bitwise_or, "xor": e.bitwise_xor, "matmul": matmul,
+             "mod": e.remainder, "and": e.bitwise_and, "or": e.bitwise_or, "xor": e.bitwise_xor,
              "lshift": e.bitwise_left_shift, "rshift": e.bitwise_right_shift}
 for name, function in OPERATORS.items():
-    method(function, f"__{name}__")
-    method(reflected(function), f"__r{name}__")
-    method(writing(matmul) if function is matmul else getattr(Tensor, function.__name__ + "_"), f"__i{name}__")
+    method(operator(function), f"__{name}__")
+    method(reflected(operator(function)), f"__r{name}__")
+    method(getattr(Tensor, function.__name__ + "_"), f"__i{name}__")
 for name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    method(guarded(getattr(e, name)), f"__{name}__")
+    method(operator(getattr(e, name)), f"__{name}__")
+method(matrix_product, "__matmul__")
+method(matrix_product_from_left, "__rmatmul__")
+method(writing(matmul), "__imatmul__")
 method(e.neg, "__neg__")
 method(e.abs, "__abs__")
 method(e.bitwise_not, "__invert__")
