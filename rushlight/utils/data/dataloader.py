@@ -1,6 +1,7 @@
 """DataLoader: batches of a data set, in the order of a sampler."""
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
@@ -13,9 +14,11 @@ from numpy import ndarray
 from rushlight.errors import explain
 from rushlight.random import Generator
 from rushlight.utils.data.collate import default_collate, default_convert
-from rushlight.utils.data.dataset import IterableDataset, is_tensors, samples, whole_batch
+from rushlight.utils.data.dataset import IterableDataset
+from rushlight.utils.data.fetch import NOTHING, Recipe
 from rushlight.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, check_positive, drawn_seed
-from rushlight.utils.data.worker import Worker, WorkerInfo
+from rushlight.utils.data.team import WorkerIterator, check_context
+from rushlight.utils.data.worker import Job
 
 FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
@@ -27,11 +30,17 @@ class DataLoader:
     `batch_sampler` of lists; made by `collate_fn(samples)`, `default_collate` unless told. `drop_last` leaves a short
     last batch away. An `IterableDataset` decides the order itself.
 
+    `num_workers` > 0 processes make the batches, `prefetch_factor` (2) each ahead of need; they are given in order unless
+    `in_order=False`. Each has its own random numbers, `get_worker_info()`, and is prepared by `worker_init_fn(id)`. They
+    end with the epoch, or with the loader if `persistent_workers`. `multiprocessing_context` says how they are started:
+    'fork' (on Linux), 'spawn' or 'forkserver', for which data set and functions must be picklable. Workers pay where a
+    batch takes longer to make than to send, about 1 ms for each 2 MB.
+
     Random numbers are torch's: each epoch draws a seed for the workers and one for the order, from `generator` or the
-    default one. `num_workers` > 0 gives the batches of as many torch workers (their random streams, `get_worker_info`,
-    `worker_init_fn`), but all are made in the calling thread, when they are asked for. So `timeout`, `prefetch_factor`,
-    `multiprocessing_context`, `pin_memory` and `in_order` are accepted and change nothing. ValueError for settings that
-    are out of range or exclude each other.
+    default one. `pin_memory` is accepted and changes nothing.
+
+    ValueError for settings that are out of range or exclude each other. An error in a worker is raised here, with the
+    worker's traceback in its message; RuntimeError if a worker dies or a batch takes longer than `timeout` seconds.
 
     >>> data = rushlight.utils.data.TensorDataset(rushlight.arange(5))
     >>> [x for x, in rushlight.utils.data.DataLoader(data, batch_size=2)]
@@ -48,6 +57,7 @@ class DataLoader:
                  prefetch_factor: int | None = None, persistent_workers: bool = False, pin_memory_device: str = "",
                  in_order: bool = True):
         check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        warn_of_many(num_workers)
         iterable = isinstance(dataset, IterableDataset)
         if iterable:
             check_iterable(shuffle=shuffle or None, sampler=sampler, batch_sampler=batch_sampler)
@@ -65,10 +75,10 @@ class DataLoader:
         self.sampler, self.batch_sampler, self.collate_fn = sampler, batch_sampler, collate_fn
         self.num_workers, self.worker_init_fn, self.generator = num_workers, worker_init_fn, generator
         self.pin_memory, self.pin_memory_device, self.in_order = pin_memory, pin_memory_device, in_order
-        self.timeout, self.multiprocessing_context = timeout, multiprocessing_context
-        self.persistent_workers = persistent_workers
+        self.timeout, self.persistent_workers = timeout, persistent_workers
+        self.multiprocessing_context = multiprocessing_context
         self.prefetch_factor = 2 if prefetch_factor is None and num_workers else prefetch_factor
-        self._workers: list[Worker] | None = None
+        self._iterator: WorkerIterator | None = None      # of persistent workers
         self._reported: int | None = None         # the length of an iterable data set, once somebody asked
         self._initialized = True
 
@@ -76,15 +86,17 @@ class DataLoader:
         if self._initialized and name in FIXED:
             raise ValueError(explain(f"{name} attribute should not be set after {type(self).__name__} is initialized",
                                      "make a new loader"))
+        if name == "multiprocessing_context":
+            check_context(value, self.num_workers)
         super().__setattr__(name, value)
 
     def __iter__(self) -> Iterator[Any]:
         if self.num_workers == 0:
             drawn_seed(self.generator)            # torch draws one also where no worker needs it
-            batches = self._alone()
+            batches: Iterator[Any] = self._alone()
         else:
-            batches = self._in_turn(self._team())
-        return self._counted(batches) if isinstance(self.dataset, IterableDataset) else batches
+            batches = self._team().begin(self._numbers())
+        return Counted(self, batches) if isinstance(self.dataset, IterableDataset) else batches
 
     def __len__(self) -> int:
         if not isinstance(self.dataset, IterableDataset):
@@ -100,7 +112,7 @@ class DataLoader:
 
     def _alone(self) -> Iterator[Any]:
         """The batches, made by the program itself."""
-        fetch = self._fetcher()
+        fetch = self._recipe().fetcher()
         for numbers in self._numbers():
             batch = fetch(numbers)
             if batch is NOTHING:
@@ -110,73 +122,46 @@ class DataLoader:
     def _numbers(self) -> Iterator[Any]:
         """What to fetch next. Batches of our own random order are slices of it, without lists of Python's integers."""
         order = self._order
-        if type(order) is BatchSampler and type(order.sampler) is RandomSampler and self._at_once():
+        if type(order) is BatchSampler and type(order.sampler) is RandomSampler and self._recipe().at_once():
             return slices(order.sampler.parts(), order.batch_size, order.drop_last)
         return iter(order)
 
-    def _at_once(self) -> bool:
-        """Whether batches can be taken from tensors at once."""
-        return self.batch_sampler is not None and self.collate_fn is default_collate and is_tensors(self.dataset)
+    def _recipe(self) -> Recipe:
+        return Recipe(self.dataset, self.collate_fn, self.batch_sampler is not None, self.drop_last)
 
-    def _fetcher(self) -> Callable[[Any], Any]:
-        """Numbers -> batch; NOTHING at the end of an iterable data set."""
-        if isinstance(self.dataset, IterableDataset):
-            return self._stream(iter(self.dataset))
-        dataset, collate = self.dataset, self.collate_fn
-        if self.batch_sampler is None:
-            return lambda number: collate(dataset[number])
-        if self._at_once():
-            return lambda numbers: whole_batch(dataset, numbers)
-        return lambda numbers: collate(samples(dataset, numbers))
-
-    def _stream(self, source: Iterator[Any]) -> Callable[[Any], Any]:
-        def fetch(numbers: Any) -> Any:
-            if self.batch_sampler is None:
-                sample = next(source, NOTHING)
-                return NOTHING if sample is NOTHING else self.collate_fn(sample)
-            found = [sample for _, sample in zip(numbers, source)]
-            short = not found or (self.drop_last and len(found) < len(numbers))
-            return NOTHING if short else self.collate_fn(found)
-        return fetch
-
-    def _team(self) -> list[Worker]:
-        """As many workers as asked for, newly seeded; the same ones again if they are persistent."""
-        if self._workers is not None:
-            return self._workers
-        n, seed = self.num_workers, drawn_seed(self.generator)
-        team = [Worker(WorkerInfo(i, n, seed + i, self.dataset), seed, self.worker_init_fn) for i in range(n)]
+    def _team(self) -> WorkerIterator:
+        """As many workers as asked for, newly seeded; the same ones again if they are persistent and alive."""
+        if self._iterator is not None and self._iterator.close.alive:
+            return self._iterator
+        n, seed, recipe = self.num_workers, drawn_seed(self.generator), self._recipe()
+        jobs = [Job(i, n, seed, recipe, self.worker_init_fn) for i in range(n)]
+        team = WorkerIterator(jobs, self.multiprocessing_context, self.prefetch_factor or 2, self.timeout, self.in_order,
+                              self.persistent_workers)
         if self.persistent_workers:
-            self._workers = team
+            self._iterator = team
         return team
 
-    def _in_turn(self, team: list[Worker]) -> Iterator[Any]:
-        """The batches, made by the workers in turn; one whose part of an iterable data set is over drops out."""
-        active = []
-        for worker in team:
-            with worker.turn():
-                active.append((worker, self._fetcher()))
-        i = 0
-        for numbers in self._order:
-            while active:
-                worker, fetch = active[i % len(active)]
-                with worker.turn():
-                    batch = fetch(numbers)
-                if batch is not NOTHING:
-                    break
-                active.pop(i % len(active))
-                i %= max(len(active), 1)
-            if not active:
-                return
-            yield batch
-            i = (i + 1) % len(active)
 
-    def _counted(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """The batches, with a warning once there are more than the data set's length, as torch counts them."""
-        for count, batch in enumerate(batches, 1):
-            if self._reported is not None and count > self._reported:
-                warnings.warn(f"Length of IterableDataset {self.dataset} was reported to be {self._reported}(when "
-                              f"accessing len(dataloader)), but {count} samples have been fetched. ", stacklevel=2)
-            yield batch
+class Counted:
+    """The batches of a loader, with a warning once there are more than its length, as torch counts them."""
+
+    def __init__(self, loader: DataLoader, batches: Iterator[Any]):
+        self.loader, self.batches, self.count = loader, batches, 0
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        batch = next(self.batches)
+        self.count += 1
+        reported, loader = self.loader._reported, self.loader
+        if reported is not None and self.count > reported:
+            warnings.warn(f"Length of IterableDataset {loader.dataset} was reported to be {reported}(when accessing "
+                          f"len(dataloader)), but {self.count} samples have been fetched. " + (
+                              "For multiprocessing data-loading, this could be caused by not properly configuring the "
+                              "IterableDataset replica at each worker: see get_worker_info()."
+                              if loader.num_workers else ""), stacklevel=2)
+        return batch
 
 
 def slices(parts: Iterator[ndarray], size: int, drop_last: bool) -> Iterator[ndarray]:
@@ -189,9 +174,6 @@ def slices(parts: Iterator[ndarray], size: int, drop_last: bool) -> Iterator[nda
             rest = rest[size:]
     if len(rest) and not drop_last:
         yield rest
-
-
-NOTHING = object()                                # what a fetcher returns at the end
 
 
 def check_workers(num_workers: int, timeout: float, prefetch_factor: int | None, persistent: bool) -> None:
@@ -207,6 +189,15 @@ def check_workers(num_workers: int, timeout: float, prefetch_factor: int | None,
             (persistent and num_workers == 0, "persistent_workers option needs num_workers > 0")):
         if bad:
             raise ValueError(explain(what))
+
+
+def warn_of_many(num_workers: int) -> None:
+    """A warning for more workers than cores."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or num_workers
+    if num_workers > cores:
+        warnings.warn(f"This DataLoader will create {num_workers} worker processes in total. Our suggested max number of "
+                      f"worker in current system is {cores}, which is smaller than what this DataLoader is going to "
+                      "create: it may run slowly; lower num_workers to avoid that.", stacklevel=3)
 
 
 def check_iterable(**options: Any) -> None:

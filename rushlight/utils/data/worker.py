@@ -1,21 +1,33 @@
-"""Workers of a loader: who they are, and their own streams of random numbers.
+"""A worker of a loader: a process that makes batches with random numbers of its own.
 
-Torch's workers are processes. Ours take turns in the calling thread, so they need neither pickling nor a guarded
-`__main__`, and give the numbers that torch's give: each is seeded as a torch worker is, and what it draws or seeds does
-not disturb the program's own random numbers.
+Processes are forked on Linux. That is safe beside the threads of NumPy's BLAS (OpenBLAS ends them before a fork and
+starts them anew) and of compiled loops (compile/parallel.py asks for its process). A worker's BLAS uses one thread.
 """
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rushlight.random import default_generator
+from rushlight.threads import set_num_threads
+from rushlight.utils.data.channel import Packed, packed, receive, send
+from rushlight.utils.data.fetch import NOTHING, Recipe
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+BATCH, ERROR, END = "batch", "error", "end"       # what comes of a task
+RESUME = "resume"                                 # a message instead of a task: begin the data set anew
 
 
 @dataclass(frozen=True)
@@ -28,7 +40,7 @@ class WorkerInfo:
     dataset: Any
 
 
-current: ContextVar[WorkerInfo | None] = ContextVar("worker", default=None)
+_here: WorkerInfo | None = None                   # set once, when a worker's process begins
 
 
 def get_worker_info() -> WorkerInfo | None:
@@ -37,43 +49,149 @@ def get_worker_info() -> WorkerInfo | None:
     >>> rushlight.utils.data.get_worker_info() is None
     True
     """
-    return current.get()
+    return _here
 
 
-class Worker:
-    """One of several that make batches: `fetch(numbers)` runs with the worker's own random streams."""
+class LongKey(str):
+    """The message of a KeyError, which would show its repr, all in one line."""
 
-    def __init__(self, info: WorkerInfo, base_seed: int, init: Callable[[int], Any] | None):
-        self.info = info
-        self.streams: tuple | None = None
-        with self.turn():
-            random.seed(info.seed)
-            default_generator.manual_seed(info.seed)
-            words = [info.id, base_seed & 0xFFFF_FFFF, base_seed >> 32, 0]
-            np.random.seed(np.random.SeedSequence(words).generate_state(4))
-            if init is not None:
-                init(info.id)
+    def __repr__(self) -> str:
+        return str(self)
 
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """The worker's streams in place of the program's, which go on afterwards as if nothing had happened."""
-        outside, token = streams(), current.set(self.info)
-        if self.streams is not None:
-            set_streams(self.streams)
+
+@dataclass(frozen=True)
+class Caught:
+    """An error in a worker, on its way to the program: its class and how it reads there."""
+
+    kind: type[BaseException]
+    text: str
+
+    @classmethod
+    def now(cls, worker: int) -> Caught:
+        """The error being handled."""
+        kind, error, trace = sys.exc_info()
+        told = "".join(traceback.format_exception(kind, error, trace))
+        name = kind.__name__ if kind else "nothing"
+        return cls(kind or RuntimeError,
+                   f"Caught {name} in DataLoader worker process {worker}.\nOriginal {told}")
+
+    def error(self) -> BaseException:
+        """An error of the same class that tells of the first; a RuntimeError where the class wants other arguments."""
+        if self.kind is KeyError:
+            return KeyError(LongKey(self.text))
         try:
-            yield
-        finally:
-            self.streams = streams()
-            set_streams(outside)
-            current.reset(token)
+            return self.kind(self.text)
+        except Exception:
+            return RuntimeError(self.text)
 
 
-def streams() -> tuple:
-    """The states of rushlight's, NumPy's and Python's random numbers."""
-    return default_generator.get_state(), np.random.get_state(), random.getstate()
+class Outbox:
+    """Sends messages in a thread, so that a worker whose batches nobody fetches yet still takes its tasks."""
+
+    def __init__(self, pipe: Connection):
+        self.pipe, self.waiting, self.broken = pipe, SimpleQueue[Packed | None](), False
+        self.thread = Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        while (message := self.waiting.get()) is not None:
+            try:
+                send(self.pipe, message)
+            except OSError:                       # the program has closed its end
+                self.broken = True
+                return
+
+    def put(self, index: int, kind: str, content: Any, worker: int) -> None:
+        """Send what came of a task; of what cannot be pickled, the error."""
+        try:
+            message = packed((index, kind, content))
+        except Exception:
+            message = packed_error(index, Caught.now(worker))
+        self.waiting.put(message)
+
+    def close(self) -> None:
+        """Wait until all is sent, or cannot be."""
+        self.waiting.put(None)
+        self.thread.join()
 
 
-def set_streams(states: tuple) -> None:
-    default_generator.set_state(states[0])
-    np.random.set_state(states[1])
-    random.setstate(states[2])
+def packed_error(index: int, caught: Caught) -> Packed:
+    """The message of an error; a RuntimeError where its class cannot be pickled."""
+    try:
+        return packed((index, ERROR, caught))
+    except Exception:
+        return packed((index, ERROR, Caught(RuntimeError, caught.text)))
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker is started with."""
+
+    id: int
+    num_workers: int
+    base_seed: int
+    recipe: Recipe
+    init: Callable[[int], Any] | None
+
+    def begin(self) -> None:
+        """Make this process the worker: one BLAS thread, torch's seeds for it, and the user's own preparations."""
+        global _here
+        with suppress(ImportError):               # without threadpoolctl BLAS keeps its threads
+            set_num_threads(1)
+        seed = self.base_seed + self.id
+        random.seed(seed)
+        default_generator.manual_seed(seed)
+        words = [self.id, self.base_seed & 0xFFFF_FFFF, self.base_seed >> 32, 0]
+        np.random.seed(np.random.SeedSequence(words).generate_state(4))
+        _here = WorkerInfo(self.id, self.num_workers, seed, self.recipe.dataset)
+        if self.init is not None:
+            self.init(self.id)
+
+
+def serve(job: Job, tasks: Connection, results: Connection, inherited: list[Connection]) -> None:
+    """A worker's life: tasks in, batches out, until there are no more or the program has gone.
+
+    `inherited`: the program's own ends of pipes, which a fork has copied. They are closed, so that a pipe ends when
+    the program closes it.
+    """
+    for pipe in inherited:
+        pipe.close()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    outbox = Outbox(results)
+    with suppress(EOFError, KeyboardInterrupt):   # the program has gone, or says so itself
+        work(job, tasks, outbox)
+    outbox.close()
+
+
+def work(job: Job, tasks: Connection, outbox: Outbox) -> None:
+    """Do the tasks; an error is sent in place of the batch, and the next one is tried."""
+    fetch, unable = prepared(job, job.begin)
+    while not outbox.broken:
+        task = receive(tasks)
+        if task is None:
+            return
+        if task == RESUME:
+            fetch, unable = prepared(job) if unable is None else (fetch, unable)
+            continue
+        index, numbers = task
+        if unable is not None:
+            outbox.waiting.put(packed_error(index, unable))
+        elif fetch is not None:
+            try:
+                batch = fetch(numbers)
+            except Exception:
+                outbox.waiting.put(packed_error(index, Caught.now(job.id)))
+                continue
+            if batch is NOTHING:
+                fetch = None                      # tasks sent meanwhile are for nobody
+            outbox.put(index, END if batch is NOTHING else BATCH, None if batch is NOTHING else batch, job.id)
+
+
+def prepared(job: Job, begin: Callable[[], None] | None = None) -> tuple[Callable | None, Caught | None]:
+    """A fetcher, or the error that prevents one."""
+    try:
+        if begin is not None:
+            begin()
+        return job.recipe.fetcher(), None
+    except Exception:
+        return None, Caught.now(job.id)

@@ -1,0 +1,47 @@
+"""From numbers of samples to a batch, in the program itself or in a worker."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rushlight.utils.data.collate import default_collate
+from rushlight.utils.data.dataset import IterableDataset, is_tensors, samples, whole_batch
+
+NOTHING = object()                                # what a fetcher returns at the end of an iterable data set
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How batches are made: all that a worker needs of its loader."""
+
+    dataset: Any
+    collate_fn: Callable[[Any], Any]
+    batched: bool                                 # of several samples, or one sample each
+    drop_last: bool
+
+    def at_once(self) -> bool:
+        """Whether batches can be taken from tensors at once."""
+        return self.batched and self.collate_fn is default_collate and is_tensors(self.dataset)
+
+    def fetcher(self) -> Callable[[Any], Any]:
+        """Numbers -> batch; NOTHING at the end of an iterable data set, which is started anew."""
+        dataset, collate = self.dataset, self.collate_fn
+        if isinstance(dataset, IterableDataset):
+            return self.stream(iter(dataset))
+        if not self.batched:
+            return lambda number: collate(dataset[number])
+        if self.at_once():
+            return lambda numbers: whole_batch(dataset, numbers)
+        return lambda numbers: collate(samples(dataset, numbers))
+
+    def stream(self, source: Iterator[Any]) -> Callable[[Any], Any]:
+        """The fetcher of samples that come one after the other."""
+        def fetch(numbers: Any) -> Any:
+            if not self.batched:
+                sample = next(source, NOTHING)
+                return NOTHING if sample is NOTHING else self.collate_fn(sample)
+            found = [sample for _, sample in zip(numbers, source)]
+            short = not found or (self.drop_last and len(found) < len(numbers))
+            return NOTHING if short else self.collate_fn(found)
+        return fetch
