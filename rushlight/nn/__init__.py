@@ -34,6 +34,21 @@ from rushlight.nn.containers import ModuleDict, ModuleList, ParameterDict, Param
 from rushlight.nn.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from rushlight.nn.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
 from rushlight.nn.embedding import Embedding, EmbeddingBag
+from rushlight.nn.lazy import (
+    LazyBatchNorm1d,
+    LazyBatchNorm2d,
+    LazyBatchNorm3d,
+    LazyConv1d,
+    LazyConv2d,
+    LazyConv3d,
+    LazyConvTranspose1d,
+    LazyConvTranspose2d,
+    LazyConvTranspose3d,
+    LazyInstanceNorm1d,
+    LazyInstanceNorm2d,
+    LazyInstanceNorm3d,
+    LazyLinear,
+)
 from rushlight.nn.linear import Bilinear, Identity, Linear
 from rushlight.nn.loss import (
     BCELoss,
@@ -90,7 +105,7 @@ from rushlight.nn.padding import (
     ZeroPad2d,
     ZeroPad3d,
 )
-from rushlight.nn.parameter import Buffer, Parameter
+from rushlight.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from rushlight.nn.pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,

@@ -1,13 +1,14 @@
 """Tensors that modules own: parameters, which are trained, and buffers, which are not."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rushlight import dtypes
+from rushlight.device import device as device_type
 from rushlight.printing import format_parameter
-from rushlight.tensor import Tensor, rebuild, writes_of
+from rushlight.tensor import Tensor, from_array, rebuild, writes_of
 
 
 class Parameter(Tensor):
@@ -65,3 +66,157 @@ def on_memory_of(self: Tensor, data: Any) -> None:
     array = data.array if shared else np.asarray(data)
     self.array, self.node, self._grad, self.viewing = array, None, None, None
     self.writes = writes_of(data) if shared else None
+
+
+# -- of a shape still to be known ------------------------------------------------------------------------------------
+
+class Uninitialized:
+    """The part of a parameter or buffer that waits for its shape: all that is known of it is its dtype.
+
+    It may stand in a module, an optimizer, a state dict, and be converted; whatever asks for its elements is a
+    ValueError, whoever asks for its shape gets a RuntimeError.
+    """
+
+    __slots__ = ()
+    becomes: ClassVar[type[Tensor]] = Tensor
+
+    def _begin(self, requires_grad: bool, device: Any, dtype: Any) -> None:
+        if device is not None:
+            device_type(device)
+        d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+        self.array, self.node, self._grad, self.viewing, self.writes = np.empty(0, d.numpy), None, None, None, None
+        own = type(self)
+        self.__class__ = self.becomes  # type: ignore[assignment]  # a node asks for the shape
+        self.requires_grad = requires_grad
+        self.__class__ = own  # type: ignore[assignment]
+
+    @property
+    def array(self) -> np.ndarray:
+        raise ValueError("Attempted to use an uninitialized parameter in an operation. This error happens when you are "
+                         "using a `LazyModule` or explicitly manipulating `torch.nn.parameter.UninitializedParameter` "
+                         "objects. When using LazyModules Call `forward` with a dummy batch to initialize the "
+                         "parameters before calling torch functions")
+
+    @array.setter
+    def array(self, value: np.ndarray) -> None:
+        Tensor.array.__set__(self, value)  # type: ignore[attr-defined]
+
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError("Can't access the shape of an uninitialized parameter or buffer. This error usually happens "
+                           "in `load_state_dict` when trying to load an uninitialized parameter into an initialized "
+                           "one. Call `forward` to initialize the parameters before accessing their attributes.")
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """The type that the elements will have."""
+        return dtypes.of(held(self).dtype)
+
+    @property
+    def data(self) -> Tensor:
+        """A tensor of no elements."""
+        return from_array(held(self))
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        self.array = held(value)
+
+    def is_complex(self) -> bool:
+        """Whether the elements will be complex numbers."""
+        return self.dtype.is_complex
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """One that waits too, in another dtype: what `module.to` asks for."""
+        return waiting(type(self), self.data.to(*args, **kwargs).array.dtype)  # type: ignore[attr-defined]
+
+    def type(self, dtype: Any = None) -> Any:
+        """The same by its old name, or the name of the type."""
+        return self.data.type() if dtype is None else self.to(dtypes.as_dtype(dtype))  # type: ignore[attr-defined]
+
+    def float(self) -> Any:
+        """One that waits too, in float32."""
+        return self.to(dtypes.float32)
+
+    def double(self) -> Any:
+        """One that waits too, in float64."""
+        return self.to(dtypes.float64)
+
+    def half(self) -> Any:
+        """One that waits too, in float16."""
+        return self.to(dtypes.float16)
+
+    def bfloat16(self) -> Any:
+        """One that waits too, in bfloat16."""
+        return self.to(dtypes.bfloat16)
+
+    def cpu(self) -> Any:
+        """Itself."""
+        return self
+
+    def share_memory_(self) -> Any:
+        raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize "
+                           "the parameters before calling `module.share_memory()`.")
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become an ordinary parameter or buffer of this shape, with arbitrary contents."""
+        if device is not None:
+            device_type(device)
+        d = self.dtype if dtype is None else dtypes.as_dtype(dtype)
+        self.data = from_array(np.empty(tuple(shape), d.numpy))
+        self.__class__ = self.becomes  # type: ignore[assignment]
+        if self.node is not None:
+            self.node.shape = tuple(shape)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = waiting(type(self), held(self).dtype, self.requires_grad)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        return waiting, (type(self), held(self).dtype, self.requires_grad)
+
+
+class UninitializedParameter(Uninitialized, Parameter):
+    """A parameter whose shape is not known yet; `materialize(shape)` makes it a Parameter.
+
+    >>> p = rushlight.nn.UninitializedParameter()
+    >>> p
+    <UninitializedParameter>
+    >>> p.materialize((2, 3))
+    >>> p.shape
+    torch.Size([2, 3])
+    """
+
+    __slots__ = ()
+    becomes = Parameter
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None):
+        self._begin(requires_grad, device, dtype)
+
+
+class UninitializedBuffer(Uninitialized, Tensor):
+    """A buffer whose shape is not known yet; `materialize(shape)` makes it a Tensor."""
+
+    __slots__ = ()
+
+    def __init__(self, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True):
+        self._begin(requires_grad, device, dtype)
+        self.persistent = persistent
+
+
+def held(t: Any) -> np.ndarray:
+    """The empty array that keeps the dtype."""
+    return Tensor.array.__get__(t)  # type: ignore[attr-defined]
+
+
+def waiting(kind: type, dtype: np.dtype, requires_grad: bool = False) -> Any:
+    """An uninitialized parameter or buffer from its parts: what pickle and deepcopy call."""
+    return kind(requires_grad, None, dtypes.of(dtype))
+
+
+def is_lazy(value: Any) -> bool:
+    """Whether a tensor is a parameter or buffer whose shape is not known yet."""
+    return isinstance(value, Uninitialized)

@@ -10,7 +10,7 @@ from rushlight.autograd.grad_mode import no_grad
 from rushlight.autograd.node import Handle
 from rushlight.errors import explain
 from rushlight.nn.hooks import add
-from rushlight.nn.parameter import Parameter
+from rushlight.nn.parameter import Parameter, is_lazy
 from rushlight.tensor import Tensor
 
 EXTRA = "_extra_state"
@@ -70,7 +70,7 @@ class Stateful:
     def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
         """Put this module's own state into `destination`; override it for a state of another form."""
         for name, t in self._own_state().items():
-            destination[prefix + name] = t if keep_vars else t.detach()
+            destination[prefix + name] = t if keep_vars or is_lazy(t) else t.detach()
         if type(self).get_extra_state is not Stateful.get_extra_state:
             destination[prefix + EXTRA] = self.get_extra_state()
 
@@ -217,9 +217,12 @@ def take(module: Any, name: str, old: Tensor, key: str, new: Any, metadata: Mapp
         errors.append(f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
                       f"checkpoint but received {type(new)}")
         return
-    if old.dim() == 0 and new.dim() == 1:
+    if is_lazy(old):
+        if is_lazy(new):
+            return
+    elif old.dim() == 0 and not is_lazy(new) and new.dim() == 1:
         new = new[0]       # files from before 0-d tensors
-    if new.shape != old.shape:
+    if not is_lazy(old) and new.shape != old.shape:
         errors.append(f"size mismatch for {key}: copying a param with shape {new.shape} from checkpoint, the shape in "
                       f"current model is {old.shape}.")
         return
@@ -242,6 +245,8 @@ def copy(module: Any, name: str, old: Tensor, key: str, new: Tensor, errors: lis
     """The module's tensor keeps its place and takes the elements."""
     try:
         with no_grad():
+            if is_lazy(old):
+                old.materialize(new.shape)  # type: ignore[attr-defined]
             old.copy_(new)
     except Exception as error:
         errors.append(f'While copying the parameter named "{key}", whose dimensions in the model are {old.shape} and '
