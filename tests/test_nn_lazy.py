@@ -38,7 +38,7 @@ def life(nn, ones, manual_seed, make, shape):
     return [*before, repr(m), list(out.shape), {k: v.detach() for k, v in m.state_dict().items()}]
 
 
-@pytest.mark.parametrize("make, shape", MADE)
+@pytest.mark.parametrize(("make", "shape"), MADE)
 def test_first_call(oracle, make, shape):
     expected = oracle(lambda torch: life(torch.nn, torch.ones, torch.manual_seed, make, shape))
     got = life(nn, rl.ones, rl.manual_seed, make, shape)
@@ -51,14 +51,18 @@ def test_first_call(oracle, make, shape):
 def test_becomes_an_ordinary_module():
     m = nn.LazyLinear(3)
     m(rl.ones(2, 5))
-    assert type(m) is nn.Linear and type(m.weight) is nn.Parameter and not m._forward_pre_hooks
+    assert type(m) is nn.Linear
+    assert type(m.weight) is nn.Parameter
+    assert not m._forward_pre_hooks
     m(rl.ones(1, 5)).sum().backward()
     assert m.weight.grad.shape == (3, 5)
 
 
 def test_what_needs_elements_is_refused():
     p = nn.UninitializedParameter(dtype=rl.float64)
-    assert p.dtype is rl.float64 and p.requires_grad and p.is_leaf
+    assert p.dtype is rl.float64
+    assert p.requires_grad
+    assert p.is_leaf
     for use in (lambda: p + 1, p.numel, p.detach, lambda: rl.zeros(2) * p):
         with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter in"):
             use()
@@ -72,10 +76,12 @@ def test_loading():
     full = nn.Linear(2, 3)
     lazy = nn.LazyLinear(3)
     lazy.load_state_dict(full.state_dict())
-    assert rl.equal(lazy.weight, full.weight) and not lazy.has_uninitialized_params()
+    assert rl.equal(lazy.weight, full.weight)
+    assert not lazy.has_uninitialized_params()
     with pytest.raises(RuntimeError, match="uninitialized parameter or buffer"):
         full.load_state_dict(nn.LazyLinear(3).state_dict())
-    assert rl.equal(lazy(rl.ones(2)), full(rl.ones(2))) and lazy.in_features == 2
+    assert rl.equal(lazy(rl.ones(2)), full(rl.ones(2)))
+    assert lazy.in_features == 2
 
 
 def test_a_failed_load_leaves_it_lazy():
@@ -90,7 +96,8 @@ def test_conversion_and_copies():
     assert m.weight.dtype is m.running_mean.dtype is rl.float64
     for twin in (copy.deepcopy(m), pickle.loads(pickle.dumps(m))):
         assert twin(rl.ones(3, 4, dtype=rl.float64)).dtype is rl.float64
-        assert type(twin) is nn.BatchNorm1d and not twin._forward_pre_hooks
+        assert type(twin) is nn.BatchNorm1d
+        assert not twin._forward_pre_hooks
     assert m.has_uninitialized_params()
 
 

@@ -70,7 +70,7 @@ def on_memory_of(self: Tensor, data: Any) -> None:
 
 # -- of a shape still to be known ------------------------------------------------------------------------------------
 
-class Uninitialized:
+class Uninitialized(Tensor):
     """The part of a parameter or buffer that waits for its shape: all that is known of it is its dtype.
 
     It may stand in a module, an optimizer, a state dict, and be converted; whatever asks for its elements is a
@@ -85,7 +85,7 @@ class Uninitialized:
             device_type(device)
         d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
         self.array, self.node, self._grad, self.viewing, self.writes = np.empty(0, d.numpy), None, None, None, None
-        own = type(self)
+        own = self.__class__
         self.__class__ = self.becomes  # type: ignore[assignment]  # a node asks for the shape
         self.requires_grad = requires_grad
         self.__class__ = own  # type: ignore[assignment]
@@ -127,29 +127,17 @@ class Uninitialized:
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """One that waits too, in another dtype: what `module.to` asks for."""
-        return waiting(type(self), self.data.to(*args, **kwargs).array.dtype)  # type: ignore[attr-defined]
+        return waiting(self.__class__, self.data.to(*args, **kwargs).array.dtype)  # type: ignore[attr-defined]
 
-    def type(self, dtype: Any = None) -> Any:
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The same by its old name, or the name of the type."""
-        return self.data.type() if dtype is None else self.to(dtypes.as_dtype(dtype))  # type: ignore[attr-defined]
+        return self.data.type() if dtype is None else self.to(dtypes.as_dtype(dtype))
 
-    def float(self) -> Any:
-        """One that waits too, in float32."""
-        return self.to(dtypes.float32)
+    float, double, half, bfloat16 = (
+        lambda self, memory_format=None, d=d: self.to(d)
+        for d in (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16))
 
-    def double(self) -> Any:
-        """One that waits too, in float64."""
-        return self.to(dtypes.float64)
-
-    def half(self) -> Any:
-        """One that waits too, in float16."""
-        return self.to(dtypes.float16)
-
-    def bfloat16(self) -> Any:
-        """One that waits too, in bfloat16."""
-        return self.to(dtypes.bfloat16)
-
-    def cpu(self) -> Any:
+    def cpu(self, memory_format: Any = None) -> Any:
         """Itself."""
         return self
 
@@ -167,19 +155,19 @@ class Uninitialized:
         if self.node is not None:
             self.node.shape = tuple(shape)
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
-        return f"<{type(self).__name__}>"
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        return f"<{self.__class__.__name__}>"
 
     def __deepcopy__(self, memo: dict) -> Any:
         if id(self) not in memo:
-            memo[id(self)] = waiting(type(self), held(self).dtype, self.requires_grad)
+            memo[id(self)] = waiting(self.__class__, held(self).dtype, self.requires_grad)
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
-        return waiting, (type(self), held(self).dtype, self.requires_grad)
+        return waiting, (self.__class__, held(self).dtype, self.requires_grad)
 
 
-class UninitializedParameter(Uninitialized, Parameter):
+class UninitializedParameter(Uninitialized, Parameter):  # type: ignore[misc]
     """A parameter whose shape is not known yet; `materialize(shape)` makes it a Parameter.
 
     >>> p = rushlight.nn.UninitializedParameter()
@@ -197,7 +185,7 @@ class UninitializedParameter(Uninitialized, Parameter):
         self._begin(requires_grad, device, dtype)
 
 
-class UninitializedBuffer(Uninitialized, Tensor):
+class UninitializedBuffer(Uninitialized):
     """A buffer whose shape is not known yet; `materialize(shape)` makes it a Tensor."""
 
     __slots__ = ()
