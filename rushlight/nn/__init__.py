@@ -1,5 +1,5 @@
 """torch.nn: modules, parameters, and the functions behind them."""
-from rushlight.nn import functional, init, utils
+from rushlight.nn import attention, functional, init, utils
 from rushlight.nn.activation import (
     CELU,
     ELU,
@@ -55,6 +55,7 @@ from rushlight.nn.loss import (
     BCEWithLogitsLoss,
     CosineEmbeddingLoss,
     CrossEntropyLoss,
+    CTCLoss,
     GaussianNLLLoss,
     HingeEmbeddingLoss,
     HuberLoss,
@@ -76,6 +77,7 @@ from rushlight.nn.loss import (
     TripletMarginWithDistanceLoss,
 )
 from rushlight.nn.module import Module
+from rushlight.nn.multihead import MultiheadAttention
 from rushlight.nn.normalization import (
     BatchNorm1d,
     BatchNorm2d,
@@ -139,4 +141,11 @@ from rushlight.nn.shape import (
     Upsample,
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
+)
+from rushlight.nn.transformer import (
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
 )

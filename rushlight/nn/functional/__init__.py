@@ -48,6 +48,7 @@ from rushlight.nn.functional.conv import (
     fold,
     unfold,
 )
+from rushlight.nn.functional.ctc import ctc_loss
 from rushlight.nn.functional.dropout import (
     alpha_dropout,
     dropout,
@@ -72,6 +73,7 @@ from rushlight.nn.functional.loss import (
     poisson_nll_loss,
     smooth_l1_loss,
 )
+from rushlight.nn.functional.multihead import multi_head_attention_forward
 from rushlight.nn.functional.normalization import (
     batch_norm,
     group_norm,

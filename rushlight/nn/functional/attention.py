@@ -35,17 +35,28 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     root = math.sqrt(1 / math.sqrt(query.array.shape[-1]) if scale is None else abs(scale))   # on both: less overflow
     q, k = e.mul(query, root if scale is None or scale >= 0 else -root), e.mul(key, root)
     scores = matmul(q, transpose(k, -2, -1))
-    mask = causal(scores) if is_causal else attn_mask
-    if mask is not None and mask.array.dtype.kind == "b":
-        somewhere = r.any(mask, (mask.array.ndim - 1,), True)
-        allowed = e.logical_or(mask, e.logical_not(somewhere))
-        weights = r.softmax(e.where(allowed, scores, -math.inf), scores.array.ndim - 1)
-        weights = e.where(somewhere, weights, 0)  # a query that may look nowhere sees 0, not nan
-    else:
-        weights = r.softmax(scores if mask is None else e.add(scores, mask), scores.array.ndim - 1)
+    somewhere = None
+    if is_causal:
+        scores = e.where(causal(scores), scores, -math.inf)
+    elif attn_mask is not None:
+        scores, somewhere = masked(scores, attn_mask)
+    weights = r.softmax(scores, scores.array.ndim - 1)
     if dropout_p > 0:
         weights = dropout(weights, dropout_p)
-    return matmul(weights, value)
+    out = matmul(weights, value)
+    return out if somewhere is None else e.where(somewhere, out, 0)
+
+
+def masked(scores: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Scores (..., L, S) under a mask, and which queries (..., L, 1) may look anywhere.
+
+    The others keep their scores, so that no softmax is nan; what they see must become 0.
+    """
+    is_bool = mask.array.dtype.kind == "b"
+    somewhere = r.any(mask if is_bool else e.ne(mask, -math.inf), (mask.array.ndim - 1,), True)
+    if is_bool:
+        return e.where(e.logical_or(mask, e.logical_not(somewhere)), scores, -math.inf), somewhere
+    return e.add(scores, e.where(somewhere, mask, 0)), somewhere
 
 
 def causal(scores: Tensor) -> Tensor:

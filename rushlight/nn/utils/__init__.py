@@ -1,4 +1,5 @@
 """torch.nn.utils: helpers for parameters and their gradients."""
+from rushlight.nn.utils import rnn
 from rushlight.nn.utils.clip_grad import (
     clip_grad_norm,
     clip_grad_norm_,

@@ -1,0 +1,37 @@
+"""torch.nn.attention: which kernel computes attention. There is one here, so every choice is accepted."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+
+WARN_FOR_UNFUSED_KERNELS = False
+
+
+class SDPBackend(IntEnum):
+    """torch's kernels for `scaled_dot_product_attention`."""
+
+    ERROR = -1
+    MATH = 0
+    FLASH_ATTENTION = 1
+    EFFICIENT_ATTENTION = 2
+    CUDNN_ATTENTION = 3
+    OVERRIDEABLE = 4
+
+    __str__ = IntEnum.__repr__
+
+
+@contextmanager
+def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = False) -> Iterator[dict]:
+    """Accepted, and changes nothing: `scaled_dot_product_attention` has one kernel, which gives what all of torch's do.
+
+    AssertionError for anything but a backend or a list of them.
+
+    >>> with rushlight.nn.attention.sdpa_kernel(rushlight.nn.attention.SDPBackend.MATH):
+    ...     x = rushlight.ones(1, 2, 3)
+    ...     y = rushlight.nn.functional.scaled_dot_product_attention(x, x, x)
+    """
+    if not isinstance(backends, (list, SDPBackend)):
+        raise AssertionError("Backend must be an instance of SDPBackend or a list of SDPBackend instances, got "
+                             f"{type(backends).__name__}")
+    yield {}

@@ -1,0 +1,230 @@
+"""Attention by several heads, with its projections: what nn.MultiheadAttention computes."""
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from rushlight.errors import explain
+from rushlight.nn.functional.attention import scaled_dot_product_attention
+from rushlight.nn.functional.dropout import dropout
+from rushlight.nn.functional.padding import pad
+from rushlight.ops import elementwise as e
+from rushlight.ops import reduce as r
+from rushlight.ops.matmul import linear
+from rushlight.ops.products import matmul
+from rushlight.ops.shape import cat, expand, permute, reshape, squeeze, transpose, unbind, unsqueeze
+from rushlight.ops.shapes import chunk, split
+from rushlight.tensor import Tensor, from_array
+
+Qkv = tuple[Tensor, Tensor, Tensor]
+
+
+def multi_head_attention_forward(
+        query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
+        in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None,
+        add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor, out_proj_bias: Tensor | None,
+        training: bool = True, key_padding_mask: Tensor | None = None, need_weights: bool = True,
+        attn_mask: Tensor | None = None, use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None,
+        k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None, static_k: Tensor | None = None,
+        static_v: Tensor | None = None, average_attn_weights: bool = True,
+        is_causal: bool = False) -> tuple[Tensor, Tensor | None]:
+    """concat over heads h of softmax(q_h k_h^T / sqrt(D) + mask) v_h, projected; q, k, v are projections of the inputs.
+
+    query (L, N, E), key and value (S, N, *), without N for one sequence. `in_proj_weight` (3 E, E), or three weights with
+    `use_separate_proj_weight`; `in_proj_bias` (3 E). Returns the output (L, N, E), and with `need_weights` the weights:
+    (N, L, S), their mean over the heads, or (N, num_heads, L, S).
+
+    `attn_mask` (L, S) or (N num_heads, L, S), `key_padding_mask` (N, S): booleans, true where a query may *not* look, or
+    numbers to add. `is_causal` says that `attn_mask` is the causal one. `bias_k`, `bias_v` (1, 1, E) and, with
+    `add_zero_attn`, zeros are one more key and value. `static_k`, `static_v` (N num_heads, S, D) replace the projections.
+
+    AssertionError or RuntimeError for shapes that do not fit.
+    """
+    is_batched = check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
+    if not is_batched:
+        same = key is query, value is key         # who is who matters to the projections
+        query = unsqueeze(query, 1)
+        key = query if same[0] else unsqueeze(key, 1)
+        value = key if same[1] else unsqueeze(value, 1)
+        key_padding_mask = None if key_padding_mask is None else unsqueeze(key_padding_mask, 0)
+    key_padding_mask = to_add(key_padding_mask, query, "key_padding_mask", attn_mask, "attn_mask")
+    if is_causal and attn_mask is None:
+        raise RuntimeError(explain("Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
+                                   "method `generate_square_subsequent_mask` to create this mask."))
+    causal_alone = is_causal and key_padding_mask is None and not need_weights
+    attn_mask = None if causal_alone else to_add(attn_mask, query, "attn_mask")
+    check_sizes(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
+    if use_separate_proj_weight:
+        q, k, v = projected_apart(query, key, value, (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias)
+    else:
+        q, k, v = projected(query, key, value, in_proj_weight, in_proj_bias)
+    q, k, v = in_heads(q, k, v, num_heads, bias_k, bias_v, static_k, static_v)
+    mask = None if attn_mask is None else check_mask(attn_mask, query, key, num_heads)
+    extra = (bias_k is not None) + add_zero_attn
+    if add_zero_attn:
+        k, v = (cat([t, zeros_after(t)], -2) for t in (k, v))
+    mask = merged(mask, key_padding_mask, extra, k)
+    p = dropout_p if training else 0.0
+    weights = None
+    if need_weights:
+        o, weights = attention_with_weights(q, k, v, mask, p)
+        weights = r.mean(weights, (1,)) if average_attn_weights else weights
+        weights = weights if is_batched else squeeze(weights, 0)
+    else:
+        o = scaled_dot_product_attention(q, k, v, mask, p, causal_alone)
+    out = linear(reshape(permute(o, (2, 0, 1, 3)), query.array.shape), out_proj_weight, out_proj_bias)   # (L, N, E)
+    return (out if is_batched else squeeze(out, 1)), weights
+
+
+# -- projections -----------------------------------------------------------------------------------------------------
+
+def projected(q: Tensor, k: Tensor, v: Tensor, weight: Tensor | None, bias: Tensor | None) -> Qkv:
+    """q, k, v (..., E) times the three parts of a weight (3 E, E): in one product where they are one tensor."""
+    if weight is None:
+        raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
+    size = q.array.shape[-1]
+    if q is k and k is v:
+        return unbind(reshape(linear(q, weight, bias), (*q.array.shape[:-1], 3, size)), -2)
+    if k is v:
+        weights, biases = split(weight, [size, 2 * size]), (None, None) if bias is None else split(bias, [size, 2 * size])
+        both = linear(k, weights[1], biases[1])
+        return (linear(q, weights[0], biases[0]), *unbind(reshape(both, (*k.array.shape[:-1], 2, size)), -2))
+    return projected_apart(q, k, v, chunk(weight, 3), bias)
+
+
+def projected_apart(q: Tensor, k: Tensor, v: Tensor, weights: tuple, bias: Tensor | None) -> Qkv:
+    """q, k, v times a weight each; bias (3 E) or None."""
+    for name, weight in zip("qkv", weights):
+        if weight is None:
+            raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
+    biases = (None,) * 3 if bias is None else chunk(bias, 3)
+    one, two, three = (linear(x, w, b) for x, w, b in zip((q, k, v), weights, biases))
+    return one, two, three
+
+
+def in_heads(q: Tensor, k: Tensor, v: Tensor, heads: int, bias_k: Tensor | None, bias_v: Tensor | None,
+             static_k: Tensor | None, static_v: Tensor | None) -> Qkv:
+    """(L, N, E) -> (N, heads, L, D), after one more key and value, the biases, if there are some."""
+    if (bias_k is None) != (bias_v is None):
+        given, missing = ("bias_k", "bias_v") if bias_v is None else ("bias_v", "bias_k")
+        raise AssertionError(f"{given} is set but {missing} is None")
+    if bias_k is not None and bias_v is not None:
+        for name, static in (("key", static_k), ("value", static_v)):
+            if static is not None:
+                raise AssertionError(f"bias cannot be added to static {name}.")
+        row = (1, *k.array.shape[1:])
+        k, v = cat([k, expand(bias_k, row)]), cat([v, expand(bias_v, row)])
+    q = one_in_heads(q, heads)
+    k = one_in_heads(k, heads) if static_k is None else given_in_heads(static_k, q, "static_k")
+    v = one_in_heads(v, heads) if static_v is None else given_in_heads(static_v, q, "static_v")
+    return q, k, v
+
+
+def one_in_heads(x: Tensor, heads: int) -> Tensor:
+    """(L, N, E) -> (N, heads, L, D)."""
+    length, batch, size = x.array.shape
+    return permute(reshape(x, (length, batch, heads, size // heads)), (1, 2, 0, 3))
+
+
+def given_in_heads(x: Tensor, q: Tensor, name: str) -> Tensor:
+    """(N heads, S, D) -> (N, heads, S, D), as q is."""
+    batch, heads, _, size = q.array.shape
+    shape = x.array.shape
+    for place, wanted in ((0, batch * heads), (2, size)):
+        if shape[place] != wanted:
+            raise AssertionError(f"expecting {name}.size({place}) of {wanted}, but got {shape[place]}")
+    return reshape(x, (batch, heads, *shape[1:]))
+
+
+def zeros_after(x: Tensor) -> Tensor:
+    """One more key of zeros for (N, heads, S, D)."""
+    return from_array(np.zeros((*x.array.shape[:2], 1, x.array.shape[3]), x.array.dtype))
+
+
+# -- masks -----------------------------------------------------------------------------------------------------------
+
+def to_add(mask: Tensor | None, like: Tensor, name: str, other: Tensor | None = None,
+           other_name: str = "") -> Tensor | None:
+    """A mask as numbers to add to scores: -inf where booleans are true. AssertionError for integers."""
+    if mask is None:
+        return None
+    if not mask.is_floating_point() and mask.array.dtype.kind != "b":
+        raise AssertionError(f"only bool and floating types of {name} are supported")
+    if other is not None and other.dtype != mask.dtype:
+        warnings.warn(f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.",
+                      stacklevel=3)
+    if mask.array.dtype.kind != "b":
+        return mask
+    return e.where(mask, from_array(np.asarray(-np.inf, like.array.dtype)), from_array(np.zeros((), like.array.dtype)))
+
+
+def merged(mask: Tensor | None, padding: Tensor | None, extra: int, k: Tensor) -> Tensor | None:
+    """Mask (N or 1, heads or 1, L, S) plus padding (N, S), both open for `extra` keys more, against k (N, heads, S, D)."""
+    mask = pad(mask, (0, extra)) if mask is not None and extra else mask
+    if padding is None:
+        return mask
+    padding = pad(padding, (0, extra)) if extra else padding
+    for place, wanted in ((0, k.array.shape[0]), (1, k.array.shape[2])):
+        if padding.array.shape[place] != wanted:
+            raise AssertionError(f"Expected key_padded_mask.shape[{place}] to be {wanted}, but got "
+                                 f"{padding.array.shape[place]}")
+    padding = reshape(padding, (padding.array.shape[0], 1, 1, -1))
+    return padding if mask is None else e.add(mask, padding)
+
+
+def check_mask(mask: Tensor, query: Tensor, key: Tensor, heads: int) -> Tensor:
+    """(L, S) or (N heads, L, S) -> to stand against scores (N, heads, L, S). RuntimeError for other shapes."""
+    length, batch, source = query.array.shape[0], query.array.shape[1], key.array.shape[0]
+    wanted = (length, source) if mask.array.ndim == 2 else (batch * heads, length, source)
+    if mask.array.shape != wanted:
+        raise RuntimeError(explain(f"The shape of the {mask.array.ndim}D attn_mask is {mask.shape}, but should be "
+                                   f"{wanted}."))
+    return reshape(mask, (1, 1, *wanted) if len(wanted) == 2 else (batch, heads, length, source))
+
+
+# -- the rest --------------------------------------------------------------------------------------------------------
+
+def attention_with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float) -> tuple[Tensor, Tensor]:
+    """(softmax(q k^T / sqrt(D) + mask) v, the softmax)."""
+    scores = matmul(e.mul(q, math.sqrt(1 / q.array.shape[-1])), transpose(k, -2, -1))
+    weights = r.softmax(scores if mask is None else e.add(scores, mask), 3)
+    weights = dropout(weights, p) if p > 0 else weights
+    return matmul(weights, v), weights
+
+
+def check_shapes(query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None, mask: Tensor | None,
+                 heads: int) -> bool:
+    """Whether there is a batch dimension. AssertionError where numbers of dimensions do not go together."""
+    dims = query.array.ndim
+    if dims not in (2, 3):
+        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor")
+    what = f"For {'batched' if dims == 3 else 'unbatched'} ({dims}-D) `query`, expected "
+    if key.array.ndim != dims or value.array.ndim != dims:
+        raise AssertionError(f"{what}`key` and `value` to be {dims}-D but found {key.array.ndim}-D and "
+                             f"{value.array.ndim}-D tensors respectively")
+    if padding is not None and padding.array.ndim != dims - 1:
+        raise AssertionError(f"{what}`key_padding_mask` to be `None` or {dims - 1}-D but found {padding.array.ndim}-D "
+                             "tensor instead")
+    if mask is not None and mask.array.ndim not in (2, 3):
+        raise AssertionError(f"{what}`attn_mask` to be `None`, 2-D or 3-D but found {mask.array.ndim}-D tensor instead")
+    if mask is not None and dims == 2 and mask.array.ndim == 3:
+        wanted = (heads, query.array.shape[0], key.array.shape[0])
+        if mask.array.shape != wanted:
+            raise AssertionError(f"Expected `attn_mask` shape to be {wanted} but got {mask.shape}")
+    return dims == 3
+
+
+def check_sizes(query: Tensor, key: Tensor, value: Tensor, embed_dim: Any, heads: int, separate: bool) -> None:
+    """AssertionError where sizes do not go together."""
+    size = query.array.shape[-1]
+    if size != embed_dim:
+        raise AssertionError(f"was expecting embedding dimension of {embed_dim}, but got {size}")
+    if size % heads:
+        raise AssertionError(f"embed_dim {size} not divisible by num_heads {heads}")
+    if separate and key.shape[:2] != value.shape[:2]:
+        raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
+    if not separate and key.shape != value.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")

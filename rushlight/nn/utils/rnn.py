@@ -1,0 +1,276 @@
+"""Sequences of different lengths: padded to one length, or packed without padding.
+
+Packed data hold step 0 of all sequences, then step 1 of those that have one, and so on; the longest sequence comes
+first. `batch_sizes` says how many rows each step has. So a recurrent layer meets every row once, and no padding.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.device import device as device_type
+from rushlight.errors import explain
+from rushlight.ops.index import index_copy, index_select
+from rushlight.ops.shape import cat, reshape
+from rushlight.tensor import Tensor, from_array
+
+
+class _Parts(NamedTuple):
+    data: Any
+    batch_sizes: Any
+    sorted_indices: Any
+    unsorted_indices: Any
+
+
+class PackedSequence(_Parts):
+    """`data` (rows, *), `batch_sizes` (steps,), and how the sequences were sorted, or None.
+
+    Made by `pack_padded_sequence` and `pack_sequence`; all recurrent modules take it and return one.
+
+    >>> rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]), rushlight.tensor([4])]).data
+    tensor([1, 4, 2, 3])
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, data: Any, batch_sizes: Tensor | None = None, sorted_indices: Tensor | None = None,
+                unsorted_indices: Tensor | None = None) -> PackedSequence:
+        if batch_sizes is None:                   # PackedSequence((data, batch_sizes))
+            if not isinstance(data, (list, tuple)) or len(data) != 2:
+                raise AssertionError("Expected data to be a list or tuple of length 2")
+            data, batch_sizes = data
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def __getnewargs__(self) -> tuple:
+        return tuple(self)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """`batch_sizes` as Python ints."""
+        return tuple(self.batch_sizes.array.tolist())
+
+    def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """With the data as `Tensor.to` gives them; itself if nothing changes."""
+        data = self.data.to(*args, **kwargs)
+        return self if data is self.data else type(self)(data, *self[1:])
+
+    def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """Itself: everything is there already."""
+        return self.to(*args, **{**kwargs, "device": "cpu"})
+
+    def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """RuntimeError: there is no GPU."""
+        return self.to(*args, **{**kwargs, "device": device_type("cuda")})
+
+    def pin_memory(self) -> PackedSequence:
+        """Itself: there is no GPU to copy to."""
+        return self
+
+    def is_pinned(self) -> bool:
+        """False: there is no GPU to copy to."""
+        return False
+
+    @property
+    def is_cuda(self) -> bool:
+        return False
+
+
+def _conversion(name: str, dtype: str) -> Any:
+    def convert(self: PackedSequence) -> PackedSequence:
+        data = getattr(self.data, name)()
+        return self if data is self.data else type(self)(data, *self[1:])
+    convert.__name__, convert.__doc__ = name, f"With the data as {dtype}."
+    return convert
+
+
+for _name, _dtype in {"double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32",
+                      "short": "int16", "char": "int8", "byte": "uint8"}.items():
+    setattr(PackedSequence, _name, _conversion(_name, _dtype))
+
+
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
+    """out[permutation[i]] = i; None for None.
+
+    >>> rushlight.nn.utils.rnn.invert_permutation(rushlight.tensor([2, 0, 1]))
+    tensor([1, 2, 0])
+    """
+    return None if permutation is None else from_array(np.argsort(permutation.array))
+
+
+# -- padded <-> packed -----------------------------------------------------------------------------------------------
+
+def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_first: bool = False,
+                         enforce_sorted: bool = True) -> PackedSequence:
+    """The first lengths[b] steps of each sequence, without padding: input (T, B, *), or (B, T, *) if `batch_first`.
+
+    With `enforce_sorted` the lengths must not grow; else the sequences are sorted, and sorted back where they are
+    unpacked. RuntimeError for lengths that are not sorted, not positive, longer than T or not B in number.
+
+    >>> x = rushlight.tensor([[1, 2, 0], [3, 0, 0], [4, 5, 6]])
+    >>> packed = rushlight.nn.utils.rnn.pack_padded_sequence(x, [2, 1, 3], batch_first=True, enforce_sorted=False)
+    >>> packed.data, packed.batch_sizes
+    (tensor([4, 1, 3, 5, 2, 6]), tensor([3, 2, 1]))
+    """
+    n = np.array(lengths.array if isinstance(lengths, Tensor) else lengths).astype(np.int64)
+    order = None if enforce_sorted else np.argsort(-n, kind="stable")
+    n = n if order is None else n[order]
+    _check_lengths(n, input, batch_first)
+    steps, batch = input.array.shape[batch_first], len(n)
+    step, row = _places(n)
+    row = row if order is None else order[row]
+    places = row * steps + step if batch_first else step * batch + row
+    flat = reshape(input, (steps * batch, *input.array.shape[2:]))
+    return PackedSequence(index_select(flat, 0, from_array(places)), from_array(_batch_sizes(n)),
+                          None if order is None else from_array(order))
+
+
+def _check_lengths(n: ndarray, input: Tensor, batch_first: bool) -> None:
+    """RuntimeError unless the lengths n, sorted by now, fit the input."""
+    shape = input.array.shape
+    if n.ndim != 1:
+        raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {n.ndim}D cpu Long tensor")
+    if input.array.size == 0:
+        raise RuntimeError("Cannot pack empty tensors.")
+    if len(shape) < 2:
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1): pack_padded_sequence "
+                         f"takes (steps, batch, *), not {len(shape)}D")
+    if len(n) != shape[1 - batch_first]:
+        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(n)} "
+                           f"(batch_size={shape[1 - batch_first]})")
+    if np.any(n[1:] > n[:-1]):
+        raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can "
+                           "pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this "
+                           "requirement if you do not need ONNX exportability.")
+    if n[-1] <= 0:
+        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is "
+                           "<= 0")
+    if n[0] > shape[batch_first]:
+        raise RuntimeError(explain(f"pack_padded_sequence: a length is {n[0]}, but the input has "
+                                   f"{shape[batch_first]} steps", "is it batch_first=True?", input=tuple(shape)))
+
+
+def _batch_sizes(lengths: ndarray) -> ndarray:
+    """How many sequences have a step t, for each t."""
+    return np.count_nonzero(lengths > np.arange(lengths.max())[:, None], axis=1).astype(np.int64)
+
+
+def _places(lengths: ndarray) -> tuple[ndarray, ndarray]:
+    """Step and sequence of each row of packed data."""
+    step, row = np.nonzero(lengths > np.arange(lengths.max())[:, None])
+    return step, row
+
+
+def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
+                        total_length: int | None = None) -> tuple[Tensor, Tensor]:
+    """(padded, lengths) from packed data, in the order in which the sequences were packed.
+
+    Padded is (T, B, *), or (B, T, *) if `batch_first`; T is the longest length or `total_length`. ValueError if that is
+    too short.
+
+    >>> packed = rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]), rushlight.tensor([4])])
+    >>> rushlight.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
+    (tensor([[1, 2, 3],
+            [4, 0, 0]]), tensor([3, 1]))
+    """
+    sizes = sequence.batch_sizes.array
+    longest, batch = len(sizes), int(sizes[0])
+    if total_length is not None and total_length < longest:
+        raise ValueError("Expected total_length to be at least the length of the longest sequence in input, but got "
+                         f"total_length={total_length} and max sequence length being {longest}")
+    steps = longest if total_length is None else total_length
+    lengths = np.count_nonzero(sizes[:, None] > np.arange(batch), axis=0)
+    step, row = _places(lengths)
+    if sequence.sorted_indices is not None:
+        row = sequence.sorted_indices.array[row]
+        lengths = lengths[sequence.unsorted_indices.array]
+    places = row * steps + step if batch_first else step * batch + row
+    shape = (batch, steps) if batch_first else (steps, batch)
+    return _spread(sequence.data, places, shape, padding_value), from_array(lengths.astype(np.int64))
+
+
+def _spread(rows: Tensor, places: ndarray, shape: tuple[int, int], padding_value: float) -> Tensor:
+    """Rows (n, *) put at flat places of (*shape, *), padding elsewhere."""
+    rest = rows.array.shape[1:]
+    blank = from_array(np.full((shape[0] * shape[1], *rest), padding_value).astype(rows.array.dtype))
+    return reshape(index_copy(blank, 0, from_array(places), rows), (*shape, *rest))
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """The sequences, (length, *) each, that `pack_sequence` packed.
+
+    >>> packed = rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]), rushlight.tensor([4])])
+    >>> rushlight.nn.utils.rnn.unpack_sequence(packed)
+    [tensor([1, 2, 3]), tensor([4])]
+    """
+    return unpad_sequence(*pad_packed_sequence(packed_sequences, batch_first=True), batch_first=True)
+
+
+# -- lists of sequences <-> padded and packed ------------------------------------------------------------------------
+
+def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float = 0.0,
+                 padding_side: str = "right") -> Tensor:
+    """Sequences (length, *) side by side: (T, B, *), or (B, T, *) if `batch_first`, of the first one's dtype.
+
+    Those shorter than the longest end, or with `padding_side="left"` begin, in `padding_value`. RuntimeError for no
+    sequences, and for shapes that differ beyond their length.
+
+    >>> rushlight.nn.utils.rnn.pad_sequence([rushlight.tensor([1, 2]), rushlight.tensor([3])], batch_first=True)
+    tensor([[1, 2],
+            [3, 0]])
+    """
+    if not isinstance(sequences, Iterable):
+        raise RuntimeError("pad_sequence: Expected iterable for input sequences, but got arg of type: "
+                           f"{type(sequences)}")
+    given = list(sequences)
+    _check_sequences(given, padding_side)
+    lengths = np.array([len(t.array) for t in given])
+    steps, batch = int(lengths.max()), len(given)
+    row = np.repeat(np.arange(batch), lengths)
+    step = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    if padding_side == "left":
+        step += steps - lengths[row]
+    places = row * steps + step if batch_first else step * batch + row
+    joined = cat([t.to(given[0].dtype) for t in given])
+    return _spread(joined, places, (batch, steps) if batch_first else (steps, batch), padding_value)
+
+
+def _check_sequences(given: list[Tensor], padding_side: str) -> None:
+    if not given:
+        raise RuntimeError("received an empty list of sequences")
+    if padding_side not in ("left", "right"):
+        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    rest = given[0].array.shape[1:]
+    for t in given:
+        if t.array.ndim == 0 or t.array.shape[1:] != rest:
+            raise RuntimeError(explain(f"pad_sequence: sequences have shapes {tuple(given[0].shape)} and "
+                                       f"{tuple(t.shape)}: The size of tensor a must match the size of tensor b",
+                                       "only the first dimension, the length, may differ"))
+
+
+def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
+    """The first lengths[b] steps of each sequence, from (T, B, *), or (B, T, *) if `batch_first`.
+
+    >>> rushlight.nn.utils.rnn.unpad_sequence(rushlight.tensor([[1, 2], [3, 0]]), rushlight.tensor([2, 1]), True)
+    [tensor([1, 2]), tensor([3])]
+    """
+    n = lengths.tolist()
+    found = padded_sequences.unbind(0 if batch_first else 1)  # type: ignore[attr-defined]
+    if len(n) != len(found):
+        raise ValueError(f"unpad_sequence: {len(found)} sequences, but {len(n)} lengths: zip() argument 2 is "
+                         f"{'longer' if len(n) > len(found) else 'shorter'} than argument 1")
+    return [sequence[:k] for sequence, k in zip(found, n)]
+
+
+def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
+    """Sequences (length, *) without padding; `enforce_sorted`: the lengths must not grow.
+
+    >>> rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]), rushlight.tensor([4, 5])]).batch_sizes
+    tensor([2, 2, 1])
+    """
+    return pack_padded_sequence(pad_sequence(sequences), [len(t.array) for t in sequences],
+                                enforce_sorted=enforce_sorted)
