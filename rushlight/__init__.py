@@ -29,8 +29,9 @@ from rushlight.dtypes import (  # noqa: E402
     promote_types,
     set_default_dtype,
 )
-from rushlight.ops.build import FUNCTIONS  # noqa: E402
-from rushlight.ops.table import TABLE  # noqa: E402
+from rushlight.ops import later  # noqa: E402
+from rushlight.ops.build import offered  # noqa: E402
+from rushlight.ops.table import in_namespace  # noqa: E402
 from rushlight.printing import set_printoptions  # noqa: E402
 from rushlight.size import Size  # noqa: E402
 from rushlight.tensor import Tensor  # noqa: E402
@@ -39,20 +40,22 @@ from rushlight.version import __version__  # noqa: E402
 inf, nan, pi, e = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045
 newaxis = None
 
-_names: dict[str, Any] = {}
-for _name, _op in TABLE.items():
-    if _op.options.get("function", True) and _op.options.get("method", True):
-        _names[_name] = _op.call
-        for _alias in _op.options.get("alias", "").split():
-            _names[_alias] = _op.call
-_names |= creation.FUNCTIONS | FUNCTIONS | dtypes.NAMES | sampling.FUNCTIONS
-globals().update(_names)
+globals().update(creation.FUNCTIONS | dtypes.NAMES | sampling.FUNCTIONS)
 
-_LAZY = ("nn", "optim", "utils", "viz", "compiler", "cuda", "backends", "random", "serialization")
 
+def _offer() -> None:
+    """Let the ops that are loaded be the package's; what is there stays."""
+    globals().update((name, f) for name, f in offered().items() if name not in globals() and not in_namespace(name))
+
+
+_offer()
+later.left.append("rushlight.nn.functional")      # attaches methods too: x.hardshrink()
+
+_LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "compiler", "cuda", "backends", "random", "serialization",
+         "linalg", "fft", "special")
 
 # Functions whose modules are loaded when they are first called for.
-_HOME = {"save": "serialization", "load": "serialization", "compile": "compiler", "einsum": "ops.einsum",
+_HOME = {"save": "serialization", "load": "serialization", "compile": "compiler",
          "Generator": "random", "default_generator": "random", "manual_seed": "random", "seed": "random",
          "initial_seed": "random", "get_num_threads": "threads", "set_num_threads": "threads",
          "get_num_interop_threads": "threads", "set_num_interop_threads": "threads",
@@ -71,8 +74,15 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         value = globals()[name] = getattr(importlib.import_module(f"rushlight.{_HOME[name]}"), name)
         return value
+    if not name.startswith("__"):
+        later.complete()                          # a tensor may have asked for it before
+        _offer()
+        if name in globals():
+            return globals()[name]
     raise AttributeError(f"module 'rushlight' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
+    later.complete()
+    _offer()
     return sorted({*globals(), *_LAZY, *_HOME})

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.errors import explain
+
 BOOL, INTEGER, FLOATING, COMPLEX = range(4)  # dtype.category, in the order of promotion
 
 
@@ -330,3 +332,15 @@ def _checked(value: Any, function: str) -> dtype:
 def _limits(info: finfo | iinfo, *attributes: str) -> str:
     values = ", ".join(f"{attribute}={getattr(info, attribute):g}" for attribute in attributes)
     return f"{type(info).__name__}({values}, dtype={info.dtype})"
+
+
+def plain(array: np.ndarray) -> np.ndarray:
+    """The array in a dtype that NumPy itself has: bfloat16 as float32."""
+    return array.astype(np.float32) if array.dtype.kind == "V" else array
+
+
+def check_differentiable(d: dtype) -> None:
+    """RuntimeError unless tensors of this dtype can require gradients."""
+    if not (d.is_floating_point or d.is_complex):
+        raise RuntimeError(explain("only Tensors of floating point and complex dtype can require gradients",
+                                   "convert it first: x.float()", dtype=d))

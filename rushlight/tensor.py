@@ -29,7 +29,11 @@ CPU = device("cpu")
 F = TypeVar("F", bound=Callable)
 
 
-class Tensor(Methods):
+class TensorType(type):
+    """The class of Tensor, so that Tensor too can be asked for what is loaded later (ops/later.py)."""
+
+
+class Tensor(Methods, metaclass=TensorType):
     """An n-dimensional array that can record what is done to it.
 
     `array`: NumPy's array of the elements; `node`: what made it (`AccumulateGrad` for a leaf that requires grad,
@@ -149,7 +153,7 @@ class Tensor(Methods):
                                        "use y = x.detach() for a tensor outside the graph",
                                        made_at=self.node.made_at if self.node else ""))
         if value:
-            check_differentiable(self.dtype)
+            dtypes.check_differentiable(self.dtype)
         self.node = AccumulateGrad(self) if value else None
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -270,7 +274,7 @@ class Tensor(Methods):
     def tolist(self) -> Any:
         """Nested lists of Python numbers; one number for a 0-d tensor."""
         noticed(self)
-        return plain(self.array).tolist()
+        return dtypes.plain(self.array).tolist()
 
     def numpy(self, *, force: bool = False) -> ndarray:
         """The array itself: it shares memory with the tensor. `force=True` detaches first."""
@@ -416,11 +420,6 @@ def rebuild(cls: type, array: ndarray, requires_grad: bool, grad: Tensor | None,
     return t
 
 
-def plain(array: ndarray) -> ndarray:
-    """The array in a dtype that NumPy itself has: bfloat16 as float32."""
-    return array.astype(np.float32) if array.dtype.kind == "V" else array
-
-
 def noticed(tensor: Tensor) -> None:
     """Tell whoever watches that Python reads the tensor's numbers."""
     watch = mode().watch
@@ -436,13 +435,6 @@ def writes_of(tensor: Tensor) -> Writes:
         if root.node is not None:
             root.node.writes = root.writes
     return root.writes
-
-
-def check_differentiable(d: dtypes.dtype) -> None:
-    """RuntimeError unless tensors of this dtype can require gradients."""
-    if not (d.is_floating_point or d.is_complex):
-        raise RuntimeError(explain("only Tensors of floating point and complex dtype can require gradients",
-                                   "convert it first: x.float()", dtype=d))
 
 
 def method(function: F, *names: str) -> F:

@@ -8,6 +8,8 @@ new op of a known kind gets its tests for nothing; one that needs a word makes `
 from __future__ import annotations
 
 import inspect
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 from ops_by_hand import (
@@ -26,10 +28,12 @@ from ops_by_hand import (
 )
 
 import rushlight
-import rushlight.nn.functional  # loads the rest of the table
+import rushlight.nn.functional
+from rushlight.ops import later
 from rushlight.ops.build import FUNCTIONS
-from rushlight.ops.table import TABLE
+from rushlight.ops.table import TABLE, in_namespace
 
+later.complete()
 # -- elementwise -----------------------------------------------------------------------------------------------------
 
 # Where a function is defined and smooth, if not everywhere: for all its inputs, or for each.
@@ -60,6 +64,11 @@ SETTINGS = {
     "huber_loss": [{"delta": 0.5}],
     "smooth_l1_loss": [{"beta": 0.5}],
 }
+
+for file in sorted(Path(__file__).parent.glob("samples_*.py")):       # the like for a subject, each in its file
+    subject = import_module(file.stem)
+    for found, more in ((HAND, "HAND"), (DOMAIN, "DOMAIN"), (SETTINGS, "SETTINGS")):
+        found.update(getattr(subject, more, {}))
 
 KINKS = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.0, -2.0, 2.5, 3.0, -3.0, 6.0]
 FEW_KINKS = [0.0, -0.0, 0.5, 1.0, -1.0, 2.0, -3.0]
@@ -154,9 +163,18 @@ def by_names(op):
 
 # -- all of them -----------------------------------------------------------------------------------------------------
 
+def public(name):
+    """What users find under the name: of the package, of a namespace (linalg_det), or else of Tensor."""
+    home, _, rest = name.partition("_")
+    if in_namespace(name):
+        return getattr(getattr(rushlight, home), rest, None)
+    found = getattr(rushlight, name, None)
+    return found if found is not None and not inspect.ismodule(found) else getattr(rushlight.Tensor, name, None)
+
+
 # Entries that only rules and other functions use; what has their name in the package may take other arguments.
 INTERNAL = {name for name, op in TABLE.items() if name not in FUNCTIONS
-            and op.call not in (getattr(rushlight, name, None), getattr(rushlight.Tensor, name, None))}
+            and op.call not in (public(name), getattr(rushlight.Tensor, name, None))}
 
 
 def samples_of(name):
@@ -185,5 +203,4 @@ def function_of(name):
     """What users call: the package's function, or else the method, or else the entry's own function."""
     if name in INTERNAL:
         return TABLE[name].call
-    found = getattr(rushlight, name, None)
-    return found if found is not None and not inspect.ismodule(found) else getattr(rushlight.Tensor, name)
+    return public(name)

@@ -17,6 +17,8 @@ from rushlight.autograd.node import Node
 from rushlight.errors import explain, user_frame
 from rushlight.tensor import Tensor, from_array, writes_of
 
+views_of = Tensor.views.__get__  # type: ignore[attr-defined]  # the slot itself: an empty one asks nobody else
+
 
 def register(view: Tensor, parent: Tensor, replay: Callable, settings: tuple) -> None:
     """Note that `view = replay(parent, *settings)` shares the parent's memory."""
@@ -25,7 +27,7 @@ def register(view: Tensor, parent: Tensor, replay: Callable, settings: tuple) ->
     root = parent if parent.viewing is None else parent.viewing[0]
     view.viewing = (root, parent, replay, settings, mode().grad)
     try:
-        views = root.views
+        views = views_of(root)
     except AttributeError:
         root.views = [ref(view)]
         return

@@ -93,7 +93,7 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
         if variadic and len(args) > gather_at and not isinstance(args[gather_at], (tuple, list)):
             args = (*args[:gather_at], tuple(args[gather_at:]))
         if len(args) > len(values):
-            raise TypeError(f"{op.name}() takes at most {len(values)} arguments, but {len(args)} were given")
+            raise TypeError(f"{op.called}() takes at most {len(values)} arguments, but {len(args)} were given")
         if straight:
             values[:len(args)] = args
         else:
@@ -101,12 +101,12 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
                 values[i] = value
         for name, value in kwargs.items():
             if name not in position:
-                raise TypeError(f"{op.name}() got an unexpected keyword argument '{name}'; it takes "
+                raise TypeError(f"{op.called}() got an unexpected keyword argument '{name}'; it takes "
                                 + ", ".join(public.get(n, n) for n in names))
             values[position[name]] = value
         if any([values[i] is missing for i in required]):       # `in` would ask the tensors, by ==
             lacking = [public.get(n, n) for n, v in zip(names, values) if v is missing]
-            raise TypeError(f"{op.name}() missing required argument: {', '.join(lacking)}")
+            raise TypeError(f"{op.called}() missing required argument: {', '.join(lacking)}")
         return normalised(values) if normal else tuple(values)
 
     def normalised(values: list) -> tuple:
@@ -172,7 +172,7 @@ def as_operand(value: Any, op: Op) -> tuple[Tensor, int]:
     if isinstance(value, (ndarray, np.generic)):
         value = np.asarray(value)
         return from_array(value), 0 if value.ndim else 2
-    raise TypeError(explain(f"{op.name}(): argument must be Tensor, not {type(value).__name__}",
+    raise TypeError(explain(f"{op.called}(): argument must be Tensor, not {type(value).__name__}",
                             "make it a tensor first: torch.tensor(...)"))
 
 
@@ -211,7 +211,7 @@ def check_tensors(op: Op, values: Sequence[Any]) -> None:
         for part in value if name == "tensors" and isinstance(value, (tuple, list)) else (value,):
             if part is not None and not isinstance(part, Tensor):
                 shown = {**PUBLIC, **op.options.get("names", {})}.get(name, name)
-                raise TypeError(explain(f"{op.name}(): argument '{shown}' (position {i + 1}) must be Tensor, "
+                raise TypeError(explain(f"{op.called}(): argument '{shown}' (position {i + 1}) must be Tensor, "
                                         f"not {type(part).__name__}", "make it a tensor: torch.tensor(...)"))
 
 
@@ -220,7 +220,7 @@ def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
     found = {t.array.dtype for t in tensors if t is not None}
     if len(found) > 1:
         names = " and ".join(sorted(dtypes.of(d).scalar_type for d in found))
-        raise RuntimeError(explain(f"{op.name}(): expected inputs to have the same dtype, but got {names}",
+        raise RuntimeError(explain(f"{op.called}(): expected inputs to have the same dtype, but got {names}",
                                    "convert one with .to(dtype)", inputs=", ".join(describe(t) for t in tensors)))
 
 
@@ -231,7 +231,7 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     if isinstance(error, AttributeError):
         check_tensors(op, args)
     tensors = [a for a in args if isinstance(a, Tensor)]
-    name, text = op.options.get("called", op.name), str(error)
+    name, text = op.called, str(error)
     facts: dict[str, Any] = {"op": name, "inputs": described(args)}
     if "\n  at: " in text:                        # explained already, but where it was found the op was not known
         what, _, rest = text.partition("\n")

@@ -11,7 +11,7 @@ from rushlight.autograd.views import assign, wrote
 from rushlight.ops import families
 from rushlight.ops.arguments import constant
 from rushlight.ops.docstring import introduce
-from rushlight.ops.table import BOOL, FLOATING, REAL, SAME, TABLE, Op, entry
+from rushlight.ops.table import BOOL, FLOATING, REAL, SAME, TABLE, Op, entry, in_namespace
 from rushlight.ops.worlds import ARRAYS, TENSORS, rebind, save_function
 from rushlight.tensor import Tensor, method
 
@@ -86,8 +86,8 @@ def as_method(one: Op) -> Callable:
 
 def attach(one: Op) -> None:
     """Give Tensor the op's method and in-place form, under all its names."""
-    names = (one.name, *one.options.get("alias", "").split())
-    if one.options.get("method", True) and one.inputs[:1] == ("x",):
+    names = [name for name in one.names if not in_namespace(name)]
+    if names and one.options.get("method", True) and one.inputs[:1] == ("x",):
         method(as_method(one), *names)
         if one.options.get("inplace", True):
             method(inplace(one), *(f"{name}_" for name in names))
@@ -148,9 +148,21 @@ def composite(*names: str, tensor: bool = True, function: bool = True) -> Callab
             if function:
                 FUNCTIONS[name] = f
         if tensor:
-            method(f, *own)
+            method(f, *[name for name in own if not in_namespace(name)])
         return f
     return register
 
 
 FUNCTIONS: dict[str, Callable] = {}               # composites that the package offers besides the table
+
+
+def offered() -> dict[str, Callable]:
+    """What the package offers of the ops that are loaded, by name; those of namespaces with their prefix."""
+    table = {name: one.call for one in TABLE.values() for name in one.names
+             if one.options.get("function", True) and one.options.get("method", True)}
+    return table | FUNCTIONS
+
+
+def members(space: str) -> dict[str, Callable]:
+    """The functions of a namespace: linalg_det as det."""
+    return {name[len(space) + 1:]: f for name, f in offered().items() if name.startswith(space + "_")}

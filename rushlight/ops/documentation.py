@@ -94,7 +94,7 @@ def call_text(op: Op) -> str:
 
 def title(op: Op) -> str:
     """The name under which users know the op."""
-    return op.options.get("called", op.name)
+    return op.called
 
 
 def expression(op: Op, function: Callable) -> Any:

@@ -132,14 +132,21 @@ def unary(op: Op) -> Callable:
     return call
 
 
+def operands(op: Op, input: Any, other: Any) -> list[Tensor]:
+    """The operands in one dtype, where the fast path did not find two tensors that have one."""
+    if op.options.get("strict"):
+        check_tensors(op, (input, other))
+        same_dtype(op, (input, other))
+    return promoted(op, (input, other))
+
+
 def binary(op: Op, asks: bool = False) -> Callable:
     """(x, y) -> kernel(x, y), broadcast, element by element.
 
     `asks`: as an operator, of a type that it does not know; Python then asks the other operand.
     """
-    kernel, floating, strict = op.kernel, op.result == FLOATING, op.options.get("strict")
-    x_for_x, x_for_y = needs(op, "x")
-    y_for_x, y_for_y = needs(op, "y")
+    kernel, floating = op.kernel, op.result == FLOATING
+    (x_for_x, x_for_y), (y_for_x, y_for_y) = needs(op, "x"), needs(op, "y")
     has_x, has_y = (op.rules[name] is not None for name in "xy")
     saves_out = "out" in op.saves
     op.saves = ("x", "y", "out") if saves_out else ("x", "y")   # one layout for all, so that nothing is sorted per call
@@ -159,16 +166,14 @@ def binary(op: Op, asks: bool = False) -> Callable:
             return slow(input, other, out)
         if a.dtype is not b.dtype:
             return slow(input, other, out)
+        if floating and a.dtype in INTEGERS:
+            return slow(input, other, out)
         try:
             r = kernel(a, b)
         except Exception as error:
-            if floating and a.dtype in INTEGERS:
-                return slow(input, other, out)
             raise failure(op, (input, other), error) from error
         if r.__class__ is not ndarray:
             r = asarray(r)
-        if floating and a.dtype in INTEGERS:
-            return slow(input, other, out)
         t = new(Tensor)
         t.array, t._grad, t.viewing, t.writes = r, None, None, None
         m = mode()
@@ -191,10 +196,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
     def slow(input: Any, other: Any, out: Tensor | None) -> Any:
         if asks and not (known(input) and known(other)):
             return NotImplemented
-        if strict:
-            check_tensors(op, (input, other))
-            same_dtype(op, (input, other))
-        return call(*promoted(op, (input, other)), out=out)
+        return call(*operands(op, input, other), out=out)
 
     return named(call, op)
 

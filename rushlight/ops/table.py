@@ -20,6 +20,9 @@ SAME, FLOATING, BOOL, REAL = "same", "floating", "bool", "real"
 
 TABLE: dict[str, Op] = {}
 
+# Entries and composites named linalg_det, special_entr are found as linalg.det, special.entr: see members().
+NAMESPACES = ("linalg", "fft", "special")
+
 
 class Op:
     """One entry: `forward`, `rules` by input, and what is derived from them when the table is built."""
@@ -59,11 +62,27 @@ class Op:
         setattr(self, name, value)
         return value
 
+    @property
+    def called(self) -> str:
+        """What errors and documentation call it: 'linalg.det' for the entry linalg_det."""
+        space, _, rest = self.name.partition("_")
+        return self.options.get("called") or (f"{space}.{rest}" if space in NAMESPACES else self.name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, its own first; those of a namespace with its prefix."""
+        return (self.name, *self.options.get("alias", "").split())
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.call(*args, **kwargs)
 
     def __repr__(self) -> str:
         return f"<op {self.name}({', '.join(self.inputs + self.settings)})>"
+
+
+def in_namespace(name: str) -> bool:
+    """Whether a name is that of a member of linalg, fft or special."""
+    return name.partition("_")[0] in NAMESPACES
 
 
 def parameters(function: FunctionType | Callable) -> tuple[str, ...]:
