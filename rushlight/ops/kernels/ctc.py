@@ -1,0 +1,105 @@
+"""Connectionist temporal classification: the sum over all alignments, by the forward and backward recursions.
+
+A label sequence l_1 ... l_S is read as b l_1 b l_2 b ... l_S b, with a blank b around each: L = 2 S + 1 states. In a
+step an alignment stays, goes on by one state, or by two where that passes over a blank between different labels.
+Everything is in logarithms; all samples go together, those that are shorter than others wait. x (T, N, C), L the
+longest sequence's.
+
+A. Graves and others, Connectionist Temporal Classification, ICML 2006, https://www.cs.toronto.edu/~graves/icml_2006.pdf
+"""
+from __future__ import annotations
+
+import numpy as np
+from numpy import ndarray
+
+Lengths = tuple[int, ...]
+
+
+def ctc(x: ndarray, targets: ndarray, input_lengths: Lengths, target_lengths: Lengths,
+        blank: int) -> tuple[ndarray, ndarray]:
+    """-log of the probability of each sample's labels (N,), and alpha (T, N, L), that of their beginnings."""
+    states, skips = states_of(targets, target_lengths, blank, x.shape[2])
+    seen = at_states(x, states)
+    alpha = np.full(seen.shape, -np.inf, x.dtype)
+    if len(x):
+        alpha[0, :, :2] = seen[0, :, :2]
+    for t in range(1, len(x)):
+        alpha[t] = seen[t] + step(alpha[t - 1], skips)
+    n, last = np.arange(x.shape[1]), np.array(input_lengths, np.int64) - 1
+    end = 2 * np.array(target_lengths, np.int64)
+    done = alpha[last, n, end]
+    done = np.where(end > 0, logs_added(done, alpha[last, n, end - 1]), done)
+    return np.where(last >= 0, -done, np.where(end > 0, np.inf, 0)).astype(x.dtype, copy=False), alpha
+
+
+def ctc_slope(x: ndarray, targets: ndarray, nll: ndarray, alpha: ndarray, input_lengths: Lengths,
+              target_lengths: Lengths, blank: int) -> ndarray:
+    """exp(x) - the probability that an alignment has class c at time t (T, N, C); nan where there is no alignment."""
+    states, skips = states_of(targets, target_lengths, blank, x.shape[2])
+    seen = at_states(x, states)
+    beta = ends(seen, skips, input_lengths, target_lengths)
+    with np.errstate(invalid="ignore"):           # -inf + inf, where there is none
+        share = np.exp(alpha + beta + nll[:, None])
+    r = np.exp(x)
+    n = np.arange(x.shape[1])
+    for s in range(states.shape[1]):              # of one sample, several states have the same class
+        r[:, n, states[:, s]] -= share[:, :, s]
+    r[:, np.isinf(nll)] = np.nan
+    r[np.arange(len(x))[:, None] >= np.array(input_lengths)] = 0
+    return r
+
+
+def states_of(targets: ndarray, lengths: Lengths, blank: int, classes: int) -> tuple[ndarray, ndarray]:
+    """The class of each state (N, L), and 0 where it may be reached from two states before, else -inf."""
+    longest = max(lengths, default=0)
+    labels = np.full((len(lengths), longest), blank, np.int64)
+    kept = np.arange(longest) < np.array(lengths, np.int64)[:, None]
+    labels[kept] = targets[:, :longest][kept] if targets.ndim == 2 else targets
+    if labels.size and not 0 <= labels.min() <= labels.max() < classes:
+        raise RuntimeError(f"targets must be in label range: classes from 0 to {classes - 1}, but they go from "
+                           f"{labels.min()} to {labels.max()}; cure: log_probs must have a class more than there are "
+                           "labels, the blank")
+    states = np.full((len(lengths), 2 * longest + 1), blank, np.int64)
+    states[:, 1::2] = labels
+    skips = np.full(states.shape, -np.inf)
+    skips[:, 2:][states[:, 2:] != states[:, :-2]] = 0
+    return states, skips
+
+
+def at_states(x: ndarray, states: ndarray) -> ndarray:
+    """x (T, N, C) at the classes of the states: (T, N, L)."""
+    return np.take_along_axis(x, states[None], 2)
+
+
+def step(before: ndarray, skips: ndarray) -> ndarray:
+    """log of the sum over the states (N, L) that lead to each: itself, the one before, and the one before that."""
+    one, two = np.full_like(before, -np.inf), np.full_like(before, -np.inf)
+    one[:, 1:] = before[:, :-1]
+    two[:, 2:] = before[:, :-2] + skips[:, 2:].astype(before.dtype)
+    return logs_added(before, one, two)
+
+
+def ends(seen: ndarray, skips: ndarray, input_lengths: Lengths, target_lengths: Lengths) -> ndarray:
+    """beta (T, N, L): log of the probability of all that follows a state at a time; that of the state is not in it."""
+    beta = np.full(seen.shape, -np.inf, seen.dtype)
+    steps, end = np.array(input_lengths, np.int64), 2 * np.array(target_lengths, np.int64)
+    state = np.arange(seen.shape[2])
+    last = np.where((state == end[:, None]) | (state == end[:, None] - 1), 0, -np.inf).astype(seen.dtype)
+    back = skips[:, ::-1]                          # state s is left by skipping if s + 2 may be reached so
+    leave = np.full_like(back, -np.inf)
+    leave[:, 2:] = back[:, :-2]
+    for t in range(len(seen) - 1, -1, -1):
+        if t + 1 < len(seen):
+            beta[t] = step((seen[t + 1] + beta[t + 1])[:, ::-1], leave)[:, ::-1]
+        beta[t] = np.where((steps == t + 1)[:, None], last, beta[t])
+    return beta
+
+
+def logs_added(*terms: ndarray) -> ndarray:
+    """log of the sum of exp of each; -inf where all are."""
+    top = terms[0]
+    for term in terms[1:]:
+        top = np.maximum(top, term)
+    base = np.where(np.isneginf(top), 0, top)
+    with np.errstate(divide="ignore"):
+        return base + np.log(sum(np.exp(term - base) for term in terms))
