@@ -534,7 +534,7 @@ def test_functions_are_refused_by_name(function):
 
 
 @pytest.mark.parametrize(("data", "message"), [
-    (GLOBAL["tensor"] + b"}X\x04\x00\x00\x00node" + b"Nsb.", "sets attributes of a type"),
+    (GLOBAL["tensor"] + b"}X\x04\x00\x00\x00node" + b"Nsb.", "sets attributes of a (TensorT|t)ype"),
     (GLOBAL["rebuild"] + b"N}X\x0c\x00\x00\x00__defaults__Ns\x86b.", "sets attributes of a function"),
     (b"ctorch\nfloat32\nN}X\x04\x00\x00\x00nameNs\x86b.", "sets attributes of a dtype"),
     (GLOBAL["tensor"] + b")\x81.", "calls Tensor"), (GLOBAL["tensor"] + b"(J\xff\xff\xff\x7ftR.", "calls Tensor"),

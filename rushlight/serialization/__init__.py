@@ -16,22 +16,24 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import stat
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
 from . import legacy
 from .archive import Damaged, Reader, Writer
+from .atomic import replacing
 from .legacy import LegacyReader
 from .names import StorageType
+from .npz import load_npz, save_npz
 from .pickler import Pickler
 from .rebuild import Storage
 from .safe import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
+from .safetensors import SUFFIX, load_file, save_file
 from .unpickler import AnyUnpickler, WeightsUnpickler
 
-__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
+__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "load_file", "load_npz", "safe_globals",
+           "save", "save_file", "save_npz"]
 
 File = str | os.PathLike | IO[bytes]
 
@@ -42,7 +44,8 @@ def save(obj: Any, f: File, pickle_module: Any = pickle, pickle_protocol: int = 
 
     Tensors on one memory load as tensors on one memory. torch.load reads the file too, with weights_only=True if there
     are only tensors, containers, numbers and text in it. A path gets the whole file or keeps what was there: it is
-    written beside it and renamed. RuntimeError if the folder is missing, or for one memory in two dtypes.
+    written beside it and renamed. A path that ends in .safetensors gets a file of that format; it holds a flat dict of
+    tensors (`save_file`). RuntimeError if the folder is missing, or for one memory in two dtypes.
 
     >>> save(rushlight.arange(3), "/tmp/three.pt")
     >>> load("/tmp/three.pt")
@@ -51,11 +54,12 @@ def save(obj: Any, f: File, pickle_module: Any = pickle, pickle_protocol: int = 
     if pickle_module is not pickle or pickle_protocol != 2 or not _use_new_zipfile_serialization:
         raise NotImplementedError("save writes the zip format with Python's pickle, protocol 2, only: leave the other "
                                   "arguments out")
+    if isinstance(f, (str, os.PathLike)) and os.fspath(f).endswith(SUFFIX):
+        return save_file(obj, f)
     pickler = pickled(obj)
     if isinstance(f, (str, os.PathLike)):
-        path = Path(os.path.realpath(f))
-        with replacing(path) as file:
-            write(pickler, file, path.stem)
+        with replacing(f) as file:
+            write(pickler, file, Path(os.path.realpath(f)).stem)
     elif hasattr(f, "write"):
         write(pickler, f, "archive")
     else:
@@ -82,30 +86,9 @@ def write(pickler: Pickler, file: IO[bytes], folder: str) -> None:
         archive.write("version", b"3\n")
 
 
-@contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A new file that takes the path's place when all is written, and is removed if that fails."""
-    if not path.parent.is_dir():
-        raise RuntimeError(f"Parent directory {path.parent} does not exist: make it first")
-    if path.exists() and not stat.S_ISREG(path.stat().st_mode):  # a device or a pipe
-        with open(path, "wb") as file:
-            yield file
-        return
-    beside = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
-    try:
-        with open(beside, "xb") as file:
-            yield file
-        if path.exists():
-            beside.chmod(stat.S_IMODE(path.stat().st_mode))
-        os.replace(beside, path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-
-
 def load(f: File, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = True,
          mmap: bool | None = None) -> Any:
-    """What `save` or torch.save wrote, from a path or an open binary file that can seek.
+    """What `save` or torch.save wrote, from a path or an open binary file that can seek; also safetensors files.
 
     Tensors load to the CPU wherever they were, and those that shared memory share it. With weights_only=True, or None,
     the file may hold tensors, containers, numbers and text, and pickle.UnpicklingError names what else it asks for;
@@ -123,6 +106,8 @@ def load(f: File, map_location: Any = None, pickle_module: Any = None, *, weight
     unpickler = AnyUnpickler if weights_only is False else WeightsUnpickler
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
+            if is_safetensors(file):
+                return load_file(f)
             return read(file, os.fspath(f), unpickler, bool(mmap))
     if mmap:
         raise ValueError("f must be a file path in order to use the mmap argument")
@@ -130,6 +115,13 @@ def load(f: File, map_location: Any = None, pickle_module: Any = None, *, weight
         raise AttributeError("load(): f must be a path or a binary file that can seek, not "
                              f"{type(f).__name__}: read it into io.BytesIO first")
     return read(f, str(getattr(f, "name", type(f).__name__)), unpickler, False)
+
+
+def is_safetensors(file: IO[bytes]) -> bool:
+    """Whether the open file begins as the format does: the length of a header, and its bracket."""
+    start = file.read(9)
+    file.seek(0)
+    return start[8:9] == b"{" and start[:4] != b"PK\x03\x04" and not legacy.is_pickle(start)
 
 
 def check_location(location: Any) -> None:
@@ -153,7 +145,7 @@ def read(file: IO[bytes], name: str, unpickler: Callable[..., Any], mapped: bool
         raise RuntimeError(f"{name} is of a torch before 0.1.10, in a tar format that rushlight does not read: load it "
                            "in torch and torch.save it again")
     if not legacy.is_pickle(start):
-        hint = ": it looks like safetensors; read it with safetensors.numpy" if start[8:9] == b"{" else ""
+        hint = ": it looks like safetensors; give load() its path" if start[8:9] == b"{" else ""
         raise RuntimeError(f"{name} is not a file that torch.save wrote" + hint)
     if mapped:
         raise RuntimeError("mmap can only be used with files saved in torch's zip format: torch.save it again")

@@ -14,6 +14,7 @@ from rushlight.dtypes import dtype
 
 ALIGNMENT = 64
 _LOCAL_HEADER = struct.Struct("<26xHH")  # before a record: lengths of its name and of its extra field, then those
+MOST_UNPACKED, RATIO = 2**28, 100  # bytes that compressed records may unpack to, whatever and for each of the file
 _ZIP64_EXTRA = 20  # bytes that zipfile adds to the header of a record that may pass 2 GiB
 
 
@@ -36,6 +37,7 @@ class Reader:
             raise self.damaged(f"its table of contents is missing, as after a broken download or a full disk ({error})"
                                ) from error
         self.size = file.seek(0, os.SEEK_END)
+        self._check_names_and_sizes()
         self.infos = {info.filename.partition("/")[2]: info for info in self.zip.infolist()}
         if "data.pkl" not in self.infos:
             raise RuntimeError(f"{name} is a zip file, but not one that torch.save wrote: it has no data.pkl")
@@ -44,6 +46,24 @@ class Reader:
                                "torch.jit.load it and torch.save its state_dict()")
         order = bytes(self.read("byteorder")) if "byteorder" in self.infos else b"little"
         self.swapped = order == b"big"
+
+    def _check_names_and_sizes(self) -> None:
+        """Refuse what no program writes who means well: two records of one name, paths, and bombs."""
+        names, stored, unpacked = set(), 0, 0
+        for info in self.zip.infolist():
+            name = info.filename
+            if name in names or name.startswith("/") or {"..", ""} & set(name.replace("\\", "/").split("/")[:-1]):
+                raise self.damaged(f"it has {'twice' if name in names else 'a path as the name of'} the record {name!r}")
+            names.add(name)
+            if info.compress_type == zipfile.ZIP_STORED:
+                stored += info.file_size
+            else:
+                unpacked += info.file_size
+        if stored > self.size:
+            raise self.damaged(f"its records are said to take {stored:,} bytes, and the file has {self.size:,}")
+        if unpacked > MOST_UNPACKED + RATIO * self.size:
+            raise self.damaged(f"its {self.size:,} bytes would unpack to {unpacked:,}. If you trust it, unzip it and zip "
+                               "it again without compression")
 
     def damaged(self, what: str) -> Damaged:
         return Damaged(f"{self.name} is damaged: {what}. Copy or download it again, or save it anew")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import pickle
 import struct
 from collections import OrderedDict
@@ -148,8 +149,17 @@ class AnyUnpickler(pickle.Unpickler):
         if (module, name) == PARAMETER_IN_TORCH:
             return parameter_class()
         try:
-            return super().find_class(module, name)
+            return here(module, name) if module.partition(".")[0] == "torch" else super().find_class(module, name)
         except (ImportError, AttributeError) as error:
             raise pickle.UnpicklingError(
                 f"the file wants {module}.{name}, which is not there ({error}): if it is a model, save its "
                 "state_dict() where the class is known, and load that into a model made here") from error
+
+
+def here(module: str, name: str) -> Any:
+    """What has the name of something of torch: torch.nn.modules.linear.Linear is rushlight.nn.Linear."""
+    path = "torch.nn" if module.startswith("torch.nn.modules.") else module
+    found: Any = importlib.import_module("rushlight" + path.removeprefix("torch"))
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found

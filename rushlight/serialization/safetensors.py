@@ -1,0 +1,120 @@
+"""safetensors files, as `safetensors.torch` reads and writes them: tensors by name, and nothing that could run.
+
+>>> from rushlight.serialization import load_file, save_file
+>>> save_file({"weight": rushlight.ones(2, dtype=rushlight.bfloat16)}, "/tmp/a.safetensors")
+>>> load_file("/tmp/a.safetensors")
+{'weight': tensor([1., 1.], dtype=torch.bfloat16)}
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rushlight.errors import explain
+from rushlight.tensor import Tensor, from_array
+
+from .archive import Damaged
+from .atomic import replacing_path
+
+SUFFIX = ".safetensors"
+Path = str | os.PathLike
+
+
+def library() -> Any:
+    """The package safetensors, which knows the format."""
+    try:
+        import safetensors.numpy
+    except ImportError as error:
+        raise ImportError("safetensors files need the package safetensors: pip install safetensors") from error
+    return safetensors
+
+
+def load_file(filename: Path, device: Any = "cpu") -> dict[str, Tensor]:
+    """{name: tensor} of a safetensors file, each in memory of its own.
+
+    All dtypes that safetensors and rushlight have in common, bfloat16 among them. FileNotFoundError if there is no such
+    file, RuntimeError for one that is damaged or of another format.
+    """
+    package = library()
+    with _clear(package, os.fspath(filename)), package.safe_open(os.fspath(filename), framework="np") as file:
+        return {name: from_array(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118  (no mapping)
+
+
+def load(data: bytes) -> dict[str, Tensor]:
+    """{name: tensor} of the bytes of a safetensors file."""
+    import tempfile
+    with tempfile.NamedTemporaryFile(suffix=SUFFIX) as file:   # the package maps files, and reads bfloat16 only so
+        file.write(data)
+        file.flush()
+        return load_file(file.name)
+
+
+def metadata(filename: Path) -> dict[str, str]:
+    """The texts that were saved beside the tensors."""
+    package = library()
+    with _clear(package, os.fspath(filename)), package.safe_open(os.fspath(filename), framework="np") as file:
+        return file.metadata() or {}
+
+
+def save_file(tensors: Mapping[str, Tensor], filename: Path, metadata: Mapping[str, str] | None = None) -> None:
+    """Write {name: tensor}, and texts beside them; the file is the whole new one or the old one.
+
+    ValueError if a tensor is not contiguous or no dict of tensors is given, RuntimeError if two share memory, which the
+    format cannot say, and for complex128, which it does not have.
+    """
+    package, arrays = library(), checked(tensors)
+    with replacing_path(filename) as beside, _clear(package, os.fspath(filename)):
+        package.numpy.save_file(arrays, beside, None if metadata is None else dict(metadata))
+
+
+def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:
+    """The bytes of such a file."""
+    package, arrays = library(), checked(tensors)
+    with _clear(package, "the file"):
+        return package.numpy.save(arrays, None if metadata is None else dict(metadata))
+
+
+def checked(tensors: Any) -> dict[str, Any]:
+    """The arrays of {name: tensor}; errors in safetensors' own words."""
+    if not isinstance(tensors, Mapping):
+        raise ValueError(explain(f"Expected a dict of [str, torch.Tensor] but received {type(tensors)}",
+                                 "save model.state_dict(), or use a name that ends in .pt for other objects"))
+    memories: dict[int, list[str]] = {}
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, Tensor) or not isinstance(name, str):
+            raise ValueError(explain(f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}",
+                                     "safetensors files hold a flat dict of tensors; a .pt file holds anything"))
+        if not tensor.is_contiguous():
+            raise ValueError(explain(f"You are trying to save a non contiguous tensor: `{name}` which is not allowed.",
+                                     "save tensor.contiguous()"))
+        if tensor.numel():
+            memories.setdefault(owner(tensor.array), []).append(name)
+    shared = [set(names) for names in memories.values() if len(names) > 1]
+    if shared:
+        raise RuntimeError(explain("Some tensors share memory, this will lead to duplicate memory on disk and potential "
+                                   f"differences when loading them again: {shared}.",
+                                   "save one of them only, or a .clone() of the others, or use a .pt file"))
+    return {name: tensor.array for name, tensor in tensors.items()}
+
+
+def owner(array: Any) -> int:
+    """Which memory an array stands on."""
+    while getattr(array, "base", None) is not None and hasattr(array.base, "__array_interface__"):
+        array = array.base
+    return array.__array_interface__["data"][0]
+
+
+@contextmanager
+def _clear(package: Any, name: str) -> Iterator[None]:
+    """The package's errors as ours, with the name of the file."""
+    try:
+        yield
+    except package.SafetensorError as error:
+        text = str(error)
+        if "deserializ" in text or "header" in text.lower() or "offset" in text.lower():
+            raise Damaged(f"{name} is damaged, or not a safetensors file: {text}. Copy or download it again, or save it "
+                          "anew") from error
+        raise RuntimeError(f"{name}: {text}") from error
