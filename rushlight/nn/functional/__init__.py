@@ -58,6 +58,7 @@ from rushlight.nn.functional.dropout import (
     feature_alpha_dropout,
 )
 from rushlight.nn.functional.embedding import embedding, embedding_bag, one_hot
+from rushlight.nn.functional.grid import affine_grid, grid_sample
 from rushlight.nn.functional.linear import bilinear, cosine_similarity, linear, normalize, pairwise_distance, pdist
 from rushlight.nn.functional.loss import (
     binary_cross_entropy,

@@ -60,14 +60,14 @@ def shorten(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) ->
         rows = from_array(np.unique(input.array))
         found = weight.detach().index_select(0, rows)
         length = norm(found, norm_type, 1, True)
-        scale = e.where(e.gt(length, max_norm), e.div(max_norm, e.add(length, 1e-7)), 1.0)
+        scale = e.where(e.gt(length, max_norm), max_norm / e.add(length, 1e-7), 1.0)
         weight.index_copy_(0, rows, e.mul(found, scale))
 
 
 def with_gradient_times(x: Tensor, share: np.ndarray) -> Tensor:
     """x, whose gradient will be multiplied by `share`."""
     factor = from_array(share.astype(x.array.dtype))
-    return e.add(e.mul(x, factor), e.mul(x.detach(), e.sub(1, factor)))
+    return e.add(e.mul(x, factor), e.mul(x.detach(), 1 - factor))
 
 
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,

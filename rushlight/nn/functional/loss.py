@@ -186,7 +186,7 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
         loss = losses.binary_cross_entropy_with_logits(input, target)
     else:                                         # (1 - y) x - (1 + (p - 1) y) log s
         factor = e.add(e.mul(e.sub(pos_weight, 1), target), 1)
-        loss = e.sub(e.mul(e.sub(1, target), input), e.mul(factor, log_sigmoid(input)))
+        loss = e.sub(e.mul(1 - target, input), e.mul(factor, log_sigmoid(input)))
     return reduced(times(loss, weight), reduction, "BinaryCrossEntropyWithLogitsBackward0")
 
 

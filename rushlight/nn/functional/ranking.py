@@ -33,7 +33,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
                          reduce: Old = None, reduction: str = "mean") -> Tensor:
     """mean of x where y = 1, of max(0, margin - x) where y = -1."""
     reduction = settled(size_average, reduce, reduction)
-    apart = e.where(e.ne(target, 1), e.clamp_min(e.sub(margin, input), 0), 0)
+    apart = e.where(e.ne(target, 1), e.clamp_min(margin - input, 0), 0)
     near = e.where(e.ne(target, -1), input, 0)
     return reduced(e.add(apart, near), reduction)
 
@@ -60,7 +60,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     product = r.sum(e.mul(input1, input2), (n,))
     one, two = (e.add(r.sum(e.square(x), (n,)), tiny) for x in (input1, input2))
     cosine = e.div(product, e.sqrt(e.mul(one, two)))
-    near = e.where(e.eq(target, 1), e.sub(1, cosine), 0)
+    near = e.where(e.eq(target, 1), 1 - cosine, 0)
     apart = e.where(e.eq(target, -1), e.clamp_min(e.sub(cosine, margin), 0), 0)
     return reduced(e.add(near, apart), reduction)
 
@@ -105,7 +105,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
                                 reduce: Old = None, reduction: str = "mean") -> Tensor:
     """mean over classes, then samples, of -w (y log s + (1 - y) log(1 - s)), s = sigmoid(x); x, y (*, C)."""
     reduction = settled(size_average, reduce, reduction)
-    gain = e.add(e.mul(target, log_sigmoid(input)), e.mul(e.sub(1, target), log_sigmoid(e.neg(input))))
+    gain = e.add(e.mul(target, log_sigmoid(input)), e.mul(1 - target, log_sigmoid(e.neg(input))))
     return reduced(r.mean(e.neg(times(gain, weight)), (input.array.ndim - 1,)), reduction)
 
 

@@ -43,7 +43,7 @@ def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite:
 def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tensor,
                           foreach: bool | None = None) -> None:
     """Multiply the gradients by max_norm / (total_norm + 1e-6), if that is less than 1."""
-    factor = e.clamp_max(e.div(max_norm, e.add(total_norm, 1e-6)), 1.0)
+    factor = e.clamp_max(max_norm / e.add(total_norm, 1e-6), 1.0)
     for g in gradients(parameters):
         g.mul_(factor if factor.dtype is g.dtype else factor.to(g.dtype))
 

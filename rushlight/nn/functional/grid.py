@@ -1,0 +1,187 @@
+"""Images sampled at points of one's choice, and grids of points moved by affine maps."""
+from __future__ import annotations
+
+import warnings
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from rushlight.errors import explain
+from rushlight.nn.functional.graph import called
+from rushlight.ops import elementwise as e
+from rushlight.ops import grid as g
+from rushlight.ops.build import composite
+from rushlight.ops.products import matmul
+from rushlight.ops.shape import reshape, select, stack, transpose, unsqueeze
+from rushlight.tensor import Tensor, from_array
+
+MODES = ("bilinear", "nearest", "bicubic")        # torch's numbers for them are 0, 1, 2
+PADDINGS = ("zeros", "border", "reflection")
+CHANGED = ("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
+           "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.")
+
+
+def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
+                align_corners: bool | None = None) -> Tensor:
+    """out[n, c, p] = input[n, c] at the point grid[n, p], between the elements around it.
+
+    input (N, C, H, W), grid (N, Ho, Wo, 2) of points (x, y) from -1 to 1 -> (N, C, Ho, Wo); or (N, C, D, H, W) with
+    points (x, y, z), not for 'bicubic'. `mode`: 'bilinear', 'nearest' or 'bicubic'; `padding_mode`: what lies outside
+    is 0 ('zeros'), the nearest element ('border'), or the image mirrored ('reflection'). `align_corners`: -1 and 1 are
+    the centres of the corner elements, rather than their outer edges. RuntimeError for shapes that do not fit,
+    ValueError for another mode.
+
+    >>> x = rushlight.tensor([[[[0., 1.], [2., 3.]]]])
+    >>> rushlight.nn.functional.grid_sample(x, rushlight.zeros(1, 1, 1, 2), align_corners=False)
+    tensor([[[[1.5000]]]])
+    """
+    if mode not in MODES:
+        raise ValueError(explain("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
+                                 f"but got: '{mode}'"))
+    if padding_mode not in PADDINGS:
+        raise ValueError(explain("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
+                                 f"'reflection', but got: '{padding_mode}'"))
+    if align_corners is None:
+        warnings.warn(CHANGED, stacklevel=2)
+    return at_points(input, grid, mode, padding_mode, bool(align_corners))
+
+
+def at_points(input: Tensor, grid: Tensor, mode: str, padding: str, align: bool) -> Tensor:
+    """The image at the points: their positions, the weights of the elements around them, and the sum."""
+    check_sizes(input, grid, mode)
+    batch, channels, *size = input.array.shape
+    out = grid.array.shape[1:-1]
+    sizes = tuple(reversed(size))                 # as points have them: x first
+    points = reshape(grid, (batch, prod(out), len(size)))
+    position = g.grid_position(points, sizes, "zeros" if mode == "bicubic" else padding, align)
+    part, at, weight = g.grid_taps(position, sizes, mode, padding, align)
+    if mode != "nearest":
+        weight = e.mul(corner_weights(part, cubic if mode == "bicubic" else linear), weight)
+    made = g.sampled(reshape(input, (batch, channels, prod(size))), weight, at)
+    return called(reshape(made, (batch, channels, *out)), f"GridSampler{len(size)}DBackward0")
+
+
+def corner_weights(part: Tensor, curve: Any) -> Tensor:
+    """Products of each dimension's weights: part (N, P, n) -> (N, K, P), x fastest."""
+    batch, points, n = part.array.shape
+    product = stack(curve(select(part, 2, 0)), 1)
+    for i in range(1, n):
+        own = stack(curve(select(part, 2, i)), 1)
+        product = reshape(e.mul(unsqueeze(own, 2), unsqueeze(product, 1)), (batch, -1, points))
+    return product
+
+
+def linear(t: Tensor) -> list[Tensor]:
+    """Weights of the elements before and after a point that is t past the first."""
+    return [1 - t, t]
+
+
+def cubic(t: Tensor, a: float = -0.75) -> list[Tensor]:
+    """Weights of the four elements around a point that is t past the second: cubic convolution."""
+    def near(d: Tensor) -> Tensor:
+        return e.add(e.mul(e.mul(e.sub(e.mul(d, a + 2), a + 3), d), d), 1)
+
+    def far(d: Tensor) -> Tensor:
+        return e.sub(e.mul(e.add(e.mul(e.sub(e.mul(d, a), 5 * a), d), 8 * a), d), 4 * a)
+    rest = 1 - t
+    return [far(e.add(t, 1)), near(t), near(rest), far(e.add(rest, 1))]
+
+
+def check_sizes(input: Tensor, grid: Tensor, mode: str) -> None:
+    """RuntimeError, in torch's words, where image and grid do not fit."""
+    x, y = list(input.array.shape), list(grid.array.shape)
+    n = len(x) - 2
+    sizes = f"got input with sizes {x} and grid with sizes {y}"
+    if not x or not y or x[0] != y[0]:
+        raise RuntimeError(explain(f"grid_sampler(): expected grid and input to have same batch size, but {sizes}"))
+    if y[-1] != n:
+        raise RuntimeError(explain(f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid "
+                                   f"with sizes {y}", "a number for each spatial dimension of the input"))
+    if n not in (2, 3) or len(y) != len(x):
+        raise RuntimeError(explain("grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, "
+                                   f"but {sizes}"))
+    if 0 in x[2:]:
+        raise RuntimeError(explain("grid_sampler(): expected input to have non-empty spatial dimensions, but input has "
+                                   f"sizes {x} with dimension {x.index(0, 2)} being empty"))
+    if mode == "bicubic" and n != 2:
+        raise RuntimeError(explain("grid_sampler(): bicubic interpolation only supports 4D input", sizes=sizes))
+    if input.dtype is not grid.dtype:
+        raise RuntimeError(explain(f"expected scalar type {input.dtype.scalar_type} but found {grid.dtype.scalar_type}",
+                                   "input and grid of one dtype: .to(dtype)"))
+    if not input.is_floating_point():
+        raise NotImplementedError(explain(f'"grid_sampler_{n}d" not implemented for \'{input.dtype.scalar_type}\'',
+                                          "convert with .float()"))
+
+
+@composite(tensor=False)
+def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
+                 align_corners: bool) -> Tensor:
+    """`nn.functional.grid_sample` with modes by number: bilinear, nearest, bicubic; zeros, border, reflection."""
+    return at_points(input, grid, MODES[interpolation_mode], PADDINGS[padding_mode], align_corners)
+
+
+@composite(tensor=False)
+def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
+                    align_corners: bool) -> Tensor:
+    """`grid_sampler` of (N, C, H, W)."""
+    return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+@composite(tensor=False)
+def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
+                    align_corners: bool) -> Tensor:
+    """`grid_sampler` of (N, C, D, H, W)."""
+    return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
+    """grid[n, p] = theta[n] (p, 1): the points of an image of `size`, moved by affine maps, for `grid_sample`.
+
+    theta (N, 2, 3), size (N, C, H, W) -> (N, H, W, 2); or (N, 3, 4), (N, C, D, H, W) -> (N, D, H, W, 3). ValueError or
+    NotImplementedError for other shapes, ValueError for integers.
+
+    >>> same = rushlight.tensor([[[1., 0., 0.], [0., 1., 0.]]])
+    >>> rushlight.nn.functional.affine_grid(same, (1, 1, 1, 2), align_corners=False)
+    tensor([[[[-0.5000,  0.0000],
+              [ 0.5000,  0.0000]]]])
+    """
+    size = tuple(int(n) for n in size)
+    check_affine(theta, size)
+    if align_corners is None:
+        warnings.warn(CHANGED, stacklevel=2)
+    batch, _, *spatial = size
+    if align_corners and 1 in spatial:
+        warnings.warn("Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
+                      "align_corners=True. This is not an intended use case of affine_grid. See the documentation of "
+                      "affine_grid for details.", stacklevel=2)
+    axes = np.meshgrid(*[steps(n, bool(align_corners)) for n in spatial], indexing="ij")
+    points = np.stack([*reversed(axes), np.ones(spatial)], -1).reshape(-1, len(spatial) + 1)
+    moved = matmul(from_array(points.astype(theta.array.dtype)), transpose(theta, 1, 2))
+    return called(reshape(moved, (batch, *spatial, len(spatial))), "AffineGridGeneratorBackward0")
+
+
+def steps(n: int, align: bool) -> np.ndarray:
+    """The centres of n elements, from -1 to 1."""
+    if n == 1:
+        return np.zeros(1)
+    return np.linspace(-1, 1, n) * (1 if align else (n - 1) / n)
+
+
+def check_affine(theta: Tensor, size: tuple[int, ...]) -> None:
+    """ValueError, NotImplementedError or RuntimeError where theta and size do not fit."""
+    if not theta.is_floating_point():
+        raise ValueError(explain(f"Expected theta to have floating point type, but got {theta.dtype}"))
+    n = len(size) - 2
+    if n not in (2, 3):
+        raise NotImplementedError(explain("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
+                                          f"respectively. Got size {size}."))
+    if theta.array.ndim != 3 or theta.array.shape[1:] != (n, n + 1):
+        raise ValueError(explain(f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. "
+                                 f"Got {theta.shape}."))
+    if min(size) <= 0:
+        raise ValueError(explain(f"Expected non-zero, positive output size. Got {size}"))
+    if theta.array.shape[0] != size[0]:
+        raise RuntimeError(explain(f"Expected size for first two dimensions of batch2 tensor to be: "
+                                   f"[{size[0]}, {n + 1}] but got: [{theta.array.shape[0]}, {n + 1}].",
+                                   "a matrix for each image"))

@@ -1,0 +1,109 @@
+"""Sampling images at points: where they lie, which elements are near, and the sum of those with weights.
+
+Points x (N, P, n) come with the last dimension of the image first: (x, y) or (x, y, z), -1 to 1 from edge to edge, or
+between the centres of the corner elements if `align`. A point has K taps, numbered with x fastest.
+"""
+from __future__ import annotations
+
+import numpy as np
+from numpy import ndarray
+
+Ints = tuple[int, ...]
+OFFSETS = {"nearest": (0,), "bilinear": (0, 1), "bicubic": (-1, 0, 1, 2)}
+
+
+def grid_position(x: ndarray, size: Ints, padding: str, align: bool) -> ndarray:
+    """Points in elements: 0 is the centre of the first. `padding` brings those outside in; 'zeros' does not."""
+    return placed(x, size, padding, align)[0]
+
+
+def grid_slope(x: ndarray, size: Ints, padding: str, align: bool) -> ndarray:
+    """The derivative of `grid_position`: constant, but for its sign, and 0 where a point was brought to the edge."""
+    return placed(x, size, padding, align)[1]
+
+
+def placed(x: ndarray, size: Ints, padding: str, align: bool) -> tuple[ndarray, ndarray]:
+    """Positions and their slopes."""
+    sizes = np.array(size, x.dtype)
+    half = x.dtype.type(0.5)
+    slope = (sizes - 1) * half if align else sizes * half
+    position = (x + 1) * slope - (0 if align else half)
+    slope = np.broadcast_to(slope, position.shape)
+    if padding == "reflection":
+        position, sign = reflected(position, sizes, align)
+        slope = slope * sign
+    if padding != "zeros":
+        slope = np.where((position > 0) & (position < sizes - 1), slope, 0)
+        position = clipped(position, sizes)
+    return position, slope.astype(x.dtype, copy=False)
+
+
+def clipped(position: ndarray, sizes: ndarray) -> ndarray:
+    """Positions brought to the nearest edge; nan becomes 0, as in torch."""
+    return np.where(position > 0, np.where(position < sizes - 1, position, sizes - 1), 0).astype(position.dtype)
+
+
+def reflected(position: ndarray, sizes: ndarray, align: bool) -> tuple[ndarray, ndarray]:
+    """Positions thrown back at the edges until they are inside, and the sign of their slope."""
+    low, span = (0, sizes - 1) if align else (-0.5, sizes)
+    far = position - position.dtype.type(low)
+    sign = np.where(far < 0, -1, 1)
+    far = np.abs(far)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rest, odd = np.fmod(far, span), np.floor(far / span) % 2 == 1
+    inside = np.where(odd, span - rest, rest) + position.dtype.type(low)
+    return np.where(span > 0, inside, 0), np.where(span > 0, np.where(odd, -sign, sign), 0)
+
+
+def grid_taps(x: ndarray, size: Ints, mode: str, padding: str, align: bool) -> tuple[ndarray, ndarray, ndarray]:
+    """Of positions x (N, P, n): how far each is past its tap 0 (N, P, n), where its taps stand in the flat image
+    (N, K, P) int64, and 1 for those inside it, else 0 (N, K, P).
+    """
+    low = np.rint(x) if mode == "nearest" else np.floor(x)
+    offsets = np.array(OFFSETS[mode], x.dtype)[:, None]
+    batch, points, _ = x.shape
+    at: ndarray = np.zeros((batch, 1, points), np.int64)
+    inside: ndarray = np.ones((batch, 1, points), bool)
+    pitch = 1
+    for i, n in enumerate(size):
+        place = low[:, None, :, i] + offsets
+        if mode == "bicubic" and padding != "zeros":
+            length = np.array(n, x.dtype)
+            place = reflected(place, length, align)[0] if padding == "reflection" else place
+            place = clipped(place, length)
+        valid = (place >= 0) & (place <= n - 1)
+        steps = np.where(valid, place, 0).astype(np.int64) * pitch
+        at = (steps[:, :, None] + at[:, None]).reshape(batch, -1, points)
+        inside = (valid[:, :, None] & inside[:, None]).reshape(batch, -1, points)
+        pitch *= n
+    return x - low, at, inside.astype(x.dtype)
+
+
+def sampled(x: ndarray, weight: ndarray, at: ndarray) -> ndarray:
+    """out[n, c, p] = sum over k of weight[n, k, p] x[n, c, at[n, k, p]]; x (N, C, S) -> (N, C, P)."""
+    r = np.zeros((*x.shape[:2], at.shape[2]), x.dtype)
+    for image, weights, places, out in zip(x, weight, at, r):
+        for w, place in zip(weights, places):
+            part = image.take(place, 1)
+            part *= w
+            out += part
+    return r
+
+
+def sampled_back(g: ndarray, weight: ndarray, at: ndarray, size: int) -> ndarray:
+    """out[n, c, at[n, k, p]] += weight[n, k, p] g[n, c, p]; g (N, C, P) -> (N, C, size), added up in float64."""
+    r = np.empty((*g.shape[:2], size), g.dtype)
+    for planes, weights, places, out in zip(g, weight, at, r):
+        flat = places.ravel()
+        for c, plane in enumerate(planes):
+            out[c] = np.bincount(flat, (weights * plane).ravel(), size)
+    return r
+
+
+def sampled_slope(g: ndarray, x: ndarray, at: ndarray) -> ndarray:
+    """out[n, k, p] = sum over c of g[n, c, p] x[n, c, at[n, k, p]]; g (N, C, P), x (N, C, S) -> (N, K, P)."""
+    r = np.empty(at.shape, g.dtype)
+    for planes, image, places, out in zip(g, x, at, r):
+        for k, place in enumerate(places):
+            np.einsum("cp,cp->p", planes, image.take(place, 1), out=out[k])
+    return r
