@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 from operator import index
+from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
@@ -26,6 +27,7 @@ else:
 
 new = object.__new__
 CPU = device("cpu")
+ADDING = RLock()                                  # threads that share a leaf add to its gradient in turn
 F = TypeVar("F", bound=Callable)
 
 
@@ -387,12 +389,13 @@ class AccumulateGrad(Node):
             g = asarray(g)
             if g.dtype is not leaf.array.dtype:   # of bfloat16, NumPy makes single precision
                 g = g.astype(leaf.array.dtype)
-            known = leaf._grad
-            if known is None:
-                leaf._grad = from_array(g if g.base is None else g.copy())
-            else:
-                np.add(known.array, g, out=known.array)
-                stamp(writes_of(known), None)
+            with ADDING:
+                known = leaf._grad
+                if known is None:
+                    leaf._grad = from_array(g if g.base is None else g.copy())
+                else:
+                    np.add(known.array, g, out=known.array)
+                    stamp(writes_of(known), None)
         return ()
 
     def tensors(self, g: Tensor) -> tuple:
@@ -400,7 +403,8 @@ class AccumulateGrad(Node):
         if leaf is not None and leaf.node is not None:       # nor frozen since
             g = g if g.viewing is None else g.clone()  # type: ignore[attr-defined]
             g = g.to(leaf.dtype)  # type: ignore[attr-defined]
-            leaf._grad = g if leaf._grad is None else leaf._grad + g  # type: ignore[operator]
+            with ADDING:
+                leaf._grad = g if leaf._grad is None else leaf._grad + g  # type: ignore[operator]
         return ()
 
 

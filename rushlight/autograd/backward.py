@@ -10,7 +10,7 @@ from rushlight.autograd.engine import steps
 from rushlight.autograd.grad_mode import current, mode
 from rushlight.autograd.node import Node
 from rushlight.errors import explain
-from rushlight.tensor import Tensor, from_array, method
+from rushlight.tensor import ADDING, Tensor, from_array, method
 
 Tensors = Tensor | Sequence[Tensor]
 
@@ -46,7 +46,8 @@ def backward(tensors: Tensors, grad_tensors: Any = None, retain_graph: bool | No
 def accumulate(t: Tensor, g: Any, world: str) -> None:
     """Add to `.grad`, and tell the hooks that ask for it."""
     g = finished(g, t, world, False)
-    t._grad = g if t._grad is None else t._grad + g  # type: ignore[operator]
+    with ADDING:
+        t._grad = g if t._grad is None else t._grad + g  # type: ignore[operator]
     if t.node is not None and t.node.hooks is not None:
         for hook in tuple(t.node.hooks.done.values()):
             hook(t)
