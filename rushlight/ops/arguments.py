@@ -215,6 +215,24 @@ def check_tensors(op: Op, values: Sequence[Any]) -> None:
                                         f"not {type(part).__name__}", "make it a tensor: torch.tensor(...)"))
 
 
+def check_numbers(op: Op, operands: Sequence[Any]) -> None:
+    """TypeError for a Python number where the op takes tensors only; one of its operands is a tensor."""
+    allowed = op.options.get("numbers", "y").split()
+    for name, value in zip(op.inputs, operands):
+        if isinstance(value, Number) and name not in allowed:
+            if not allowed:
+                check_tensors(op, operands)
+            break
+    else:
+        if any(not isinstance(value, Number) for value in operands):
+            return
+    got = ", ".join(type(value).__name__ for value in operands)
+    forms = " or ".join(f"({', '.join('Number' if n in numbers else 'Tensor' for n in op.inputs)})"
+                        for numbers in ([], *([name] for name in allowed)))
+    raise TypeError(explain(f"{op.called}() received an invalid combination of arguments - got ({got}), but expected one "
+                            f"of: {forms}", f"make the number a tensor: torch.tensor({operands[0]!r})"))
+
+
 def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
     """RuntimeError unless all tensors that the op differentiates have one dtype."""
     found = {t.array.dtype for t in tensors if t is not None}

@@ -65,8 +65,15 @@ def build(namespace: dict[str, Any]) -> None:
         introduce(one.call, one)
         TABLE[name] = one
         namespace[name] = one.call
-        TENSORS[name] = in_own_order(one) if "order" in one.options else one.call
+        TENSORS[name] = as_rules_call(one)
         attach(one)
+
+
+def as_rules_call(one: Op) -> Callable:
+    """The function for rules: its parameters in the entry's order, numbers in every place."""
+    if "order" in one.options:
+        return in_own_order(one)
+    return one.call if one.options.get("numbers", "y") == "y" else families.binary(one, asks=True)
 
 
 def in_own_order(one: Op) -> Callable:

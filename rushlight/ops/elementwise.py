@@ -9,14 +9,15 @@ adopt(kernels)
 
 # -- arithmetic
 
-add        = op(lambda x, y, /: x + y,              x=lambda g: g,                  y=lambda g: g)
-sub        = op(lambda x, y, /: x - y,              x=lambda g: g,                  y=lambda g: -g, alias="subtract")
-mul        = op(lambda x, y, /: x * y,              x=lambda g, y: g * y,           y=lambda g, x: g * x,
+add        = op(lambda x, y, /: x + y, numbers="x y", x=lambda g: g,                y=lambda g: g)
+sub        = op(lambda x, y, /: x - y, numbers="x y", x=lambda g: g,                y=lambda g: -g, alias="subtract")
+mul        = op(lambda x, y, /: x * y, numbers="x y", x=lambda g, y: g * y,         y=lambda g, x: g * x,
                 alias="multiply")
 div        = floating(lambda x, y, /: x / y,        x=lambda g, y: g / y,           y=lambda g, y, out: -g * out / y,
-                      alias="true_divide")
+                      alias="true_divide", numbers="x y")
 pow        = op(lambda x, y, /: x ** y,             x=lambda g, x, y: g * where(y == 0, 0, y * x ** (y - 1)),
-                y=lambda g, x, y, out: g * where((x == 0) & (real(y) >= 0), 0, out * log(x)), names={"y": "exponent"})
+                y=lambda g, x, y, out: g * where((x == 0) & (real(y) >= 0), 0, out * log(x)), names={"y": "exponent"},
+                numbers="x y")
 neg        = op(lambda x, /: -x,                    x=lambda g: -g,                 alias="negative")
 abs        = real(lambda x, /: abs(x),              x=lambda g, x: g * sgn(x),      alias="absolute")
 square     = op(lambda x, /: x * x,                 x=lambda g, x: 2 * g * x)
@@ -24,10 +25,11 @@ reciprocal = floating(lambda x, /: 1 / x,           x=lambda g, out: -g * out * 
 sqrt       = floating(lambda x, /: sqrt(x),         x=lambda g, out: g / (2 * out))
 rsqrt      = floating(lambda x, /: 1 / sqrt(x),     x=lambda g, out: -0.5 * g * out * out * out)
 remainder  = op(lambda x, y, /: x - y * floor(x / y), x=lambda g: g,
-                y=lambda g, x, y: -g * floor_divide(x, y))
+                y=lambda g, x, y: -g * floor_divide(x, y), numbers="x y")
 fmod       = op(lambda x, y, /: x - y * trunc(x / y), x=lambda g: g,                y=lambda g, x, y: -g * trunc(x / y))
-floor_divide = op(lambda x, y, /: floor(x / y),    x=lambda g: zeros_like(g),      y=lambda g: zeros_like(g))
-hypot      = op(lambda x, y, /: sqrt(x * x + y * y), x=lambda g, x, out: g * x / out, y=lambda g, y, out: g * y / out)
+floor_divide = op(lambda x, y, /: floor(x / y), numbers="x y", x=lambda g: zeros_like(g), y=lambda g: zeros_like(g))
+hypot      = op(lambda x, y, /: sqrt(x * x + y * y), x=lambda g, x, out: g * x / out, y=lambda g, y, out: g * y / out,
+                numbers="")
 
 # -- exponentials and logarithms
 
@@ -39,11 +41,11 @@ log2       = floating(lambda x, /: log2(x),         x=lambda g, x: g / (x * 0.69
 log10      = floating(lambda x, /: log10(x),        x=lambda g, x: g / (x * 2.302585092994046))
 log1p      = floating(lambda x, /: log(1 + x),      x=lambda g, x: g / (x + 1))
 logaddexp  = op(lambda x, y, /: log(exp(x) + exp(y)),
-                x=lambda g, x, y: g * sigmoid(x - y),               y=lambda g, x, y: g * sigmoid(y - x))
+                x=lambda g, x, y: g * sigmoid(x - y),               y=lambda g, x, y: g * sigmoid(y - x), numbers="")
 logaddexp2 = op(lambda x, y, /: log2(exp2(x) + exp2(y)),
-                x=lambda g, x, out: g * exp2(x - out),              y=lambda g, y, out: g * exp2(y - out))
+                x=lambda g, x, out: g * exp2(x - out),              y=lambda g, y, out: g * exp2(y - out), numbers="")
 xlogy      = floating(lambda x, y, /: x * log(y),   x=lambda g, x, y: g * where((x == 0) & (y <= 0), 0, log(y)),
-                      y=lambda g, x, y: g * x / y)
+                      y=lambda g, x, y: g * x / y, numbers="x y")
 
 # -- trigonometry
 
@@ -55,7 +57,7 @@ acos       = floating(lambda x, /: acos(x),         x=lambda g, x: -g * rsqrt(1 
 atan       = floating(lambda x, /: atan(x),         x=lambda g, x: g / (1 + x * x),             alias="arctan")
 atan2      = floating(lambda x, y, /: atan2(x, y),  alias="arctan2",
                       x=lambda g, x, y: g * y / where((x == 0) & (y == 0), 1, x * x + y * y),
-                      y=lambda g, x, y: -g * x / where((x == 0) & (y == 0), 1, x * x + y * y))
+                      y=lambda g, x, y: -g * x / where((x == 0) & (y == 0), 1, x * x + y * y), numbers="")
 sinh       = floating(lambda x, /: sinh(x),         x=lambda g, x: g * cosh(x))
 cosh       = floating(lambda x, /: cosh(x),         x=lambda g, x: g * sinh(x))
 tanh       = floating(lambda x, /: tanh(x),         x=lambda g, out: g * (1 - out * out))
@@ -98,22 +100,22 @@ frac       = op(lambda x, /: x - trunc(x),          x=lambda g: g)
 sign       = op(lambda x, /: sign(x),               x=lambda g: zeros_like(g))
 sgn        = op(lambda x, /: x / abs(x),
                 x=lambda g, x, out: where(x == 0, 0, (g - real(g * out) * conj(out)) / abs(x)))
-heaviside  = op(lambda x, y, /: where(x == 0, y, x > 0), names={"y": "values"})
+heaviside  = op(lambda x, y, /: where(x == 0, y, x > 0), names={"y": "values"}, numbers="")
 
 # -- choosing
 
 maximum    = op(lambda x, y, /: maximum(x, y),      x=lambda g, x, y: where(x == y, g / 2, where(x < y, 0, g)),
-                y=lambda g, x, y: where(x == y, g / 2, where(y < x, 0, g)))
+                y=lambda g, x, y: where(x == y, g / 2, where(y < x, 0, g)), numbers="")
 minimum    = op(lambda x, y, /: minimum(x, y),      x=lambda g, x, y: where(x == y, g / 2, where(x > y, 0, g)),
-                y=lambda g, x, y: where(x == y, g / 2, where(y > x, 0, g)))
+                y=lambda g, x, y: where(x == y, g / 2, where(y > x, 0, g)), numbers="")
 clamp_min  = op(lambda x, y, /: maximum(x, y),      x=lambda g, x, y: where(x >= y, g, 0), names={"y": "min"},
                 y=lambda g, x, y: where(x < y, g, 0))
 clamp_max  = op(lambda x, y, /: minimum(x, y),      x=lambda g, x, y: where(x <= y, g, 0), names={"y": "max"},
                 y=lambda g, x, y: where(x > y, g, 0))
 fmax       = op(lambda x, y, /: fmax(x, y),         x=lambda g, x, y: g * ((x >= y) | isnan(y)),
-                y=lambda g, x, y: g * ~((x >= y) | isnan(y)))
+                y=lambda g, x, y: g * ~((x >= y) | isnan(y)), numbers="")
 fmin       = op(lambda x, y, /: fmin(x, y),         x=lambda g, x, y: g * ((x <= y) | isnan(y)),
-                y=lambda g, x, y: g * ~((x <= y) | isnan(y)))
+                y=lambda g, x, y: g * ~((x <= y) | isnan(y)), numbers="")
 copysign   = floating(lambda x, y, /: copysign(x, y),
                       x=lambda g, x, out: g * where(x == 0, 0, sign(x) * sign(out)), y=lambda g: zeros_like(g))
 where      = op(lambda condition, x, y, /: where(condition, x, y), promote="x y", inplace=False, method=False,
@@ -142,18 +144,18 @@ isfinite   = predicate(lambda x, /: isfinite(x),    inplace=False)
 isposinf   = predicate(lambda x, /: isposinf(x),    inplace=False)
 isneginf   = predicate(lambda x, /: isneginf(x),    inplace=False)
 signbit    = predicate(lambda x, /: signbit(x),     inplace=False)
-logical_and = predicate(lambda x, y, /: logical_and(x, y))
-logical_or  = predicate(lambda x, y, /: logical_or(x, y))
-logical_xor = predicate(lambda x, y, /: logical_xor(x, y))
+logical_and = predicate(lambda x, y, /: logical_and(x, y), numbers="")
+logical_or  = predicate(lambda x, y, /: logical_or(x, y), numbers="")
+logical_xor = predicate(lambda x, y, /: logical_xor(x, y), numbers="")
 logical_not = predicate(lambda x, /: logical_not(x))
 
 # -- bits
 
-bitwise_and = op(lambda x, y, /: x & y)
-bitwise_or  = op(lambda x, y, /: x | y)
-bitwise_xor = op(lambda x, y, /: x ^ y)
+bitwise_and = op(lambda x, y, /: x & y, numbers="x y")
+bitwise_or  = op(lambda x, y, /: x | y, numbers="x y")
+bitwise_xor = op(lambda x, y, /: x ^ y, numbers="x y")
 bitwise_not = op(lambda x, /: ~x)
-bitwise_left_shift  = op(lambda x, y, /: bitwise_left_shift(x, y))
-bitwise_right_shift = op(lambda x, y, /: bitwise_right_shift(x, y))
+bitwise_left_shift  = op(lambda x, y, /: bitwise_left_shift(x, y), numbers="x y")
+bitwise_right_shift = op(lambda x, y, /: bitwise_right_shift(x, y), numbers="x y")
 
 build(globals())

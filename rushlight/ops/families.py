@@ -21,7 +21,7 @@ from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Node, Output
 from rushlight.autograd.views import register, wrote
 from rushlight.errors import PACKAGE, explain
-from rushlight.ops.arguments import binder, check_tensors, constant, failure, known, promoted, reduced_dims, same_dtype
+from rushlight.ops.arguments import binder, check_numbers, check_tensors, constant, failure, known, promoted, reduced_dims, same_dtype
 from rushlight.ops.table import FLOATING, PUBLIC, Op, node_name, parameters
 from rushlight.ops.worlds import vjp
 from rushlight.tensor import Tensor, from_array
@@ -80,6 +80,10 @@ def into(out: Any, result: Any) -> Any:
     if out.dtype.category < result.dtype.category:
         raise RuntimeError(explain(f"result type {result.dtype.scalar_type} can't be cast to the desired output type "
                                    f"{out.dtype.scalar_type}", f"give an out= of dtype {result.dtype}"))
+    if any(n > 1 and step == 0 for n, step in zip(out.array.shape, out.array.strides)):
+        raise RuntimeError(explain("unsupported operation: more than one element of the written-to tensor refers to a "
+                                   "single memory location. Please clone() the tensor before performing the operation.",
+                                   "give an out= that was not made by expand()"))
     if out.array.shape == result.array.shape:
         np.copyto(out.array, result.array, casting="unsafe")
     else:
@@ -132,8 +136,12 @@ def unary(op: Op) -> Callable:
     return call
 
 
-def operands(op: Op, input: Any, other: Any) -> list[Tensor]:
+def operands(op: Op, input: Any, other: Any, asks: bool) -> list[Tensor]:
     """The operands in one dtype, where the fast path did not find two tensors that have one."""
+    if not asks:
+        check_numbers(op, (input, other))
+    elif not (isinstance(input, Tensor) or isinstance(other, Tensor)):    # Tensor.__radd__(1, 2)
+        raise TypeError(f"descriptor '__{op.name}__' for 'Tensor' objects doesn't apply to a '{type(other).__name__}' object")
     if op.options.get("strict"):
         check_tensors(op, (input, other))
         same_dtype(op, (input, other))
@@ -143,9 +151,10 @@ def operands(op: Op, input: Any, other: Any) -> list[Tensor]:
 def binary(op: Op, asks: bool = False) -> Callable:
     """(x, y) -> kernel(x, y), broadcast, element by element.
 
-    `asks`: as an operator, of a type that it does not know; Python then asks the other operand.
+    `asks`: as operators and rules call it, with numbers on either side; Python asks the other operand of unknown types.
     """
     kernel, floating = op.kernel, op.result == FLOATING
+    takes_numbers = asks or "y" in op.options.get("numbers", "y")
     (x_for_x, x_for_y), (y_for_x, y_for_y) = needs(op, "x"), needs(op, "y")
     has_x, has_y = (op.rules[name] is not None for name in "xy")
     saves_out = "out" in op.saves
@@ -157,7 +166,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
             a = input.array
             c = other.__class__
             if c is float or c is int:
-                k = constant(other, a.dtype)
+                k = constant(other, a.dtype) if takes_numbers else None
                 if k is None:
                     return slow(input, other, out)
                 other = k
@@ -196,7 +205,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
     def slow(input: Any, other: Any, out: Tensor | None) -> Any:
         if asks and not (known(input) and known(other)):
             return NotImplemented
-        return call(*operands(op, input, other), out=out)
+        return call(*operands(op, input, other, asks), out=out)
 
     return named(call, op)
 

@@ -112,6 +112,7 @@ OPTIONS = {
     "order": "the parameters in the order in which users give them, where tensors do not come first",
     "names": "the public names of parameters, where they are not the usual ones: {'n': 'chunks'}",
     "variadic": "the setting that collects further positional arguments: x.reshape(2, 3)",
+    "numbers": "which of two operands may be Python numbers, where it is not the second alone: '', 'x y'",
     "kernel": "the array function, where the world of arrays has none of the op's name",
     "inplace": "whether the form with an underscore exists",
     "called": "what errors call it, where users know it by another name",
