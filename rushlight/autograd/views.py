@@ -6,7 +6,9 @@ outside the region to what the base was, and the region's to what was written; a
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from sys import _getframe as frame
+from threading import Lock
 from weakref import ref
 
 import numpy as np
@@ -18,6 +20,7 @@ from rushlight.errors import explain, user_frame
 from rushlight.tensor import Tensor, from_array, writes_of
 
 views_of = Tensor.views.__get__  # type: ignore[attr-defined]  # the slot itself: an empty one asks nobody else
+MAKING = Lock()                                   # threads that make a tensor's first views share one list
 
 
 def register(view: Tensor, parent: Tensor, replay: Callable, settings: tuple) -> None:
@@ -29,12 +32,22 @@ def register(view: Tensor, parent: Tensor, replay: Callable, settings: tuple) ->
     try:
         views = views_of(root)
     except AttributeError:
-        root.views = [ref(view)]
-        return
+        views = first_views(root)
     views.append(ref(view))
     if len(views) > 16 and len(views) & (len(views) - 1) == 0:           # at powers of two: constant cost on average
         for dead in [v for v in views if v() is None]:                   # one by one: another thread may be appending
-            views.remove(dead)
+            with suppress(ValueError):                                   # or removing
+                views.remove(dead)
+
+
+def first_views(root: Tensor) -> list:
+    """The list of the root's views, made by one thread only."""
+    with MAKING:
+        try:
+            return views_of(root)
+        except AttributeError:
+            root.views = []
+            return root.views
 
 
 def released(view: Tensor) -> Tensor:
