@@ -9,7 +9,7 @@ from typing import Any
 # silenced, so that the user's own NumPy code still warns.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
 
-from rushlight import autograd, creation, dtypes, ops, sampling  # noqa: E402
+from rushlight import autograd, copying, creation, dtypes, ops, sampling  # noqa: E402
 from rushlight.autograd.grad_mode import (  # noqa: E402
     enable_grad,
     inference_mode,

@@ -347,26 +347,6 @@ class Tensor(Methods, metaclass=TensorType):
     def __format__(self, spec: str) -> str:
         return format(self.item() if self.array.ndim == 0 else str(self), spec)   # a 0-d tensor as its number
 
-    # -- copies ----------------------------------------------------------------------------------------------
-
-    def __reduce_ex__(self, protocol: Any) -> tuple:
-        if not self.is_leaf:
-            raise RuntimeError(explain("only leaf tensors can be pickled or deep-copied", "detach() it first",
-                                       made_at=self.node.made_at if self.node else ""))
-        return rebuild, (type(self), self.array, self.requires_grad, None, self.__dict__)
-
-    def __deepcopy__(self, memo: dict) -> Tensor:
-        if not self.is_leaf:
-            raise RuntimeError(explain("Only Tensors created explicitly by the user (graph leaves) support the "
-                                       "deepcopy protocol at the moment.", "detach() it, or deepcopy the leaves",
-                                       made_at=self.node.made_at if self.node else ""))
-        if id(self) not in memo:
-            from copy import deepcopy
-            grad = None if self._grad is None else deepcopy(self._grad, memo)
-            memo[id(self)] = rebuild(type(self), self.array.copy("K"), self.requires_grad, grad,
-                                     deepcopy(self.__dict__, memo))
-        return memo[id(self)]
-
 
 class AccumulateGrad(Node):
     """Where a path ends: adds what arrives to the leaf's `.grad`. It knows the leaf only weakly: no cycle."""
@@ -412,15 +392,6 @@ def from_array(array: ndarray) -> Tensor:
     """A tensor on this very array: memory is shared."""
     t = new(Tensor)
     t.array, t.node, t._grad, t.viewing, t.writes = array, None, None, None, None
-    return t
-
-
-def rebuild(cls: type, array: ndarray, requires_grad: bool, grad: Tensor | None, attributes: dict) -> Tensor:
-    """A leaf from its parts: what pickle and deepcopy call."""
-    t: Tensor = new(cls)
-    t.array, t.node, t._grad, t.viewing, t.writes = array, None, grad, None, None
-    t.__dict__.update(attributes)
-    t.requires_grad = requires_grad
     return t
 
 

@@ -15,7 +15,7 @@ LAYERS = [
     ["version", "errors", "dtypes", "device", "size", "threads", "ops.kernels"],
     ["printing", "ops.table", "autograd.node", "autograd.clock", "autograd.grad_mode"],
     ["tensor"],
-    ["autograd", "ops.worlds"],  # the engine hands out tensors
+    ["autograd", "ops.worlds", "copying"],  # the engine hands out tensors
     ["ops", "creation", "random", "sampling", "serialization"],
     ["autograd.functional", "autograd.forward_ad", "autograd.gradcheck"],
     ["linalg", "fft", "special", "backends", "cuda"],

@@ -6,9 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rushlight import dtypes
+from rushlight.copying import rebuild
 from rushlight.device import device as device_type
 from rushlight.printing import format_parameter
-from rushlight.tensor import Tensor, from_array, rebuild, writes_of
+from rushlight.tensor import Tensor, from_array, writes_of
 
 
 class Parameter(Tensor):

@@ -21,7 +21,17 @@ from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Node, Output
 from rushlight.autograd.views import register, wrote
 from rushlight.errors import PACKAGE, explain
-from rushlight.ops.arguments import binder, check_numbers, check_tensors, constant, failure, known, promoted, reduced_dims, same_dtype
+from rushlight.ops.arguments import (
+    binder,
+    check_numbers,
+    check_tensors,
+    constant,
+    failure,
+    known,
+    promoted,
+    reduced_dims,
+    same_dtype,
+)
 from rushlight.ops.table import FLOATING, PUBLIC, Op, node_name, parameters
 from rushlight.ops.worlds import vjp
 from rushlight.tensor import Tensor, from_array
@@ -141,7 +151,8 @@ def operands(op: Op, input: Any, other: Any, asks: bool) -> list[Tensor]:
     if not asks:
         check_numbers(op, (input, other))
     elif not (isinstance(input, Tensor) or isinstance(other, Tensor)):    # Tensor.__radd__(1, 2)
-        raise TypeError(f"descriptor '__{op.name}__' for 'Tensor' objects doesn't apply to a '{type(other).__name__}' object")
+        raise TypeError(f"descriptor '__{op.name}__' for 'Tensor' objects doesn't apply to a "
+                        f"'{type(other).__name__}' object")
     if op.options.get("strict"):
         check_tensors(op, (input, other))
         same_dtype(op, (input, other))

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
+from rushlight.copying import rebuild
 from rushlight.device import device, strided
 from rushlight.size import Size
-from rushlight.tensor import Tensor, rebuild
+from rushlight.tensor import Tensor
 
 from .names import StorageType, parameter_class
 
