@@ -39,8 +39,9 @@ def matrix_product(self: Tensor, other: Any) -> Any:
 
 
 def matrix_product_from_left(self: Tensor, other: Any) -> Any:
-    """`matmul` with the array on the left."""
-    return matmul(from_array(other), self) if isinstance(other, np.ndarray) else NotImplemented
+    """`matmul` with an array, or a tensor, on the left."""
+    left = from_array(other) if isinstance(other, np.ndarray) else other
+    return matmul(left, self) if isinstance(left, Tensor) else NotImplemented
 
 
 OPERATORS = {"add": e.add, "sub": e.sub, "mul": e.mul, "truediv": e.div, "pow": e.pow, "floordiv": e.floor_divide,

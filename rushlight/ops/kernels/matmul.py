@@ -14,6 +14,9 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
 def dot(x: ndarray, y: ndarray) -> ndarray:
     if x.ndim != 1 or y.ndim != 1:
         raise ValueError(f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors")
+    if x.size != y.size:
+        raise ValueError(f"inconsistent tensor size, expected tensor [{x.size}] and src [{y.size}] to have the same "
+                         f"number of elements, but got {x.size} and {y.size} elements respectively")
     return mm(x, y)
 
 
