@@ -29,6 +29,7 @@ from rushlight.dtypes import (  # noqa: E402
     promote_types,
     set_default_dtype,
 )
+from rushlight.memory_format import FORMATS, memory_format  # noqa: E402
 from rushlight.ops import later  # noqa: E402
 from rushlight.ops.build import offered  # noqa: E402
 from rushlight.ops.table import in_namespace  # noqa: E402
@@ -40,7 +41,7 @@ from rushlight.version import __version__  # noqa: E402
 inf, nan, pi, e = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045
 newaxis = None
 
-globals().update(creation.FUNCTIONS | dtypes.NAMES | sampling.FUNCTIONS)
+globals().update(creation.FUNCTIONS | dtypes.NAMES | sampling.FUNCTIONS | FORMATS)
 
 
 def _offer() -> None:

@@ -10,7 +10,7 @@ from rushlight import dtypes
 from rushlight.creation import made, shape_of
 from rushlight.dtypes import dtype as Dtype
 from rushlight.errors import explain
-from rushlight.ops.arithmetic import copy_
+from rushlight.ops.casts import copy_
 from rushlight.ops.shape import overwrite
 from rushlight.tensor import Tensor, from_array, method, noticed
 

@@ -119,10 +119,6 @@ class Tensor(Methods, metaclass=TensorType):
         """The address of the first element."""
         return self.array.__array_interface__["data"][0]
 
-    def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the elements lie in memory in the order of their indices."""
-        return self.array.flags.c_contiguous
-
     def is_floating_point(self) -> bool:
         """Whether the elements are floating-point numbers."""
         return self.dtype.is_floating_point

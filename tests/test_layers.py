@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "rushlight"
 # Lowest first. A module may import from its own layer and from those below. A name covers what is under it,
 # and the longest name wins; "" is the package's own __init__, torch's namespace.
 LAYERS = [
-    ["version", "errors", "dtypes", "device", "size", "threads", "ops.kernels"],
+    ["version", "errors", "dtypes", "device", "size", "threads", "memory_format", "ops.kernels"],
     ["printing", "ops.table", "autograd.node", "autograd.clock", "autograd.grad_mode"],
     ["tensor"],
     ["autograd", "ops.worlds", "copying"],  # the engine hands out tensors

@@ -1,4 +1,4 @@
-"""Arithmetic that is made of ops: torch's signatures (alpha, rounding modes, bounds), copies and casts."""
+"""Arithmetic that is made of ops: torch's signatures (alpha, rounding modes, bounds)."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.autograd.views import as_it_is, assign, detached, wrote
+from rushlight.autograd.views import as_it_is, assign
 from rushlight.errors import explain
 from rushlight.ops import elementwise as e
 from rushlight.ops.arguments import promoted
-from rushlight.ops.build import composite, inplace, recorded, unrecorded
+from rushlight.ops.build import composite, inplace, recorded
 from rushlight.ops.families import into
-from rushlight.ops.shape import clone, overwrite, to
+from rushlight.ops.shape import to
 from rushlight.ops.table import TABLE
 from rushlight.tensor import Tensor, from_array, method
 
@@ -139,125 +139,3 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
 
 
 method(writing(clamp), "clamp_", "clip_")
-
-
-# -- copies, casts, detaching ------------------------------------------------------------------------------------------
-
-@composite(function=False)
-def detach(input: Tensor) -> Tensor:
-    """The same memory outside the graph; a write to either is noticed by both."""
-    return detached(input)
-
-
-@composite(function=False)
-def detach_(input: Tensor) -> Tensor:
-    """Take this tensor out of the graph."""
-    if input.viewing is not None:
-        raise RuntimeError(explain("Can't detach views in-place. Use detach() instead"))
-    input.node = None
-    return input
-
-
-def clone_tensor(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy with its own memory, in the graph."""
-    return clone(input)
-
-
-composite("clone")(clone_tensor)
-
-
-@composite(function=False)
-def copy_(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
-    """Write the elements of `source`, broadcast and converted, into this tensor."""
-    if not isinstance(source, Tensor):
-        raise TypeError(explain(f"copy_(): argument 'other' must be Tensor, not {type(source).__name__}"))
-    if unrecorded(input, (source,)):
-        try:
-            np.copyto(input.array, source.array, casting="unsafe")
-        except ValueError as error:
-            raise RuntimeError(explain(f"copy_(): shapes {list(input.shape)} and {list(source.shape)} do not fit",
-                                       "the source must broadcast to the tensor")) from error
-        wrote(input)
-        return input
-    if source.array.dtype != input.array.dtype:
-        source = to(source, input.dtype)
-    return assign(input, overwrite(input, source))
-
-
-@composite(function=False)
-def fill_(input: Tensor, value: Any) -> Tensor:
-    """Write one number everywhere."""
-    value = value if isinstance(value, Tensor) else from_array(np.asarray(value).astype(input.array.dtype))
-    return copy_(input, value)
-
-
-@composite(function=False)
-def zero_(input: Tensor) -> Tensor:
-    """Write 0 everywhere."""
-    return fill_(input, 0)
-
-
-def convert(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False,
-            copy: bool = False, memory_format: Any = None) -> Tensor:
-    """The tensor in another dtype: `x.to(torch.float64)`, `x.to('cpu')`, `x.to(other)`; itself if nothing changes.
-
-    >>> rushlight.tensor([1, 2]).to(rushlight.float64)
-    tensor([1., 2.], dtype=torch.float64)
-    """
-    for arg in args:
-        if isinstance(arg, Tensor):
-            dtype = arg.dtype
-        elif isinstance(arg, dtypes.dtype) or arg in (float, int, bool, complex):
-            dtype = dtypes.as_dtype(arg)
-        elif isinstance(arg, bool):
-            copy = copy or (arg and args.index(arg) > 1)
-        elif arg is not None:
-            device = arg
-    if device is not None:
-        type(self.device)(device)                 # says what is wrong with it
-    dtype = self.dtype if dtype is None else dtypes.as_dtype(dtype)
-    if dtype is not self.dtype:
-        return to(self, dtype)
-    return clone(self) if copy else self
-
-
-def caster(d: dtypes.dtype) -> Callable:
-    """x.float() and its like."""
-    def cast(self: Tensor, memory_format: Any = None) -> Tensor:
-        return self if self.array.dtype == d.numpy else to(self, d)
-    cast.__doc__ = f"The tensor as {d}; itself if it is that already."
-    return cast
-
-
-method(convert, "to")
-for name, d in dtypes.NAMES.items():
-    if name in ("float", "double", "half", "bfloat16", "long", "int", "short", "bool", "cfloat", "cdouble"):
-        method(caster(d), name)
-method(caster(dtypes.uint8), "byte")
-method(caster(dtypes.int8), "char")
-
-
-@composite(function=False)
-def type_as(input: Tensor, other: Tensor) -> Tensor:
-    """The tensor in the dtype of another."""
-    return convert(input, other.dtype)
-
-
-def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """torch's name of the tensor's type; with a dtype, the tensor converted."""
-    return f"torch.{self.dtype.scalar_type}Tensor" if dtype is None else convert(self, dtype)
-
-
-def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor itself: it lives on the CPU."""
-    return self
-
-
-def cuda(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """RuntimeError: there is only the CPU."""
-    raise RuntimeError(explain("Torch not compiled with CUDA enabled", "leave .cuda() away, or use "
-                               ".to('cuda' if torch.cuda.is_available() else 'cpu')"))
-
-
-for f, name in ((type_of, "type"), (cpu, "cpu"), (cuda, "cuda")):
-    method(f, name)

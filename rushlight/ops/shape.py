@@ -48,6 +48,7 @@ unfold_dim = view(lambda x, /, dim, size, step: unfold_dim(x, dim, size, step), 
 
 contiguous = view(lambda x, /: contiguous(x),                  x=lambda g: g, copies=True, function=False)
 clone      = general(lambda x, /: clone(x),                    x=lambda g: g)
+laid_out   = inner(lambda x, /, order: laid_out(x, order),    x=lambda g: g, node="CloneBackward0")
 flip       = general(lambda x, /, dims: flip(x, dims),         x=lambda g, dims: flip(g, dims), variadic="dims")
 tril       = general(lambda x, /, diagonal=0: tril(x, diagonal), x=lambda g, diagonal: tril(g, diagonal), inplace=True)
 triu       = general(lambda x, /, diagonal=0: triu(x, diagonal), x=lambda g, diagonal: triu(g, diagonal), inplace=True)

@@ -151,6 +151,11 @@ def clone(x: ndarray) -> ndarray:
     return x.copy("K")
 
 
+def laid_out(x: ndarray, order: tuple) -> ndarray:
+    """A copy whose dimensions lie in memory in this order, the outermost first."""
+    return x.transpose(order).copy("C").transpose(np.argsort(order) if order else ())
+
+
 def overwrite(x: ndarray, y: ndarray) -> ndarray:
     """y in the shape of x: what copy_ writes."""
     return np.broadcast_to(y, x.shape).astype(x.dtype)

@@ -1,0 +1,201 @@
+"""Copies, conversions and detaching: torch's signatures, with layouts in memory."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rushlight import dtypes
+from rushlight.autograd.views import assign, detached, wrote
+from rushlight.errors import explain
+from rushlight.memory_format import contiguous_format, lies_so, memory_format, order_of, preserve_format
+from rushlight.ops import shape as s
+from rushlight.ops.build import composite, unrecorded
+from rushlight.ops.families import into
+from rushlight.tensor import Tensor, from_array, method
+
+Format = memory_format | None
+
+# -- where elements lie ------------------------------------------------------------------------------------------------
+
+
+def lying(input: Tensor, form: Format) -> Tensor:
+    """The tensor if its elements lie so, else a copy that does."""
+    if form is None or lies_so(input.array, form):
+        return input
+    return s.laid_out(input, order_of(form, input.array.ndim))
+
+
+@composite()
+def clone(input: Tensor, *, memory_format: Format = preserve_format) -> Tensor:
+    """A copy with its own memory, in the graph; laid out as the input is, or as `memory_format` says.
+
+    >>> rushlight.ones(1, 2, 3, 3).clone(memory_format=rushlight.channels_last).stride()
+    (18, 1, 6, 2)
+    """
+    if memory_format is None or memory_format is preserve_format:
+        return s.clone(input)
+    return s.laid_out(input, order_of(memory_format, input.array.ndim))
+
+
+def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> Tensor:
+    """The tensor in memory in the order of its indices, or of `memory_format`; itself if it is so already."""
+    if memory_format is contiguous_format:
+        return s.contiguous(self)
+    if memory_format is preserve_format:
+        raise RuntimeError(explain("preserve memory format is unsupported by the contiguous operator",
+                                   "contiguous() or clone()"))
+    return lying(self, memory_format)
+
+
+def is_contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> bool:
+    """Whether the elements lie in memory in the order of their indices, or of `memory_format`."""
+    return lies_so(self.array, memory_format)
+
+
+for f in (contiguous, is_contiguous):
+    method(f)
+
+# -- out of the graph --------------------------------------------------------------------------------------------------
+
+
+@composite()
+def detach(input: Tensor) -> Tensor:
+    """The same memory outside the graph; a write to either is noticed by both."""
+    return detached(input)
+
+
+@composite()
+def detach_(input: Tensor) -> Tensor:
+    """Take this tensor out of the graph."""
+    if input.viewing is not None:
+        raise RuntimeError(explain("Can't detach views in-place. Use detach() instead"))
+    input.node = None
+    return input
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+@composite(function=False)
+def copy_(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
+    """Write the elements of `source`, broadcast and converted, into this tensor."""
+    if not isinstance(source, Tensor):
+        raise TypeError(explain(f"copy_(): argument 'other' must be Tensor, not {type(source).__name__}"))
+    if unrecorded(input, (source,)):
+        try:
+            np.copyto(input.array, source.array, casting="unsafe")
+        except ValueError as error:
+            raise RuntimeError(explain(f"copy_(): shapes {list(input.shape)} and {list(source.shape)} do not fit",
+                                       "the source must broadcast to the tensor")) from error
+        wrote(input)
+        return input
+    if source.array.dtype != input.array.dtype:
+        source = s.to(source, input.dtype)
+    return assign(input, s.overwrite(input, source))
+
+
+def one_value(value: Any, input: Tensor, name: str) -> Tensor:
+    """The value to write everywhere, a number or a 0-d tensor, as a tensor."""
+    if not isinstance(value, Tensor):
+        if isinstance(value, complex) and input.array.dtype.kind != "c":
+            raise RuntimeError(explain(f"value cannot be converted to type {input.dtype} without overflow",
+                                       "take its real part", op=name))
+        return from_array(np.asarray(value).astype(input.array.dtype))
+    if value.array.ndim:
+        raise RuntimeError(explain(f"{name} only supports 0-dimension value tensor but got tensor with {value.array.ndim} "
+                                   "dimensions.", "give a number, or use copy_()"))
+    return value
+
+
+@composite(function=False)
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """Write one number everywhere."""
+    return copy_(input, one_value(value, input, "fill_"))
+
+
+@composite()
+def fill(input: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
+    """A tensor like the input, full of one number.
+
+    >>> rushlight.fill(rushlight.zeros(2), 3)
+    tensor([3., 3.])
+    """
+    made = s.overwrite(input, convert(one_value(value, input, "fill"), input.dtype))
+    return made if out is None else into(out, made)
+
+
+@composite()
+def zero_(input: Tensor) -> Tensor:
+    """Write 0 everywhere."""
+    return fill_(input, 0)
+
+
+# -- other dtypes ------------------------------------------------------------------------------------------------------
+
+def convert(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False,
+            copy: bool = False, memory_format: Format = None, other: Tensor | None = None) -> Tensor:
+    """The tensor in another dtype: `x.to(torch.float64)`, `x.to('cpu')`, `x.to(other)`; itself if nothing changes.
+
+    >>> rushlight.tensor([1, 2]).to(rushlight.float64)
+    tensor([1., 2.], dtype=torch.float64)
+    """
+    flags = []                                    # non_blocking and copy, in this order
+    for arg in (*args, other):
+        if isinstance(arg, Tensor):
+            dtype = arg.dtype
+        elif isinstance(arg, dtypes.dtype) or arg in (float, int, bool, complex):
+            dtype = dtypes.as_dtype(arg)
+        elif isinstance(arg, bool):
+            flags.append(arg)
+        elif arg is not None:
+            device = arg
+    if device is not None:
+        type(self.device)(device)                 # says what is wrong with it
+    made = self if dtype is None or dtype is self.dtype else s.to(self, dtypes.as_dtype(dtype))
+    if memory_format is not None:
+        made = lying(made, memory_format)
+    return s.clone(made) if made is self and (copy or flags[1:] == [True]) else made
+
+
+def caster(d: dtypes.dtype) -> Callable:
+    """x.float() and its like."""
+    def cast(self: Tensor, memory_format: Format = None) -> Tensor:
+        made = self if self.array.dtype == d.numpy else s.to(self, d)
+        return made if memory_format is None else lying(made, memory_format)
+    cast.__doc__ = f"The tensor as {d}; itself if it is that already."
+    return cast
+
+
+method(convert, "to")
+for name, d in dtypes.NAMES.items():
+    if name in ("float", "double", "half", "bfloat16", "long", "int", "short", "bool", "cfloat", "cdouble"):
+        method(caster(d), name)
+method(caster(dtypes.uint8), "byte")
+method(caster(dtypes.int8), "char")
+
+
+@composite(function=False)
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the dtype of another."""
+    return convert(input, other.dtype)
+
+
+def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """torch's name of the tensor's type; with a dtype, the tensor converted."""
+    return f"torch.{self.dtype.scalar_type}Tensor" if dtype is None else convert(self, dtype)
+
+
+def cpu(self: Tensor, memory_format: Format = None) -> Tensor:
+    """The tensor itself: it lives on the CPU."""
+    return self if memory_format is None else lying(self, memory_format)
+
+
+def cuda(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """RuntimeError: there is only the CPU."""
+    raise RuntimeError(explain("Torch not compiled with CUDA enabled", "leave .cuda() away, or use "
+                               ".to('cuda' if torch.cuda.is_available() else 'cpu')"))
+
+
+for f, name in ((type_of, "type"), (cpu, "cpu"), (cuda, "cuda")):
+    method(f, name)
