@@ -118,6 +118,8 @@ from rushlight.nn.pooling import (
     AvgPool1d,
     AvgPool2d,
     AvgPool3d,
+    FractionalMaxPool2d,
+    FractionalMaxPool3d,
     LPPool1d,
     LPPool2d,
     LPPool3d,
@@ -128,6 +130,7 @@ from rushlight.nn.pooling import (
     MaxUnpool2d,
     MaxUnpool3d,
 )
+from rushlight.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from rushlight.nn.shape import (
     ChannelShuffle,
     CosineSimilarity,

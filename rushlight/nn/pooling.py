@@ -6,6 +6,7 @@ from typing import Any
 
 from rushlight.nn import functional as F
 from rushlight.nn.functional.sizes import each
+from rushlight.nn.module import Module
 from rushlight.nn.settings import Settled
 from rushlight.tensor import Tensor
 
@@ -210,3 +211,53 @@ class LPPool3d(_LPPoolNd):
     """Lengths over windows of (N, C, D, H, W) or (C, D, H, W)."""
 
     function = staticmethod(F.lp_pool3d)
+
+
+class _FractionalMaxPoolNd(Module):
+    """Maxima of windows that begin at random steps; an output size, or a ratio of output to input, but not both.
+
+    ValueError without either, with both, and for a ratio outside (0, 1).
+    """
+
+    n: int
+    function: Callable
+    _random_samples: Tensor | None
+
+    def __init__(self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+                 return_indices: bool = False, _random_samples: Tensor | None = None):
+        super().__init__()
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{type(self).__name__} requires specifying either an output size, or a pooling ratio")
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        self.kernel_size, self.return_indices = several(kernel_size, self.n), return_indices
+        self.output_size = None if output_size is None else several(output_size, self.n)
+        self.output_ratio = None if output_ratio is None else several(output_ratio, self.n)
+        if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+        self.register_buffer("_random_samples", _random_samples)
+
+    def forward(self, input: Tensor) -> Any:
+        return type(self).function(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
+                                   self._random_samples)
+
+
+def several(value: Any, n: int) -> tuple:
+    """One value for each of n dimensions."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * n
+
+
+class FractionalMaxPool2d(_FractionalMaxPoolNd):
+    """Maxima of windows that begin at random steps in (N, C, H, W) or (C, H, W).
+
+    >>> rushlight.nn.FractionalMaxPool2d(3, output_ratio=0.5)(rushlight.ones(1, 1, 9, 7)).shape
+    torch.Size([1, 1, 4, 3])
+    """
+
+    n, function = 2, staticmethod(F.fractional_max_pool2d)
+
+
+class FractionalMaxPool3d(_FractionalMaxPoolNd):
+    """Maxima of windows that begin at random steps in (N, C, D, H, W) or (C, D, H, W)."""
+
+    n, function = 3, staticmethod(F.fractional_max_pool3d)

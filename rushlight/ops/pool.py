@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 from rushlight.ops.build import build, inner
+from rushlight.ops.kernels import fractional
 from rushlight.ops.kernels import pool as kernels
 from rushlight.ops.worlds import ARRAYS
 
 for name in ("max_pool", "adaptive_max_pool", "scatter_spatial", "gather_spatial", "avg_pool", "avg_pool_grad",
              "adaptive_avg_pool", "adaptive_avg_pool_grad"):
     ARRAYS[name] = getattr(kernels, name)
+ARRAYS["fractional_max_pool"] = fractional.fractional_max_pool
 
 # x (N, C, *size); kernel, stride, padding, dilation, size are tuples of ints, indices flat over the spatial input
 max_pool = inner(
@@ -18,6 +20,9 @@ max_pool = inner(
 adaptive_max_pool = inner(
     lambda x, /, output_size: adaptive_max_pool(x, output_size), outputs="out indices",
     x=lambda gs, indices, x_shape: scatter_spatial(gs[0], indices, x_shape[2:]))
+fractional_max_pool = inner(
+    lambda x, samples, /, kernel, output_size: fractional_max_pool(x, samples, kernel, output_size),
+    x=lambda gs, indices, x_shape: scatter_spatial(gs[0], indices, x_shape[2:]), outputs="out indices")
 scatter_spatial = inner(lambda x, indices, /, size: scatter_spatial(x, indices, size),
                         x=lambda g, indices: gather_spatial(g, indices))
 gather_spatial = inner(lambda x, indices, /: gather_spatial(x, indices),

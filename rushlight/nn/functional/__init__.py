@@ -58,6 +58,12 @@ from rushlight.nn.functional.dropout import (
     feature_alpha_dropout,
 )
 from rushlight.nn.functional.embedding import embedding, embedding_bag, one_hot
+from rushlight.nn.functional.fractional import (
+    fractional_max_pool2d,
+    fractional_max_pool2d_with_indices,
+    fractional_max_pool3d,
+    fractional_max_pool3d_with_indices,
+)
 from rushlight.nn.functional.grid import affine_grid, grid_sample
 from rushlight.nn.functional.linear import bilinear, cosine_similarity, linear, normalize, pairwise_distance, pdist
 from rushlight.nn.functional.loss import (

@@ -1,0 +1,98 @@
+"""Fractional max pooling: windows that begin at random steps."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from rushlight.errors import explain
+from rushlight.nn.functional.graph import called
+from rushlight.nn.functional.sizes import each, with_batch, without_batch
+from rushlight.ops import pool
+from rushlight.sampling import rand
+from rushlight.tensor import Tensor
+
+LETTERS = {2: "H, W", 3: "D, H, W"}
+
+
+def fractional_max_pooling(n: int) -> tuple[Callable, Callable]:
+    """fractional_max_pool2d or 3d, and the form that always returns the indices too."""
+    name = f"fractional_max_pool{n}d"
+
+    def with_indices(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+                     return_indices: bool = False, _random_samples: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        if output_size is None and output_ratio is None:
+            raise ValueError(explain(f"{name} requires specifying either an output_size or an output_ratio"))
+        kernel = whole(kernel_size, n, name, "kernel_size")
+        x, added = with_batch(input, n, name)
+        if output_size is None:
+            ratios = output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * n
+            output_size = tuple(int(s * float(r)) for s, r in zip(x.array.shape[2:], ratios))
+        out = whole(output_size, n, name, "output_size")
+        check(x, kernel, n, name)
+        samples = rand(*x.array.shape[:2], n, dtype=x.dtype) if _random_samples is None else \
+            checked(_random_samples, x, n)
+        values, indices = pool.fractional_max_pool(x, samples, kernel, out)
+        called(values, f"FractionalMaxPool{n}DBackward0")
+        return without_batch(values, added), without_batch(indices, added)
+
+    def fractional_max_pool(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+                            return_indices: bool = False, _random_samples: Tensor | None = None) -> Any:
+        values, indices = with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
+        return (values, indices) if return_indices else values
+
+    fractional_max_pool.__name__ = fractional_max_pool.__qualname__ = name
+    with_indices.__name__ = with_indices.__qualname__ = f"{name}_with_indices"
+    with_indices.__doc__ = f"(values, indices) of `{name}`."
+    fractional_max_pool.__doc__ = f"""The maxima of windows that begin at random steps, evenly on average.
+
+    (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}) -> the same with `output_size`, or `output_ratio` times the input's size.
+    `return_indices`: (maxima, where they stand, flat); `_random_samples` (N, C, {n}): in place of fresh ones from
+    [0, 1). ValueError without size and ratio, RuntimeError where the windows do not fit.
+
+    >>> rushlight.nn.functional.{name}(rushlight.ones(1, 1, {", ".join("7" * n)}), 2, output_size=5).shape
+    torch.Size([1, 1, {", ".join("5" * n)}])
+    """
+    return fractional_max_pool, with_indices
+
+
+def whole(value: Any, n: int, name: str, what: str) -> tuple[int, ...]:
+    if isinstance(value, (tuple, list)) and len(value) not in (1, n):
+        raise RuntimeError(explain(f"{name}: {what} must either be a single Int or tuple of Ints", f"give 1 or {n}",
+                                   got=tuple(value)))
+    return each(value, n, what)
+
+
+def check(x: Tensor, kernel: tuple[int, ...], n: int, name: str) -> None:
+    """RuntimeError or NotImplementedError for empty windows, an empty input, or integers."""
+    if min(kernel) < 1:
+        raise RuntimeError(explain(f"{name}: kernel_size should be greater than zero, but got {kernel}"))
+    if prod(x.array.shape[1:]) == 0:
+        at = x.array.shape.index(0, 1)
+        raise RuntimeError(explain(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got"
+                                   f"{list(x.shape)} with dimension {at} being empty."))
+    if not x.is_floating_point():
+        raise NotImplementedError(explain(f'"{name}" not implemented for \'{x.dtype.scalar_type}\'',
+                                          "convert with .float()"))
+
+
+def checked(samples: Tensor, x: Tensor, n: int) -> Tensor:
+    """The samples given. RuntimeError, in torch's words, where they do not go with the input."""
+    shape, what = samples.array.shape, ""
+    if samples.dtype is not x.dtype:
+        what = "Expect _random_samples to have the same dtype as input"
+    elif len(shape) != 3:
+        what = f"Expect _random_samples to have 3 dimensions, got {len(shape)}"
+    elif shape[0] < x.array.shape[0]:
+        what = "Expect _random_samples.size(0) no less then input batch size."
+    elif shape[1] != x.array.shape[1]:
+        what = "Expect _random_samples.size(1) equals to input channel size."
+    elif shape[2] != n:
+        what = f"Expect _random_samples.size(2) equals to {n}; got {shape[2]}."
+    if what:
+        raise RuntimeError(explain(what, samples=shape, input=tuple(x.shape)))
+    return samples
+
+
+fractional_max_pool2d, fractional_max_pool2d_with_indices = fractional_max_pooling(2)
+fractional_max_pool3d, fractional_max_pool3d_with_indices = fractional_max_pooling(3)
