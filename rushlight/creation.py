@@ -13,7 +13,7 @@ from rushlight import dtypes
 from rushlight.device import device as device_type
 from rushlight.errors import explain
 from rushlight.ops.families import into
-from rushlight.tensor import Tensor, from_array, method
+from rushlight.tensor import Tensor, created, from_array, method
 
 Dtype = dtypes.dtype | None
 NUMBERS = (bool, int, float, complex)
@@ -25,7 +25,7 @@ def made(array: Any, dtype: Any, requires_grad: bool, device: Any = None, out: T
         device_type(device)
     if dtype is not None:
         array = np.asarray(array, dtypes.as_dtype(dtype).numpy)
-    t = from_array(np.asarray(array))
+    t = created(from_array(np.asarray(array)))
     if requires_grad:
         t.requires_grad_()
     return t if out is None else into(out, t)

@@ -335,6 +335,7 @@ class Tensor(Methods, metaclass=TensorType):
     __hash__ = object.__hash__                    # by identity: == compares elements
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
+        noticed(self)
         name = None if self.grad_fn is None else self.grad_fn.name()
         prefix = "tensor" if type(self) is Tensor else type(self).__name__
         return format_tensor(self.array, self.dtype, self.requires_grad, name, prefix=prefix,
@@ -396,6 +397,14 @@ def noticed(tensor: Tensor) -> None:
     watch = mode().watch
     if watch is not None:
         watch.read(tensor)
+
+
+def created(tensor: Tensor) -> Tensor:
+    """Tell whoever watches that the tensor's numbers come from outside the graph."""
+    watch = mode().watch
+    if watch is not None:
+        watch.created(tensor)
+    return tensor
 
 
 def writes_of(tensor: Tensor) -> Writes:

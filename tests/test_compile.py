@@ -13,6 +13,7 @@ import rushlight as torch
 from rushlight import nn, optim
 from rushlight.compile import CannotCompile, compile, programs, source
 from rushlight.nn import functional as F
+from rushlight.tensor import from_array
 
 CALLS = 5                                         # two watched, one that compiles, two more
 
@@ -235,6 +236,22 @@ def stays(f, *args, calls=CALLS):
                 assert got.tolist() == want.tolist()
     assert not programs(g)
     return str(caught[0].message)
+
+
+@pytest.mark.parametrize(("f", "why"), [
+    (lambda x: from_array(np.sort(x.array)) + 1, "numbers that no op of the table has made"),
+    (lambda x: (repr(x), x + 1)[1], "looks at the numbers"),
+    (lambda x: (f"{x}", x + 1)[1], "looks at the numbers"),
+    (lambda x: (repr(nn.Parameter(x)), x + 1)[1], "looks at the numbers"),
+])
+def test_what_goes_round_the_ops_is_never_a_constant(f, why):
+    compiled = quick(f)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for i in range(CALLS):
+            x = torch.tensor([3.0, i, 1.0])
+            assert compiled(x).tolist() == f(x).tolist()
+    assert why in str(caught[0].message)
 
 
 def test_numbers_read_by_python_break_the_graph_and_name_the_line():

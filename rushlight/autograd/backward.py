@@ -10,7 +10,7 @@ from rushlight.autograd.engine import steps
 from rushlight.autograd.grad_mode import current, mode
 from rushlight.autograd.node import Node
 from rushlight.errors import explain
-from rushlight.tensor import ADDING, Tensor, from_array, method
+from rushlight.tensor import ADDING, Tensor, created, from_array, method
 
 Tensors = Tensor | Sequence[Tensor]
 
@@ -88,7 +88,7 @@ def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Any = None, retain_gra
 
 def finished(g: Any, t: Tensor, world: str, materialize: bool) -> Any:
     if g is None:
-        return from_array(np.zeros_like(t.array)) if materialize else None
+        return created(from_array(np.zeros_like(t.array))) if materialize else None
     return g.to(t.dtype) if world == "tensors" else from_array(np.array(g, t.array.dtype))
 
 
@@ -132,7 +132,7 @@ def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
         if t.is_complex():
             raise RuntimeError(explain("grad can be implicitly created only for real scalar outputs but got "
                                        f"{t.dtype}", "take .abs() or .real first, or give backward(gradient)"))
-        return from_array(np.ones_like(t.array))
+        return created(from_array(np.ones_like(t.array)))
     if g.array.shape != t.array.shape:
         raise RuntimeError(explain(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has "
                                    f"a shape of {t.shape}.", "give a gradient of the output's shape"))

@@ -18,6 +18,9 @@ class Watcher:
     def ran(self, op: Any, args: tuple, out: Any) -> None:
         """An op of the table has run on `args` (canonical order) and returned `out`."""
 
+    def created(self, tensor: Any) -> None:
+        """The tensor's numbers come from outside: from a creation function, or from a Python number."""
+
     def wrote(self, tensor: Any, value: Any) -> None:
         """`value`'s elements have been written into `tensor`'s memory."""
 

@@ -36,6 +36,7 @@ class Tracer(Watcher):
         self.fresh: list[Value] = []              # made during the run, but by no op: constants, if they stay the same
         self.owner: dict[int, int] = {}           # id of a view's array -> id of the array whose memory it views
         self.born: dict[int, int] = {}            # id of a view's array -> number of steps when it was made
+        self.outside: set[int] = set()            # ids of arrays that creation functions made
         self.written: dict[int, int] = {}         # id of an array -> number of steps when it was last written
         self.kept: list[Any] = []                 # keeps ids unique
         self.problem: str | None = None
@@ -58,6 +59,10 @@ class Tracer(Watcher):
                 self.owner[id(array)] = self.owner.get(seen, seen)
                 self.born[id(array)] = len(self.steps)
         self.steps.append(Call(op.name, values, made, line(), self.late))
+
+    def created(self, tensor: Tensor) -> None:
+        self.kept.append(tensor.array)
+        self.outside.add(id(tensor.array))
 
     def wrote(self, tensor: Tensor, value: Tensor) -> None:
         if self.problem is not None:
@@ -110,6 +115,8 @@ class Tracer(Watcher):
         v = Value(array.copy(), "constant")
         if not (array.ndim == 0 and not array.flags.writeable):
             self.fresh.append(v)
+            if id(array) not in self.outside:     # a function has gone round the ops: from what, nobody knows
+                self.stop("uses numbers that no op of the table has made")
         return v
 
     def made(self, tensor: Tensor) -> Value:

@@ -9,7 +9,7 @@ from rushlight import dtypes
 from rushlight.copying import rebuild
 from rushlight.device import device as device_type
 from rushlight.printing import format_parameter
-from rushlight.tensor import Tensor, from_array, writes_of
+from rushlight.tensor import Tensor, from_array, noticed, writes_of
 
 
 class Parameter(Tensor):
@@ -30,6 +30,7 @@ class Parameter(Tensor):
         self.requires_grad = requires_grad
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        noticed(self)
         name = None if self.grad_fn is None else self.grad_fn.name()
         return format_parameter(self.array, self.dtype, self.requires_grad, name)
 

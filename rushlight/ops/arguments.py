@@ -13,7 +13,7 @@ from rushlight import dtypes
 from rushlight.errors import describe, explain
 from rushlight.ops.table import FLOATING, PUBLIC, Op
 from rushlight.ops.worlds import TENSORS
-from rushlight.tensor import Tensor, from_array
+from rushlight.tensor import Tensor, created, from_array
 
 # -- dimensions --------------------------------------------------------------------------------------------------
 
@@ -168,10 +168,10 @@ def as_operand(value: Any, op: Op) -> tuple[Tensor, int]:
         return value, 0 if value.array.ndim else 1
     if isinstance(value, (Number, np.bool_)) and not isinstance(value, np.generic):
         d = dtypes.of_scalar(value)
-        return from_array(np.asarray(value, None if d.category < dtypes.FLOATING else number_dtype(d))), 2
+        return created(from_array(np.asarray(value, None if d.category < dtypes.FLOATING else number_dtype(d)))), 2
     if isinstance(value, (ndarray, np.generic)):
         value = np.asarray(value)
-        return from_array(value), 0 if value.ndim else 2
+        return created(from_array(value)), 0 if value.ndim else 2
     raise TypeError(explain(f"{op.called}(): argument must be Tensor, not {type(value).__name__}",
                             "make it a tensor first: torch.tensor(...)"))
 
@@ -191,7 +191,8 @@ def promoted(op: Op, operands: Sequence[Any]) -> list[Tensor]:
                                       for v, (t, kind) in zip(operands, pairs)])
     if op.result == FLOATING and result.category < dtypes.FLOATING:
         result = dtypes.get_default_dtype()
-    return [brought(t, result) if kind != 2 else from_array(t.array.astype(result.numpy)) for t, kind in pairs]
+    return [brought(t, result) if kind != 2 else created(from_array(t.array.astype(result.numpy)))
+            for t, kind in pairs]
 
 
 def brought(t: Tensor, to: dtypes.dtype) -> Tensor:

@@ -13,7 +13,7 @@ from rushlight.memory_format import contiguous_format, lies_so, memory_format, o
 from rushlight.ops import shape as s
 from rushlight.ops.build import composite, unrecorded
 from rushlight.ops.families import into
-from rushlight.tensor import Tensor, from_array, method
+from rushlight.tensor import Tensor, created, from_array, method
 
 Format = memory_format | None
 
@@ -101,7 +101,7 @@ def one_value(value: Any, input: Tensor, name: str) -> Tensor:
         if isinstance(value, complex) and input.array.dtype.kind != "c":
             raise RuntimeError(explain(f"value cannot be converted to type {input.dtype} without overflow",
                                        "take its real part", op=name))
-        return from_array(np.asarray(value).astype(input.array.dtype))
+        return created(from_array(np.asarray(value).astype(input.array.dtype)))
     if value.array.ndim:
         raise RuntimeError(explain(f"{name} only supports 0-dimension value tensor but got tensor with {value.array.ndim} "
                                    "dimensions.", "give a number, or use copy_()"))

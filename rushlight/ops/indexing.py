@@ -13,7 +13,7 @@ from rushlight.ops.index import index, write_at
 from rushlight.ops.kernels.index import HERE
 from rushlight.ops.shape import getitem
 from rushlight.ops.shapes import unbind
-from rushlight.tensor import Tensor, from_array, method
+from rushlight.tensor import Tensor, created, from_array, method
 
 
 def parse(x: Tensor, key: Any) -> tuple[tuple, list[Tensor]]:
@@ -54,14 +54,14 @@ def as_index(part: Any) -> Tensor | None:
         check_kind(part.array)
         return part
     if isinstance(part, (bool, np.bool_)):
-        return from_array(np.asarray(part))
+        return created(from_array(np.asarray(part)))
     if isinstance(part, (list, tuple, ndarray)):
         array = np.asarray([p.item() if isinstance(p, Tensor) else p for p in part]
                            if isinstance(part, (list, tuple)) else part)
         if array.size == 0 and array.dtype.kind == "f":
             array = array.astype(np.int64)
         check_kind(array)
-        return from_array(array)
+        return created(from_array(array))
     if hasattr(part, "__index__"):
         return None
     kind = IndexError if isinstance(part, float) else TypeError
@@ -92,7 +92,7 @@ def write(x: Tensor, key: Any, value: Any) -> None:
     """x[key] = value, in memory and in the graph."""
     parts, tensors = parse(x, key)
     if not isinstance(value, Tensor):
-        value = from_array(np.asarray(value, x.array.dtype))
+        value = created(from_array(np.asarray(value, x.array.dtype)))
     if value.array.dtype != x.array.dtype:
         value = value.to(x.dtype)  # type: ignore[attr-defined]
     if tensors:

@@ -10,7 +10,7 @@ from rushlight.ops import index as table
 from rushlight.ops.arithmetic import scaled, writing
 from rushlight.ops.build import composite
 from rushlight.ops.families import into
-from rushlight.tensor import Tensor, from_array, method
+from rushlight.tensor import Tensor, created, from_array, method
 
 
 @composite()
@@ -25,7 +25,7 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
     """
     source = src if value is None else value
     if not isinstance(source, Tensor):
-        source = from_array(np.asarray(source).astype(input.array.dtype))
+        source = created(from_array(np.asarray(source).astype(input.array.dtype)))
     if reduce is None:
         r = table.scatter(input, dim, index, source)
     elif reduce == "add":

@@ -6,7 +6,7 @@ import numpy as np
 from rushlight.ops.build import build, general, inner, inner_view, view
 from rushlight.ops.kernels import shape as kernels
 from rushlight.ops.worlds import ARRAYS, TENSORS, adopt, shared
-from rushlight.tensor import from_array
+from rushlight.tensor import created, from_array
 
 adopt(kernels)
 
@@ -116,8 +116,8 @@ def others(x):
 ARRAYS["cast"] = lambda x, like: x.astype(like.dtype)
 ARRAYS["zeros"] = lambda shape, like: np.zeros(shape, like.dtype)
 TENSORS["cast"] = lambda x, like: TENSORS["to"](x, like.dtype)
-TENSORS["zeros"] = lambda shape, like: from_array(np.zeros(shape, like.array.dtype))
-TENSORS["zeros_like"] = lambda x: from_array(np.zeros_like(x.array))
+TENSORS["zeros"] = lambda shape, like: created(from_array(np.zeros(shape, like.array.dtype)))
+TENSORS["zeros_like"] = lambda x: created(from_array(np.zeros_like(x.array)))
 TENSORS["is_complex"] = lambda x: x.is_complex()
 
 build(globals())

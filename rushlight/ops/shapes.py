@@ -17,7 +17,7 @@ from rushlight.ops.elementwise import where as choose
 from rushlight.ops.families import into
 from rushlight.ops.index import write_at
 from rushlight.ops.kernels.index import HERE
-from rushlight.tensor import Tensor, from_array, method
+from rushlight.tensor import Tensor, created, from_array, method
 
 
 def pieces(made: tuple, input: Tensor, keys: Sequence[tuple]) -> tuple[Tensor, ...]:
@@ -144,7 +144,7 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None, *, ou
     d = 0 if from_all else wrap(dim, input.array.ndim)
     times = repeats.array if isinstance(repeats, Tensor) else np.asarray(repeats)
     places = np.repeat(np.arange(x.array.shape[d]), times)
-    return x.index_select(d, from_array(places))  # type: ignore[attr-defined]
+    return x.index_select(d, created(from_array(places)))  # type: ignore[attr-defined]
 
 
 @composite()
@@ -208,7 +208,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         raise RuntimeError(explain(f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}",
                                    "compare first: mask = m != 0"))
     if not isinstance(value, Tensor):
-        value = from_array(np.asarray(value).astype(input.array.dtype))
+        value = created(from_array(np.asarray(value).astype(input.array.dtype)))
     elif value.array.dtype != input.array.dtype:
         value = s.to(value, input.dtype)
     return choose(mask, value, input)
@@ -230,7 +230,7 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
 @composite()
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """The tensor with one number at the slices `index` along `dim`."""
-    value = value if isinstance(value, Tensor) else from_array(np.asarray(value, input.array.dtype))
+    value = value if isinstance(value, Tensor) else created(from_array(np.asarray(value, input.array.dtype)))
     shape = list(input.array.shape)
     if shape:
         shape[wrap(dim, len(shape))] = index.array.size

@@ -16,7 +16,7 @@ from rushlight.autograd.clock import tick
 from rushlight.autograd.engine import second_time
 from rushlight.autograd.node import Node, Output
 from rushlight.ops.table import Op, parameters
-from rushlight.tensor import Tensor, from_array
+from rushlight.tensor import Tensor, created, from_array
 
 ARRAYS: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}   # the name: warnings are filtered by it
 TENSORS: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}
@@ -163,7 +163,8 @@ def array_parts(g: dict, facts: tuple) -> list:
 
 
 def tensor_parts(g: dict, facts: tuple) -> list:
-    return [g[i] if i in g else fact if fact is None else from_array(np.zeros(*fact)) for i, fact in enumerate(facts)]
+    return [g[i] if i in g else fact if fact is None else created(from_array(np.zeros(*fact)))
+            for i, fact in enumerate(facts)]
 
 
 # -- for those who look at a node ---------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from rushlight.ops import reduce as r
 from rushlight.ops.products import matmul
 from rushlight.ops.shape import transpose
 from rushlight.ops.shapes import repeat_interleave
-from rushlight.tensor import Tensor, from_array
+from rushlight.tensor import Tensor, created, from_array
 
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
@@ -61,7 +61,7 @@ def masked(scores: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 def causal(scores: Tensor) -> Tensor:
     """True on and below the diagonal."""
-    return from_array(np.tri(*scores.array.shape[-2:], dtype=bool))
+    return created(from_array(np.tri(*scores.array.shape[-2:], dtype=bool)))
 
 
 def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool) -> None:

@@ -10,7 +10,7 @@ from rushlight.ops import elementwise as e
 from rushlight.ops import index as places
 from rushlight.ops.reductions import norm
 from rushlight.ops.shape import reshape, to, unsqueeze
-from rushlight.tensor import Tensor, from_array, noticed
+from rushlight.tensor import Tensor, created, from_array, noticed
 
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
@@ -158,4 +158,4 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         num_classes = int(t.max()) + 1
     elif t.size and t.max() >= num_classes:
         raise RuntimeError(explain("Class values must be smaller than num_classes.", largest=t.max()))
-    return to(e.eq(unsqueeze(tensor, -1), from_array(np.arange(num_classes))), dtypes.int64)
+    return to(e.eq(unsqueeze(tensor, -1), created(from_array(np.arange(num_classes)))), dtypes.int64)

@@ -16,7 +16,7 @@ from rushlight.ops import loss as losses
 from rushlight.ops import reduce as r
 from rushlight.ops.activation import log_sigmoid
 from rushlight.ops.shape import reshape, unsqueeze
-from rushlight.tensor import Tensor, from_array
+from rushlight.tensor import Tensor, created, from_array
 
 Old = bool | None                                 # size_average and reduce: what `reduction` was before it
 
@@ -131,7 +131,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
     var has the input's shape, or lacks its last dimension, or has 1 in one. ValueError for another, or for one below 0.
     """
     if not isinstance(var, Tensor):
-        var = from_array(np.full(input.array.shape, var, input.array.dtype))
+        var = created(from_array(np.full(input.array.shape, var, input.array.dtype)))
     if var.array.shape != input.array.shape:
         if input.array.shape[:-1] == var.array.shape:
             var = unsqueeze(var, -1)

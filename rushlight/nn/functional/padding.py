@@ -8,7 +8,7 @@ import numpy as np
 
 from rushlight.errors import explain
 from rushlight.ops.pad import constant_pad
-from rushlight.tensor import Tensor, from_array
+from rushlight.tensor import Tensor, created, from_array
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
@@ -65,7 +65,7 @@ def taken(x: Tensor, dim: int, before: int, after: int, mode: str) -> Tensor:
         places = first + np.arange(-max(before, 0), size + max(after, 0)) % size
     else:
         places = PICKS[mode](np.arange(-before, size + after), size)
-    return x.index_select(dim, from_array(places))
+    return x.index_select(dim, created(from_array(places)))
 
 
 # Where each position is found, by mode; positions may lie outside range(size).

@@ -15,7 +15,7 @@ from rushlight.ops import pool
 from rushlight.ops.families import into
 from rushlight.ops.index import scatter
 from rushlight.ops.shape import reshape
-from rushlight.tensor import Tensor, from_array
+from rushlight.tensor import Tensor, created, from_array
 
 LETTERS = {1: "L", 2: "H, W", 3: "D, H, W"}
 
@@ -192,7 +192,7 @@ def put_back(x: Tensor, where: Tensor, size: tuple[int, ...]) -> Tensor:
     if where.array.size and (where.array.min() < 0 or where.array.max() >= prod(size)):
         raise RuntimeError(explain(f"Found an invalid max index: {where.array.max()} (output volumes are of size "
                                    + "x".join(map(str, size)) + ")"))
-    blank = from_array(np.zeros((n, c, prod(size)), x.array.dtype))
+    blank = created(from_array(np.zeros((n, c, prod(size)), x.array.dtype)))
     flat = scatter(blank, 2, reshape(where, (n, c, -1)), reshape(x, (n, c, -1)))
     return reshape(flat, (n, c, *size))
 

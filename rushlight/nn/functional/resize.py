@@ -12,7 +12,7 @@ from rushlight.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_po
 from rushlight.ops import elementwise as e
 from rushlight.ops.products import matmul
 from rushlight.ops.shape import clone, permute, reshape, transpose
-from rushlight.tensor import Tensor, from_array
+from rushlight.tensor import Tensor, created, from_array
 
 MODES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 A = -0.75                                         # of the cubic convolution
@@ -113,7 +113,7 @@ def resized(x: Tensor, dim: int, out: int, scale: float | None, mode: str, align
     shape = (-1,) + (1,) * (x.array.ndim - dim - 1)
     total = None
     for at, weight in taps:
-        part = e.mul(picked(x, dim, at), from_array(weight.astype(x.array.dtype).reshape(shape)))
+        part = e.mul(picked(x, dim, at), created(from_array(weight.astype(x.array.dtype).reshape(shape))))
         total = part if total is None else e.add(total, part)
     return total  # type: ignore[return-value]
 
@@ -121,7 +121,7 @@ def resized(x: Tensor, dim: int, out: int, scale: float | None, mode: str, align
 def picked(x: Tensor, dim: int, at: np.ndarray) -> Tensor:
     """The elements at positions along a dimension; those outside are taken from the nearest end."""
     places = np.clip(at, 0, x.array.shape[dim] - 1)
-    return x.index_select(dim, from_array(places))
+    return x.index_select(dim, created(from_array(places)))
 
 
 def cubic(t: np.ndarray, a: float = A) -> np.ndarray:
@@ -147,7 +147,7 @@ def filter_matrix(size: int, out: int, scale: float, is_cubic: bool, align: bool
 
 def mixed(x: Tensor, dim: int, rows: np.ndarray) -> Tensor:
     """Each output element as a weighted sum along a dimension."""
-    m = from_array(np.ascontiguousarray(rows.T.astype(x.array.dtype)))
+    m = created(from_array(np.ascontiguousarray(rows.T.astype(x.array.dtype))))
     return transpose(matmul(transpose(x, dim, -1), m), dim, -1)
 
 
