@@ -1,0 +1,7 @@
+"""Discrete Fourier transforms, as in torch.fft: `rushlight.fft.fft(x)` and its like, with derivatives of any order."""
+from __future__ import annotations
+
+from rushlight.ops import transforms as transforms
+from rushlight.ops.build import members
+
+globals().update(members("fft"))
