@@ -1,5 +1,5 @@
 """torch.nn: modules, parameters, and the functions behind them."""
-from rushlight.nn import attention, functional, init, utils
+from rushlight.nn import attention, functional, grad, init, modules, parallel, utils
 from rushlight.nn.activation import (
     CELU,
     ELU,
@@ -30,6 +30,7 @@ from rushlight.nn.activation import (
     Tanhshrink,
     Threshold,
 )
+from rushlight.nn.adaptive import AdaptiveLogSoftmaxWithLoss
 from rushlight.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from rushlight.nn.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from rushlight.nn.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
@@ -82,6 +83,7 @@ from rushlight.nn.normalization import (
     BatchNorm1d,
     BatchNorm2d,
     BatchNorm3d,
+    CrossMapLRN2d,
     GroupNorm,
     InstanceNorm1d,
     InstanceNorm2d,
@@ -89,6 +91,7 @@ from rushlight.nn.normalization import (
     LayerNorm,
     LocalResponseNorm,
     RMSNorm,
+    SyncBatchNorm,
 )
 from rushlight.nn.padding import (
     CircularPad1d,
@@ -107,6 +110,7 @@ from rushlight.nn.padding import (
     ZeroPad2d,
     ZeroPad3d,
 )
+from rushlight.nn.parallel import DataParallel
 from rushlight.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from rushlight.nn.pooling import (
     AdaptiveAvgPool1d,

@@ -128,6 +128,31 @@ class BatchNorm3d(_BatchNorm):
     _check_input_dim = dimensions(5)
 
 
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalization of (N, C, ...): of one process, as here, it is batch normalization."""
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+                 track_running_stats: bool = True, process_group: Any = None, device: Any = None, dtype: Any = None, *,
+                 bias: bool = True):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.array.ndim < 2:
+            raise ValueError(f"expected at least 2D input (got {input.array.ndim}D input)")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """The module with every BatchNorm in it made a SyncBatchNorm with the same parameters and statistics."""
+        made = module
+        if isinstance(module, _BatchNorm):
+            made = cls(module.num_features, module.eps, module.momentum, False, False, process_group)
+            made.__dict__.update({**module.__dict__, "process_group": process_group})
+        for name, child in module.named_children():
+            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return made
+
+
 class _InstanceNorm(_NormBase):
     """(x - mean) / sqrt(var + eps) * weight + bias for each sample and channel, over the spatial dimensions.
 
@@ -282,3 +307,10 @@ class LocalResponseNorm(Settled):
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class CrossMapLRN2d(LocalResponseNorm):
+    """LocalResponseNorm by its old name and default: x / (k + alpha mean of x^2 over `size` channels)^beta."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):
+        super().__init__(size, alpha, beta, k)

@@ -9,7 +9,7 @@ from rushlight.nn.functional.padding import pad
 from rushlight.nn.functional.sizes import each, with_batch, without_batch
 from rushlight.ops import elementwise as e
 from rushlight.ops.conv import col2im, conv_input_grad, convolution, im2col
-from rushlight.ops.shape import reshape
+from rushlight.ops.shape import permute, reshape
 from rushlight.tensor import Tensor
 
 LETTERS = {1: "L", 2: "H, W", 3: "D, H, W"}
@@ -176,3 +176,22 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
     sizes = [each(v, 2, name) for v, name in ((output_size, "output_size"), (kernel_size, "kernel_size"),
                                               (dilation, "dilation"), (padding, "padding"), (stride, "stride"))]
     return without_batch(col2im(x, *sizes), added)
+
+
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """conv1d with time first: input (T, N, C), weight (kernel, C, O), bias (O,) -> (T', N, O).
+
+    RuntimeError where these do not fit.
+    """
+    x, w = input.array.shape, weight.array.shape
+    if len(x) != 3:
+        raise RuntimeError(explain("Input must have 3 dims: time, batch, in_channel", shape=x))
+    if len(w) != 3:
+        raise RuntimeError(explain("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.", shape=w))
+    if bias.array.ndim != 1:
+        raise RuntimeError(explain("Bias must be 1-D", shape=tuple(bias.shape)))
+    if x[2] != w[1]:
+        raise RuntimeError(explain("Input dim 2 (input channels) is not == dim 1 in the weight tensor", input=x, weight=w))
+    if w[2] != bias.array.shape[0]:
+        raise RuntimeError(explain("Bias size must equal dim 2 in the weight tensor (output channels).", weight=w))
+    return permute(conv1d(permute(input, (1, 2, 0)), permute(weight, (2, 1, 0)), bias, padding=pad), (2, 0, 1))

@@ -11,7 +11,7 @@ from rushlight.ops import ctc as c
 from rushlight.ops import elementwise as e
 from rushlight.ops import reduce as r
 from rushlight.ops.shape import reshape, unsqueeze
-from rushlight.tensor import Tensor, from_array, noticed
+from rushlight.tensor import Tensor, created, from_array, noticed
 
 
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
@@ -41,7 +41,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     if zero_infinity:
         loss = e.where(e.isinf(loss), 0, loss)
     if reduction == "mean":
-        loss = e.div(loss, from_array(np.array([max(n, 1) for n in lengths], loss.array.dtype)))
+        loss = e.div(loss, created(from_array(np.array([max(n, 1) for n in lengths], loss.array.dtype))))
     return r.sum(loss) if reduction == "sum" else reduced(loss, reduction)
 
 

@@ -14,7 +14,7 @@ from rushlight.ops import grid as g
 from rushlight.ops.build import composite
 from rushlight.ops.products import matmul
 from rushlight.ops.shape import reshape, select, stack, transpose, unsqueeze
-from rushlight.tensor import Tensor, from_array
+from rushlight.tensor import Tensor, created, from_array
 
 MODES = ("bilinear", "nearest", "bicubic")        # torch's numbers for them are 0, 1, 2
 PADDINGS = ("zeros", "border", "reflection")
@@ -157,7 +157,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
                       "affine_grid for details.", stacklevel=2)
     axes = np.meshgrid(*[steps(n, bool(align_corners)) for n in spatial], indexing="ij")
     points = np.stack([*reversed(axes), np.ones(spatial)], -1).reshape(-1, len(spatial) + 1)
-    moved = matmul(from_array(points.astype(theta.array.dtype)), transpose(theta, 1, 2))
+    moved = matmul(created(from_array(points.astype(theta.array.dtype))), transpose(theta, 1, 2))
     return called(reshape(moved, (batch, *spatial, len(spatial))), "AffineGridGeneratorBackward0")
 
 
