@@ -204,3 +204,8 @@ def function_of(name):
     if name in INTERNAL:
         return TABLE[name].call
     return public(name)
+
+
+def is_random(name):
+    """Whether two calls of an op give different numbers."""
+    return name in TABLE and TABLE[name].options.get("random")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.extra.numpy import mutually_broadcastable_shapes
 from ops_calls import agree, arrays_in, call, check_all, fixed, gradients, leaf, put_into, varies, weights
-from ops_samples import INTERNAL, NAMES, SAMPLES, function_of
+from ops_samples import INTERNAL, NAMES, SAMPLES, function_of, is_random
 
 import rushlight
 from rushlight import Tensor
@@ -158,10 +158,6 @@ def test_layout_makes_no_difference(name):
     lie_together = ("view", "view_as", "view_as_shape")                   # or they say so: test_errors.py
     if name not in lie_together and not is_random(name):
         check_all([(sample, None) for sample in tried(name)], check)
-
-
-def is_random(name):
-    return name in TABLE and TABLE[name].options.get("random")
 
 
 @every_op
