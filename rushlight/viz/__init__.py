@@ -1,7 +1,8 @@
-"""Seeing the graph: as text in the terminal, in Graphviz's language, as a picture."""
+"""Seeing the graph: as text in the terminal, in Graphviz's language, as a picture, and backward step by step."""
 
 from rushlight.viz.graph import Box, Graph, graph
+from rushlight.viz.page import html
 from rushlight.viz.svg import svg
 from rushlight.viz.text import dot, print_graph
 
-__all__ = ["Box", "Graph", "dot", "graph", "print_graph", "svg"]
+__all__ = ["Box", "Graph", "dot", "graph", "html", "print_graph", "svg"]

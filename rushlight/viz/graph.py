@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-Params = Mapping[str, Any] | Iterable[tuple[str, Any]] | None
+from rushlight.viz.numbers import rounded
+
+Params = Any  # names of leaves: a mapping {name: tensor}, pairs of them, a module, or None
 
 SMALL = 4  # a leaf of so many numbers shows them
 
@@ -41,11 +43,7 @@ def graph(output: Any, params: Params = None) -> Graph:
     `params` names the leaves: a dict `{name: tensor}` or `model.named_parameters()`.
     Raises `ValueError` where nothing was recorded for `output`.
     """
-    if output.grad_fn is None:
-        raise ValueError(
-            f"viz: no graph was recorded for this tensor of shape {tuple(output.shape)}: it is a leaf, "
-            "detached, or made under no_grad; pass a result computed from a tensor with requires_grad=True"
-        )
+    check_recorded(output)
     names = {id(tensor): name for name, tensor in pairs(params)}
     nodes: list[Any] = []
     found = Graph()
@@ -66,8 +64,22 @@ def graph(output: Any, params: Params = None) -> Graph:
     return found
 
 
+def check_recorded(output: Any) -> None:
+    """ValueError where nothing was recorded for a tensor."""
+    if output.grad_fn is None:
+        raise ValueError(
+            f"viz: no graph was recorded for this tensor of shape {tuple(output.shape)}: it is a leaf, "
+            "detached, or made under no_grad; pass a result computed from a tensor with requires_grad=True"
+        )
+
+
 def pairs(params: Params) -> Iterable[tuple[str, Any]]:
-    return () if params is None else params.items() if isinstance(params, Mapping) else params
+    """(name, tensor) for each leaf that has a name."""
+    if params is None:
+        return ()
+    if hasattr(params, "named_parameters"):
+        return params.named_parameters()
+    return params.items() if isinstance(params, Mapping) else params
 
 
 def box(node: Any, names: dict[int, str]) -> Box:
@@ -83,9 +95,3 @@ def values(word: str, tensor: Any) -> list[str]:
     if tensor.numel() > SMALL:
         return []
     return [f"{word} {rounded(tensor.detach().tolist())}"]
-
-
-def rounded(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(rounded, value))}]"
-    return str(value) if isinstance(value, (bool, int)) else f"{value:.4g}"

@@ -85,7 +85,8 @@ def draw(found: Graph) -> str:
         f'orient="auto"><path d="M0 0.8 L8 4 L0 7.2 z" fill="{EDGE}"/></marker></defs>',
         f'<rect width="{width:.0f}" height="{height:.0f}" fill="white"/>',
         f'<g fill="none" stroke="{EDGE}" stroke-width="1.2">',
-        *(curve(points, way, *ends) for way, ends in zip(routes, ports(points, routes))),
+        *(f'<path d="{curve(points, way, *ends)}" marker-end="url(#tip)"/>'
+          for way, ends in zip(routes, ports(points, routes))),
         "</g>",
         *(draw_box(p, box, text) for p, box, text in zip(points, found.boxes, texts)),
         "</svg>\n",
@@ -108,7 +109,7 @@ def ports(points: list[Point], routes: list[list[int]]) -> list[tuple[float, flo
 
 
 def curve(points: list[Point], way: list[int], start: float, end: float) -> str:
-    """One edge: from the lower side of its first box to the upper side of its last, upright at its points."""
+    """The path of one edge: from the lower side of its first box to the upper side of its last, upright at its points."""
     first, last = points[way[0]], points[way[-1]]
     stops = [(start, first.y + first.height / 2)]
     stops += [(points[i].x, points[i].y) for i in way[1:-1]]
@@ -117,7 +118,7 @@ def curve(points: list[Point], way: list[int], start: float, end: float) -> str:
     for (x, y), (to_x, to_y) in zip(stops, stops[1:]):
         half = (y + to_y) / 2
         path += f" C{x:.1f} {half:.1f} {to_x:.1f} {half:.1f} {to_x:.1f} {to_y:.1f}"
-    return f'<path d="{path}" marker-end="url(#tip)"/>'
+    return path
 
 
 def draw_box(p: Point, box: Box, text: list[str]) -> str:

@@ -1,0 +1,157 @@
+"""Backward, watched: what the engine does at each step, with the numbers, while `.grad` stays as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rushlight.autograd.backward import seed
+from rushlight.autograd.clock import clock
+from rushlight.autograd.engine import reachable, steps, sum_to_array
+from rushlight.autograd.grad_mode import no_grad
+from rushlight.autograd.node import Node, Parts
+from rushlight.ops.worlds import ruled_inputs
+from rushlight.tensor import Tensor
+
+
+@dataclass
+class Arrival:
+    """A gradient that an edge brings: as the rule gave it, and what its target has received with it."""
+
+    slot: int  # which edge of the node
+    target: Node
+    gives: Any
+    total: Any
+    first: bool  # nothing had arrived there before
+
+
+@dataclass
+class Step:
+    """The engine at one node. `grad`: of a leaf, `.grad` before (None if there is none) and after."""
+
+    node: Node
+    incoming: Any
+    arrivals: list[Arrival] = field(default_factory=list)
+    grad: tuple[Any, Any] | None = None
+
+
+def record(output: Tensor, gradient: Tensor | None = None) -> list[Step]:
+    """The steps of `output.backward(gradient)`, in the engine's order. Nothing is freed, no `.grad` changes.
+
+    Hooks on tensors run, since they change gradients; those that wait for a leaf's `.grad` do not. Raises what
+    backward raises: for a graph that was freed, an output of several elements without `gradient`.
+    """
+    seeds, _ = seed((output,), gradient, False)
+    leaves = {node for node in reachable(seeds) if node.leaf}
+    totals: dict[Node, Any] = dict(seeds)
+    with keeping_retained(seeds), no_grad():
+        return [
+            step(node, g, outgoing, totals) for node, g, outgoing in steps(seeds, targets=leaves, retain=True)
+        ]
+
+
+@contextmanager
+def keeping_retained(seeds: dict[Node, Any]) -> Iterator[None]:
+    """Put the `.grad` of tensors that asked for `retain_grad` back to what it was."""
+    found = [node.hooks.retained() for node in reachable(seeds) if node.hooks and node.hooks.retained]
+    kept = [(t, t._grad) for t in found if t is not None]
+    try:
+        yield
+    finally:
+        for t, g in kept:
+            t._grad = g
+
+
+def step(node: Node, g: Any, outgoing: Any, totals: dict[Node, Any]) -> Step:
+    """One step; `totals` are the gradients that have arrived, brought up to date."""
+    done = Step(node, frozen(g))
+    if node.leaf:
+        done.grad = accumulated(node, g)
+    for slot, (edge, ge) in enumerate(zip(node.edges, outgoing)):
+        if ge is None or edge is None:
+            continue
+        fitted = ge if ge.shape == edge.shape else sum_to_array(ge, edge.shape)
+        known = totals.get(edge)
+        totals[edge] = fitted if known is None else known + fitted
+        done.arrivals.append(Arrival(slot, edge, frozen(ge), frozen(totals[edge]), known is None))
+    return done
+
+
+def accumulated(node: Any, g: np.ndarray) -> tuple[Any, Any]:
+    """`.grad` of a leaf before and after `g` arrives."""
+    leaf = node.tensor()
+    g = np.asarray(g).astype(node.dtype if leaf is None else leaf.array.dtype)
+    before = None if leaf is None or leaf._grad is None else leaf._grad.array.copy()
+    return before, (g if before is None else before + g)
+
+
+def frozen(g: Any) -> Any:
+    """A copy that later steps cannot change; of a node with several outputs, of each."""
+    return {i: np.array(part) for i, part in g.items()} if isinstance(g, Parts) else np.array(g)
+
+
+# -- values of the forward pass --------------------------------------------------------------------------------------
+
+
+def forward_values(output: Tensor) -> dict[Node, np.ndarray]:
+    """What the tensors of the graph held, as far as that is known: leaves, the output, what nodes have saved for
+    backward, and what follows from these by ops without settings. Values since overwritten are left out."""
+    assert output.node is not None
+    order = reachable([output.node])
+    known: dict[Node, np.ndarray] = {}
+    for node in order:
+        leaf = getattr(node, "variable", None)
+        if leaf is not None:
+            known[node] = leaf.array
+        known.update(saved_values(node))
+    known[output.node] = output.array
+    for node in reversed(order):
+        if node not in known and (value := computed(node, known)) is not None:
+            known[node] = value
+    return known
+
+
+def saved_values(node: Node) -> Iterator[tuple[Node, np.ndarray]]:
+    """(node, value) for each input, and the output, that this node keeps for its rules."""
+    op = node.op
+    if op is None or not node.saved:
+        return
+    slots = {name: i for i, name in enumerate(ruled_inputs(op))}
+    for name, item in zip(op.saves, node.saved):
+        edge = node.edges[slots[name]] if name in slots and name != "tensors" and slots[name] < len(node.edges) else None
+        if edge is not None and isinstance(item, Tensor) and item.array.shape == edge.shape:
+            yield edge, item.array
+        elif name == "out" and isinstance(item, np.ndarray) and item.shape == node.shape:
+            yield node, item
+
+
+def inputs_of(node: Node, known: dict[Node, np.ndarray]) -> dict[str, np.ndarray]:
+    """The values of the op's inputs by name: kept by the node itself, or known of the nodes that made them."""
+    op = node.op
+    if op is None or "tensors" in op.inputs:
+        return {}
+    saved = dict(zip(op.saves, node.saved or ()))
+    found = {}
+    for name, edge in zip(ruled_inputs(op), node.edges):
+        item = saved.get(name)
+        if isinstance(item, Tensor):
+            found[name] = item.array
+        elif edge is not None and edge in known:
+            found[name] = known[edge]
+    return found
+
+
+def computed(node: Node, known: dict[Node, np.ndarray]) -> np.ndarray | None:
+    """The output of an op without settings from its inputs, where all are known and nothing was written since."""
+    op = node.op
+    if op is None or op.settings or "outputs" in op.options or clock.last_write > node.seq:
+        return None
+    found = inputs_of(node, known)
+    if len(found) < len(op.inputs) or "random" in op.options:
+        return None
+    value = np.asarray(op.kernel(*[found[name] for name in op.inputs]))
+    return value if value.shape == node.shape else None
