@@ -342,7 +342,7 @@ def general(op: Op) -> Callable:
     single = [i for i in range(count) if i != listed]
     ruled = [op.rules[op.inputs[i]] is not None for i in single]
     apart = [i for i, has_rule in zip(single, ruled) if has_rule and i not in together]
-    result = return_type(op.name, names) if names else tuple
+    result = return_type(op.options.get("called") or op.name, names) if names else tuple
 
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         try:
@@ -385,7 +385,8 @@ def finish(op: Op, args: tuple, edges: tuple | None, r: Any, result: Callable) -
         return recorded(op, args, edges, () if edges is None else op.save(args, edges, (r,)), r, 3)
     arrays = [asarray(one) for one in r]
     outs = [from_array(one) for one in arrays]
-    smooth = [i for i, one in enumerate(arrays) if one.dtype.kind in "fcV"]
+    fixed = op.options.get("fixed")
+    smooth = [i for i, one in enumerate(arrays) if one.dtype.kind in "fcV" and i != fixed]
     if edges is not None and smooth:
         node = new(op.node)
         node.edges, node.seq, node.where, node.shape = edges, tick(), outside(frame(2)), None

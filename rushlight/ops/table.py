@@ -107,6 +107,7 @@ def entry(family: Callable, result: str = SAME, **options: Any) -> Callable[...,
 # What an entry may say besides its rules.
 OPTIONS = {
     "outputs": "names of several outputs, in order: 'values indices'",
+    "fixed": "the place of an output that is kept for the rules alone, and has no gradient",
     "promote": "inputs brought to one dtype first: 'x y'",
     "alias": "other names: 'absolute'",
     "order": "the parameters in the order in which users give them, where tensors do not come first",

@@ -152,7 +152,7 @@ def saved_output(node: Any, array: Any) -> Tensor:
 def saved_part(node: Any, array: Any, i: int) -> Tensor:
     """One of several saved outputs; its gradient goes to its place in the node, if it is differentiable."""
     t = from_array(array)
-    if array.dtype.kind in "fcV":
+    if array.dtype.kind in "fcV" and i != node.op.options.get("fixed"):
         t.node = Output(node, i, tick(), array.shape)
     return t
 

@@ -1,0 +1,130 @@
+"""Recurrent networks: layers, both directions, and single steps."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from rushlight.errors import explain
+from rushlight.nn.functional.dropout import dropout as drop
+from rushlight.ops.elementwise import add
+from rushlight.ops.matmul import linear
+from rushlight.ops.recurrent import gru_layer, lstm_layer, rnn_layer
+from rushlight.ops.shape import cat, stack
+from rushlight.ops.shapes import unbind
+from rushlight.tensor import Tensor
+
+Sizes = tuple[int, ...] | None
+
+
+class Weights(NamedTuple):
+    """What one direction of a layer has: (gates H, in), (gates H, P), twice (gates H,), (P, H)."""
+
+    weight_ih: Tensor
+    weight_hh: Tensor
+    bias_ih: Tensor | None = None
+    bias_hh: Tensor | None = None
+    weight_hr: Tensor | None = None
+
+
+Direction = Callable[[Tensor, Sequence[Tensor], Weights, Sizes, bool], tuple]
+
+
+def lstm_direction(x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool) -> tuple:
+    """x (T, N, in), or rows as `sizes` says, and h, c -> out, h, c."""
+    given = [with_both_biases(x, w), *states, w.weight_hh, *([] if w.weight_hr is None else [w.weight_hr])]
+    return lstm_layer(given, sizes, reverse)[:3]
+
+
+def gru_direction(x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool) -> tuple:
+    """x and h -> out, h."""
+    bias = [] if w.bias_hh is None else [w.bias_hh]
+    return gru_layer([linear(x, w.weight_ih, w.bias_ih), *states, w.weight_hh, *bias], sizes, reverse)[:2]
+
+
+def tanh_direction(x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool) -> tuple:
+    """x and h -> out, h."""
+    return rnn_layer([with_both_biases(x, w), *states, w.weight_hh], False, sizes, reverse)
+
+
+def relu_direction(x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool) -> tuple:
+    """x and h -> out, h."""
+    return rnn_layer([with_both_biases(x, w), *states, w.weight_hh], True, sizes, reverse)
+
+
+DIRECTIONS: dict[str, Direction] = {"LSTM": lstm_direction, "GRU": gru_direction, "RNN_TANH": tanh_direction,
+                                    "RNN_RELU": relu_direction}
+
+
+def with_both_biases(x: Tensor, w: Weights) -> Tensor:
+    """What all steps need of the input, at once: x w^T and the biases."""
+    both = w.bias_ih is not None and w.bias_hh is not None
+    return linear(x, w.weight_ih, add(w.bias_ih, w.bias_hh) if both else None)
+
+
+def layers(mode: str, x: Tensor, states: Sequence[Tensor], weights: Sequence[Weights], sizes: Sizes,
+           bidirectional: bool, dropout: float) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """x (T, N, in), or rows as `sizes` says, through all layers: (out, last states).
+
+    `weights` stand in order, and the states' first dimension too: layer 0 forward, layer 0 backward, layer 1 forward, ...
+    """
+    run, directions = DIRECTIONS[mode], 1 + bidirectional
+    starts = list(zip(*[unbind(s) for s in states]))
+    last: list[tuple] = []
+    for i in range(0, len(weights), directions):
+        found = [run(x, starts[i + d], weights[i + d], sizes, d == 1) for d in range(directions)]
+        last += [each[1:] for each in found]
+        x = cat([each[0] for each in found], -1) if bidirectional else found[0][0]
+        if dropout and i + directions < len(weights):
+            x = drop(x, dropout)
+    return x, tuple(stack(each) for each in zip(*last))
+
+
+# -- one step --------------------------------------------------------------------------------------------------------
+
+def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+              b_hh: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """i, f, o = sigmoid(W x + b + U h + b'), g = tanh(the same), c' = f c + i g, h' = o tanh(c'); returns h', c'.
+
+    x (N, in), h and c (N, H), weights (4 H, in) and (4 H, H) hold i, f, g, o in this order.
+    """
+    check_cell(input, hx, w_ih, w_hh, 4)
+    _, h, c = lstm_direction(input, hx, Weights(w_ih, w_hh, b_ih, b_hh), None, False)
+    return h, c
+
+
+def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+             b_hh: Tensor | None = None) -> Tensor:
+    """r, z = sigmoid(W x + b + U h + b'), n = tanh(W x + b + r (U h + b')), h' = (1 - z) n + z h.
+
+    x (N, in), h (N, H), weights (3 H, in) and (3 H, H) hold r, z, n in this order.
+    """
+    check_cell(input, (hx,), w_ih, w_hh, 3)
+    return gru_direction(input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh), None, False)[1]
+
+
+def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+                  b_hh: Tensor | None = None) -> Tensor:
+    """h' = tanh(W x + b + U h + b'): x (N, in), h (N, H)."""
+    check_cell(input, (hx,), w_ih, w_hh, 1)
+    return tanh_direction(input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh), None, False)[1]
+
+
+def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+                  b_hh: Tensor | None = None) -> Tensor:
+    """h' = relu(W x + b + U h + b'): x (N, in), h (N, H)."""
+    check_cell(input, (hx,), w_ih, w_hh, 1)
+    return relu_direction(input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh), None, False)[1]
+
+
+def check_cell(input: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, gates: int) -> None:
+    """RuntimeError, in torch's words, where sizes do not go together."""
+    shape, hidden = input.array.shape, w_hh.array.shape[0] // gates
+    if shape[-1] != w_ih.array.shape[1]:
+        raise RuntimeError(explain(f"input has inconsistent input_size: got {shape[-1]} expected {w_ih.array.shape[1]}"))
+    for i, state in enumerate(states):
+        if state.array.ndim < 2 or state.array.shape[0] != shape[0]:
+            raise RuntimeError(explain(f"Input batch size {shape[0]} doesn't match hidden{i} batch size "
+                                       f"{state.array.shape[0] if state.array.ndim else 1}"))
+        if state.array.shape[1] != hidden:
+            raise RuntimeError(explain(f"hidden{i} has inconsistent hidden_size: got {state.array.shape[1]}, expected "
+                                       f"{hidden}"))

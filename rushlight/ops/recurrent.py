@@ -1,0 +1,138 @@
+"""Recurrent layers, one op for a direction of a layer; back through time is an op too, and its derivative is found by ops.
+
+Each op takes the tensors as one list, since one walk back through time gives the gradients of all of them.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rushlight.autograd.backward import grad
+from rushlight.autograd.grad_mode import enable_grad
+from rushlight.ops.build import build, inner
+from rushlight.ops.elementwise import add, mul, relu, sigmoid, sub, tanh
+from rushlight.ops.kernels import recurrent as kernels
+from rushlight.ops.matmul import linear
+from rushlight.ops.shape import cat, clone, narrow, reshape
+from rushlight.ops.shapes import chunk
+from rushlight.ops.worlds import ARRAYS, TENSORS, shared
+from rushlight.tensor import Tensor, from_array
+
+for name in ("lstm", "lstm_back", "gru", "gru_back", "rnn", "rnn_back"):
+    ARRAYS[name] = getattr(kernels, name)
+
+# tensors: x h c weight [projection] -> out h c, and what the way back needs
+lstm_layer = inner(
+    lambda tensors, /, sizes, reverse: lstm(tensors, sizes, reverse),
+    tensors=lambda gs, tensors, out, saved, sizes, reverse:
+    lstm_back(joined(tensors, out, saved, gs[0], gs[1], gs[2]), sizes, reverse),
+    outputs="out h c saved", fixed=3, node="LstmBackward0")
+lstm_back = inner(
+    lambda tensors, /, sizes, reverse: lstm_back(tensors, sizes, reverse),
+    tensors=lambda gs, tensors, sizes, reverse: lstm_twice(gs, tensors, sizes, reverse), list=True)
+# tensors: x h weight [bias] -> out h, and what the way back needs
+gru_layer = inner(
+    lambda tensors, /, sizes, reverse: gru(tensors, sizes, reverse),
+    tensors=lambda gs, tensors, out, saved, sizes, reverse:
+    gru_back(joined(tensors, out, saved, gs[0], gs[1]), sizes, reverse),
+    outputs="out h saved", fixed=2, node="GruBackward0")
+gru_back = inner(
+    lambda tensors, /, sizes, reverse: gru_back(tensors, sizes, reverse),
+    tensors=lambda gs, tensors, sizes, reverse: gru_twice(gs, tensors, sizes, reverse), list=True)
+# tensors: x h weight -> out h
+rnn_layer = inner(
+    lambda tensors, /, relu, sizes, reverse: rnn(tensors, relu, sizes, reverse),
+    tensors=lambda gs, tensors, out, relu, sizes, reverse:
+    rnn_back(joined(tensors, out, gs[0], gs[1]), relu, sizes, reverse),
+    outputs="out h", node="RnnBackward0")
+rnn_back = inner(
+    lambda tensors, /, relu, sizes, reverse: rnn_back(tensors, relu, sizes, reverse),
+    tensors=lambda gs, tensors, relu, sizes, reverse: rnn_twice(gs, tensors, relu, sizes, reverse), list=True)
+
+
+@shared
+def joined(tensors, *more):
+    return [*tensors, *more]
+
+
+# -- the same by ops: what the ops above mean, and where their second derivatives come from -------------------------------
+
+Cell = Callable[..., tuple[Tensor, ...]]
+
+
+def lstm_cell(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, projection: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """x (n, 4 H) and the state before -> h, c."""
+    i, f, g, o = chunk(add(x, linear(h, weight, None)), 4, 1)
+    c = add(mul(sigmoid(f), c), mul(sigmoid(i), tanh(g)))
+    h = mul(sigmoid(o), tanh(c))
+    return (h if projection is None else linear(h, projection, None)), c
+
+
+def gru_cell(x: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None) -> tuple[Tensor]:
+    """x (n, 3 H) and the state before -> h."""
+    (x_r, x_z, x_n), (h_r, h_z, h_n) = chunk(x, 3, 1), chunk(linear(h, weight, bias), 3, 1)
+    r, z = sigmoid(add(x_r, h_r)), sigmoid(add(x_z, h_z))
+    n = tanh(add(x_n, mul(r, h_n)))
+    return (add(n, mul(z, sub(h, n))),)
+
+
+def rnn_tanh_cell(x: Tensor, h: Tensor, weight: Tensor) -> tuple[Tensor]:
+    return (tanh(add(x, linear(h, weight, None))),)
+
+
+def rnn_relu_cell(x: Tensor, h: Tensor, weight: Tensor) -> tuple[Tensor]:
+    return (relu(add(x, linear(h, weight, None))),)
+
+
+def unrolled(cell: Cell, states: int, tensors: Sequence[Tensor], sizes: tuple | None, reverse: bool) -> tuple[Tensor, ...]:
+    """out and the last states of a cell run over the rows of x; tensors: x, so many states, the cell's weights."""
+    x, state, weights = tensors[0], tensors[1:1 + states], tensors[1 + states:]
+    rows, batch = reshape(x, (-1, x.array.shape[-1])), state[0].array.shape[0]
+    outs, now = [], list(state)
+    for a, b in kernels.Steps(x.array, batch, sizes, reverse).spans:
+        new = cell(narrow(rows, 0, a, b - a), *[narrow(s, 0, 0, b - a) for s in now], *weights)
+        outs.append(new[0])
+        now = [s if b - a == batch else cat([s, narrow(old, 0, b - a, batch - b + a)]) for s, old in zip(new, now)]
+    out = cat(outs[::-1] if reverse else outs)
+    return (reshape(out, (*x.array.shape[:-1], out.array.shape[-1])), *now)
+
+
+def derivative(cell: Cell, states: int, gs: Sequence, tensors: Sequence[Tensor], sizes: tuple | None, reverse: bool,
+               create_graph: bool) -> list[Tensor | None]:
+    """Gradients of what a `_back` op took (inputs, saved outputs, gradients of out and states), from those of what it gave.
+
+    The layer is computed again by ops, and differentiated twice. Saved outputs depend on the inputs: no gradient.
+    """
+    inputs, gradients = tensors[:len(gs)], tensors[-1 - states:]
+    with enable_grad():
+        x, g = [copy(t) for t in inputs], [copy(t) for t in gradients]
+        first = grad(unrolled(cell, states, x, sizes, reverse), x, g, create_graph=True)
+        found = grad(first, [*x, *g], gs, create_graph=create_graph, allow_unused=True)
+    between = len(tensors) - len(inputs) - len(gradients)
+    return [*found[:len(x)], *(None,) * between, *found[len(x):]]
+
+
+def copy(t: Tensor) -> Tensor:
+    """The tensor with a node of its own, so that a gradient stops there, even if another tensor was made from it."""
+    return clone(t) if t.node is not None else from_array(t.array).requires_grad_()  # type: ignore[attr-defined]
+
+
+def twice(name: str, cell: Callable[..., Cell], states: int) -> None:
+    """Offer `derivative` to rules, in both worlds: name(gs, tensors, *settings of the cell, sizes, reverse)."""
+    def tensors(gs: Sequence, given: Sequence[Tensor], *settings: Any) -> list:
+        *own, sizes, reverse = settings
+        return derivative(cell(*own), states, gs, given, sizes, reverse, True)
+
+    def arrays(gs: Sequence, given: Sequence, *settings: Any) -> list:
+        *own, sizes, reverse = settings
+        gs, given = [from_array(g) for g in gs], [from_array(a) for a in given]
+        found = derivative(cell(*own), states, gs, given, sizes, reverse, False)
+        return [None if t is None else t.array for t in found]
+    TENSORS[name], ARRAYS[name] = tensors, arrays
+
+
+twice("lstm_twice", lambda: lstm_cell, 2)
+twice("gru_twice", lambda: gru_cell, 1)
+twice("rnn_twice", lambda relu: rnn_relu_cell if relu else rnn_tanh_cell, 1)
+
+build(globals())
