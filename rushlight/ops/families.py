@@ -342,7 +342,7 @@ def general(op: Op) -> Callable:
     single = [i for i in range(count) if i != listed]
     ruled = [op.rules[op.inputs[i]] is not None for i in single]
     apart = [i for i, has_rule in zip(single, ruled) if has_rule and i not in together]
-    result = return_type(op.options.get("called") or op.name, names) if names else tuple
+    result = return_type(op.options.get("called", op.name).replace(".", "_"), names) if names else tuple
 
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         try:
