@@ -60,6 +60,9 @@ _HOME = {"save": "serialization", "load": "serialization", "compile": "compiler"
          "Generator": "random", "default_generator": "random", "manual_seed": "random", "seed": "random",
          "initial_seed": "random", "get_num_threads": "threads", "set_num_threads": "threads",
          "get_num_interop_threads": "threads", "set_num_interop_threads": "threads",
+         **dict.fromkeys(("autocast", "get_autocast_dtype", "is_autocast_cache_enabled", "is_autocast_cpu_enabled",
+                          "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_dtype",
+                          "set_autocast_enabled"), "amp"),
          **dict.fromkeys((
              "adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "avg_pool1d", "bilinear", "celu", "celu_",
              "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
