@@ -21,11 +21,12 @@ Train a small convolutional network on 1,797 real handwritten digits of 8x8
 pixels, which ship with rushlight. A fifth of them, always the same ones, is held
 out to measure the accuracy.
 
-The results are four files in a folder:
-  loss.png     the loss of each step, and the accuracy on the held-out digits
-  digits.png   held-out digits with the network's answers, wrong ones in red
-  graph.svg    the graph that backward walks
-  weights.pt   the trained weights, for model.load_state_dict(rushlight.load(...))
+The results are five files in a folder:
+  loss.png       the loss of each step, and the accuracy on the held-out digits
+  digits.png     held-out digits with the network's answers, wrong ones in red
+  graph.svg      the graph that backward walks
+  backward.html  that walk for one training step, step by step, in a browser
+  weights.pt     the trained weights, for load_state_dict(rushlight.load(...))
 """
 
 

@@ -15,7 +15,7 @@ from rushlight.cli import main
 from rushlight.demo import BadInput, digits, results
 from rushlight.version import __version__
 
-FILES = {"loss.png", "digits.png", "graph.svg", "weights.pt"}
+FILES = {"loss.png", "digits.png", "graph.svg", "backward.html", "weights.pt"}
 ROOT = Path(__file__).parent.parent
 
 
@@ -67,13 +67,13 @@ def finished(tmp_path_factory, small):
 def test_a_run_succeeds_and_says_what_it_got(finished):
     folder, done = finished
     assert done.returncode == 0, done.stderr
-    for word in ("accuracy", "of 24 held-out digits", "time", "parameters", "38,282"):
+    for word in ("accuracy", "of 24 held-out digits", "time", "parameters", "38,282", "backward.html in a browser"):
         assert word in done.stdout
     assert "Traceback" not in done.stderr
     assert "Warning" not in done.stderr
 
 
-def test_it_leaves_the_four_files_and_nothing_else(finished):
+def test_it_leaves_the_five_files_and_nothing_else(finished):
     folder, _ = finished
     assert {path.name for path in (folder / "here/results").iterdir()} == FILES
     assert [path.name for path in folder.iterdir()] == ["here"]
@@ -86,8 +86,12 @@ def test_the_pictures_are_pictures(finished):
         assert (out / name).read_bytes().startswith(b"\x89PNG")
     picture = (out / "graph.svg").read_text()
     assert picture.startswith("<svg")
+    page = (out / "backward.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert len(page) < 1_000_000
     for name in ("0.weight", "2.bias", "9.weight"):
         assert name in picture
+        assert name in page
 
 
 def test_the_weights_can_be_loaded(finished):

@@ -17,7 +17,7 @@ from rushlight.demo.results import check_folder, write
 from rushlight.demo.train import BATCH, History, first_loss, network, predict, split, train
 from rushlight.utils.data import Subset
 
-FILES = ("loss.png", "digits.png", "graph.svg", "weights.pt")
+FILES = ("loss.png", "digits.png", "graph.svg", "backward.html", "weights.pt")
 
 
 def run(out: Path, data: Path, epochs: int, lr: float, seed: int, overwrite: bool, quiet: bool) -> None:
@@ -49,11 +49,13 @@ def writers(
     model: nn.Module, history: History, train_set: Subset, test_set: Subset
 ) -> tuple[Callable[[Path], object], ...]:
     """What writes each of FILES."""
-    picture = viz.svg(first_loss(model, train_set), model.named_parameters())
+    loss = first_loss(model, train_set)
+    picture, page = viz.svg(loss, model), viz.html(loss, params=model)
     return (
         lambda path: draw_loss(path, history),
         lambda path: draw_digits(path, *predict(model, test_set)),
         lambda path: path.write_text(picture, encoding="utf-8"),
+        lambda path: path.write_text(page, encoding="utf-8"),
         lambda path: torch.save(model.state_dict(), path),
     )  # fmt: skip
 
@@ -94,3 +96,4 @@ def show_table(
     table.add_row("results", str(out))
     table.add_row("", ", ".join(FILES))
     Console().print(table)
+    print(f"Open {out / 'backward.html'} in a browser: one training step, backward step by step.")

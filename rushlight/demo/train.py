@@ -83,6 +83,7 @@ def predict(model: nn.Module, digits: Subset) -> tuple[torch.Tensor, torch.Tenso
 
 
 def first_loss(model: nn.Module, digits: Subset) -> torch.Tensor:
-    """The loss of one batch, with its graph."""
+    """The loss of one training step on the first batch, with its graph."""
+    model.train()
     images, labels = next(iter(DataLoader(digits, batch_size=BATCH)))
     return nn.CrossEntropyLoss()(model(images), labels)
