@@ -9,6 +9,10 @@ from types import CodeType, FrameType
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
+class LinAlgError(RuntimeError):
+    """A matrix that the function has no answer for: singular, not positive-definite. torch.linalg.LinAlgError."""
+
+
 def user_frame(depth: int = 1) -> FrameType | None:
     """The innermost frame that is not rushlight's own."""
     frame: FrameType | None = sys._getframe(depth)

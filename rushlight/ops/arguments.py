@@ -10,7 +10,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight import dtypes
-from rushlight.errors import describe, explain
+from rushlight.errors import LinAlgError, describe, explain
 from rushlight.ops.table import FLOATING, PUBLIC, Op
 from rushlight.ops.worlds import TENSORS
 from rushlight.tensor import Tensor, created, from_array
@@ -269,7 +269,7 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         return IndexError(explain(what.replace("for axis", "for dimension"), cure, **facts))
     if isinstance(error, (ValueError, TypeError)):
         return RuntimeError(explain(f"{name}(): {what}", cure, **facts))
-    if type(error) in (RuntimeError, NotImplementedError):    # in torch's words already
+    if type(error) in (RuntimeError, NotImplementedError, LinAlgError):    # in torch's words already
         return type(error)(explain(what, cure, **facts))
     return error
 
