@@ -53,7 +53,7 @@ _offer()
 later.left.append("rushlight.nn.functional")      # attaches methods too: x.hardshrink()
 
 _LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "compiler", "cuda", "backends", "random", "serialization",
-         "linalg", "fft", "special")
+         "linalg", "fft", "special", "masked", "signal")
 
 # Functions whose modules are loaded when they are first called for.
 _HOME = {"save": "serialization", "load": "serialization", "compile": "compiler",

@@ -18,8 +18,8 @@ LAYERS = [
     ["autograd", "ops.worlds", "copying"],  # the engine hands out tensors
     ["ops", "creation", "random", "sampling", "serialization"],
     ["autograd.functional", "autograd.forward_ad", "autograd.gradcheck"],
-    ["linalg", "fft", "special", "backends", "cuda"],
-    ["nn", "optim", "compile", "compiler", "utils", "viz", "distributions", "func", "distributed", "testing"],
+    ["linalg", "fft", "special", "masked", "signal", "backends", "cuda"],
+    ["nn", "optim", "compile", "compiler", "utils", "amp", "vision", "viz", "distributions", "func", "distributed", "testing"],
     [""],
     ["compat", "demo", "cli", "__main__"],
 ]

@@ -122,8 +122,8 @@ def distinct(dim: Any, ndim: int) -> Dims:
 
 # -- the transforms --------------------------------------------------------------------------------------------------
 
-def offer(name: str, kind: Callable, forward: bool, says: str, example: str) -> None:
-    """torch.fft.<name>, <name>2 and <name>n."""
+def offer(name: str, kind: Callable, forward: bool, says: str, numbers: str, found: str) -> None:
+    """torch.fft.<name>, <name>2 and <name>n; what is found for some numbers is also so for a matrix of one row."""
     def along(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *,
               out: Tensor | None = None) -> Tensor:
         return transform(name, kind, forward, input, None if n is None else (counted(index(n)),), (index(dim),), norm, out)
@@ -140,8 +140,8 @@ def offer(name: str, kind: Callable, forward: bool, says: str, example: str) -> 
                                   (several, "n", "along `dim` (None: all, or the last if `s` is given), of lengths `s`")):
         function.__name__ = function.__qualname__ = f"fft_{name}{more}"
         function.__doc__ = TEXT.format(
-            says=says, where=where, numbers=example if more != "2" else f"[{example}]", name=name + more,
-            also=", and for complex input" if kind is real_to_complex else "")
+            says=says, where=where, name=name + more, also=", and for complex input" if kind is real_to_complex else "",
+            numbers=f"[{numbers}]" if more == "2" else numbers, found=f"[{found}]" if more == "2" else found)
         composite(function.__name__, tensor=False)(function)
 
 
@@ -153,19 +153,25 @@ TEXT = """{says}, {where}.
     Computed by SciPy's pocketfft.
 
     >>> rushlight.fft.{name}(rushlight.tensor({numbers}))
+    tensor({found})
     """
 
-offer("fft", complex_to_complex, True, "X_k = sum_j x_j exp(-2 pi i jk / n)", "[1., 0., 0., 0.]")
-offer("ifft", complex_to_complex, False, "x_j = 1/n sum_k X_k exp(2 pi i jk / n): what undoes `fft`", "[1., 0., 0., 0.]")
+offer("fft", complex_to_complex, True, "X_k = sum_j x_j exp(-2 pi i jk / n)",
+      "[1., 2., 3.]", "[ 6.0000-0.0000j, -1.5000+0.8660j, -1.5000-0.8660j]")
+offer("ifft", complex_to_complex, False, "x_j = 1/n sum_k X_k exp(2 pi i jk / n): what undoes `fft`",
+      "[0., 4.j, 0., 0.]", "[ 0.+1.j, -1.+0.j,  0.-1.j,  1.+0.j]")
 offer("rfft", real_to_complex, True,
-      "X_k = sum_j x_j exp(-2 pi i jk / n) of real x, k = 0 ... n/2: the others are the conjugates of these", "[1., 2., 3.]")
+      "X_k = sum_j x_j exp(-2 pi i jk / n) of real x, k = 0 ... n/2 (the others are the conjugates of these)",
+      "[1., 2., 3.]", "[ 6.0000+0.0000j, -1.5000+0.8660j]")
 offer("irfft", complex_to_real, False,
-      "x_j = 1/n sum_k X_k exp(2 pi i jk / n), real, from the n/2 + 1 numbers that `rfft` gives", "[1., 0., 0.]")
+      "x_j = 1/n sum_k X_k exp(2 pi i jk / n), real, from the n/2 + 1 numbers that `rfft` gives",
+      "[0., 2., 0.]", "[ 1.,  0., -1.,  0.]")
 offer("hfft", complex_to_real, True,
-      "X_k = sum_j x_j exp(-2 pi i jk / n), real, from the n/2 + 1 first numbers of a signal whose others are their conjugates",
-      "[1., 0., 0.]")
+      "X_k = sum_j x_j exp(-2 pi i jk / n), real, from x_0 ... x_n/2 (the others are the conjugates of these)",
+      "[0., 1., 0.]", "[ 2.,  0., -2.,  0.]")
 offer("ihfft", real_to_complex, False,
-      "x_j = 1/n sum_k X_k exp(2 pi i jk / n) of real X, j = 0 ... n/2: what undoes `hfft`", "[1., 2., 3.]")
+      "x_j = 1/n sum_k X_k exp(2 pi i jk / n) of real X, j = 0 ... n/2: what undoes `hfft`",
+      "[1., 2., 3.]", "[ 2.0000-0.0000j, -0.5000-0.2887j]")
 
 
 # -- frequencies and their order --------------------------------------------------------------------------------------

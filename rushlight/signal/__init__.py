@@ -1,0 +1,2 @@
+"""Signal processing, as in torch.signal: its windows."""
+from rushlight.signal import windows as windows
