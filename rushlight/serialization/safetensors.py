@@ -87,10 +87,10 @@ def checked(tensors: Any) -> dict[str, Any]:
         if not isinstance(tensor, Tensor) or not isinstance(name, str):
             raise ValueError(explain(f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}",
                                      "safetensors files hold a flat dict of tensors; a .pt file holds anything"))
-        if not tensor.is_contiguous():
+        if not tensor.array.flags.c_contiguous:
             raise ValueError(explain(f"You are trying to save a non contiguous tensor: `{name}` which is not allowed.",
                                      "save tensor.contiguous()"))
-        if tensor.numel():
+        if tensor.array.size:
             memories.setdefault(owner(tensor.array), []).append(name)
     shared = [set(names) for names in memories.values() if len(names) > 1]
     if shared:

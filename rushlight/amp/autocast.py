@@ -1,0 +1,166 @@
+"""`autocast`: inside it, each op computes in the precision that suits it."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextvars import ContextVar, Token
+from functools import wraps
+from typing import Any
+
+from rushlight.amp.gates import converted, current, install
+from rushlight.dtypes import bfloat16, dtype, float16
+from rushlight.errors import explain
+
+Setting = tuple[bool, dtype, bool]                # whether it is on, the lower precision, whether casts may be kept
+state: ContextVar[Setting] = ContextVar("autocast_setting", default=(False, bfloat16, True))
+OTHERS = ("cuda", "mtia", "maia", "xpu", "hpu", "mps", "ipu", "xla", "privateuseone")     # devices of torch, not here
+
+
+def put(setting: Setting) -> tuple[Token, Token]:
+    """Let this be the setting from here on."""
+    on, lowest, _ = setting
+    if on:
+        install()
+    return state.set(setting), current.set(lowest if on else None)
+
+
+class autocast:
+    """Inside it, products and convolutions run in bfloat16, losses and the like in float32, the rest as it comes.
+
+    Context manager and decorator. `device_type` is 'cpu'; other devices of torch are accepted and change nothing, 'cuda'
+    with a warning. `dtype` is bfloat16, or float16. Weights stay float32, and get float32 gradients; call `backward()`
+    outside. Products inside are rounded to bfloat16; on a CPU they do not become faster. Recurrent layers stay in the
+    dtype of their input.
+
+    ValueError if device_type is no text, RuntimeError for an unknown one.
+
+    >>> layer = rushlight.nn.Linear(2, 3)
+    >>> with rushlight.autocast("cpu"):
+    ...     layer(rushlight.ones(1, 2)).dtype
+    torch.bfloat16
+    """
+
+    def __init__(self, device_type: str, dtype: dtype | None = None, enabled: bool = True,
+                 cache_enabled: bool | None = None):
+        if not isinstance(device_type, str):
+            raise ValueError(explain(f"Expected `device_type` of type `str`, got: `{type(device_type)}`"))
+        check_device(device_type)
+        self.device, self.fast_dtype = device_type, bfloat16 if dtype is None else dtype
+        self._enabled, self._cache_enabled = bool(enabled), cache_enabled
+        if device_type != "cpu":
+            if enabled and device_type == "cuda":
+                warnings.warn("User provided device_type of 'cuda', but CUDA is not available. Disabling", stacklevel=2)
+            self._enabled = False
+        elif enabled and self.fast_dtype not in (bfloat16, float16):
+            warnings.warn("In CPU autocast, but the target dtype is not supported. Disabling autocast.\nCPU Autocast only "
+                          "supports dtype of torch.bfloat16, torch.float16 currently.", stacklevel=2)
+            self._enabled = False
+        self._tokens: list[tuple[Token, Token] | None] = []
+
+    def __enter__(self) -> autocast:
+        here = self.device == "cpu"
+        cache = state.get()[2] if self._cache_enabled is None else self._cache_enabled
+        self._tokens.append(put((self._enabled, self.fast_dtype, cache)) if here else None)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        tokens = self._tokens.pop()
+        if tokens is not None:
+            state.reset(tokens[0])
+            current.reset(tokens[1])
+
+    def again(self) -> autocast:
+        """A fresh one like this: a decorated function may run in several threads at once."""
+        fresh = object.__new__(autocast)
+        fresh.__dict__.update(self.__dict__, _tokens=[])
+        return fresh
+
+    def __call__(self, func: Callable) -> Callable:
+        @wraps(func)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with self.again():
+                return func(*args, **kwargs)
+        return inside
+
+
+def check_device(name: str) -> None:
+    if name != "cpu" and name not in OTHERS:
+        raise RuntimeError(explain(f"Expected one of cpu, {', '.join(OTHERS)} device type at start of device string: "
+                                   f"{name}", "the one device of rushlight is 'cpu'"))
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether `autocast` has an effect on this device: on the CPU."""
+    check_device(device_type)
+    return device_type == "cpu"
+
+
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """Whether autocast is on for a device; torch asks about 'cuda' unless told, which is not here."""
+    check_device(device_type)
+    return device_type == "cpu" and state.get()[0]
+
+
+def is_autocast_cpu_enabled() -> bool:
+    """Whether autocast is on."""
+    return state.get()[0]
+
+
+def get_autocast_dtype(device_type: str) -> dtype:
+    """The lower precision of autocast: bfloat16 unless told."""
+    check_device(device_type)
+    return state.get()[1] if device_type == "cpu" else float16
+
+
+def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -> None:
+    """Turn autocast on or off from here on; prefer `with autocast(...)`."""
+    if device_type == "cpu":
+        put((bool(enabled), *state.get()[1:]))
+
+
+def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
+    """Set the lower precision from here on."""
+    if device_type == "cpu":
+        put((state.get()[0], dtype, state.get()[2]))
+
+
+def is_autocast_cache_enabled() -> bool:
+    """Whether torch would keep converted weights; they are converted anew here."""
+    return state.get()[2]
+
+
+def set_autocast_cache_enabled(enabled: bool) -> None:
+    """Accepted: weights are converted anew each time."""
+    put((*state.get()[:2], bool(enabled)))
+
+
+def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dtype | None = None) -> Callable:
+    """For the forward of an autograd.Function: run as the surroundings say, or with `cast_inputs` outside of autocast."""
+    if fwd is None:
+        return lambda fwd: custom_fwd(fwd, device_type=device_type, cast_inputs=cast_inputs)
+    check_device(device_type)
+
+    @wraps(fwd)
+    def inside(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        ctx._dtype = get_autocast_dtype(device_type)
+        on = is_autocast_enabled(device_type)
+        if cast_inputs is None or not on:
+            ctx._fwd_used_autocast = on
+            return fwd(ctx, *args, **kwargs)
+        ctx._fwd_used_autocast = False
+        with autocast(device_type, enabled=False):
+            return fwd(ctx, *converted(args, cast_inputs), **{k: converted(v, cast_inputs) for k, v in kwargs.items()})
+    return inside
+
+
+def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
+    """For the backward of an autograd.Function: run with autocast as its forward was."""
+    if bwd is None:
+        return lambda bwd: custom_bwd(bwd, device_type=device_type)
+    check_device(device_type)
+
+    @wraps(bwd)
+    def inside(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        with autocast(device_type, enabled=ctx._fwd_used_autocast and device_type == "cpu", dtype=ctx._dtype):
+            return bwd(ctx, *args, **kwargs)
+    return inside

@@ -1,0 +1,162 @@
+"""Which functions `autocast` converts the arguments of, and how it gets in between.
+
+Torch's lists for the CPU. The functions are wrapped where users find them, when autocast is first entered: a program
+that does not use it pays nothing, one that does about 0.2 us for each call of a function listed here. What the package
+itself computes with products inside (interpolation, decompositions) stays as it is, as in torch.
+"""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import wraps
+from threading import Lock
+from types import ModuleType
+from typing import Any
+
+from rushlight import fft, nn
+from rushlight.dtypes import bfloat16, dtype, float16, float32, float64
+from rushlight.nn import functional
+from rushlight.ops.build import FUNCTIONS
+from rushlight.ops.conv import convolution
+from rushlight.ops.later import complete
+from rushlight.ops.matmul import linear
+from rushlight.ops.table import TABLE
+from rushlight.tensor import Tensor
+
+current: ContextVar[dtype | None] = ContextVar("autocast", default=None)   # the lower precision; None outside
+
+LOWER = """mm matmul bmm addmm addbmm baddbmm vecdot inner tensordot einsum chain_matmul multi_dot __matmul__ __rmatmul__
+    linear convolution conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc prelu
+    scaled_dot_product_attention multi_head_attention_forward"""
+SINGLE = """avg_pool3d adaptive_avg_pool3d max_pool3d max_unpool2d max_unpool3d grid_sample cdist prod trace quantile
+    nanquantile polar stft view_as_complex cholesky cholesky_inverse cholesky_solve inverse lu_solve orgqr ormqr pinverse
+    pad binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy ctc_loss
+    hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_loss
+    nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss gaussian_nll_loss
+    fft ifft fft2 ifft2 fftn ifftn rfft irfft rfft2 irfft2 rfftn irfftn hfft ihfft
+    inv cond eigvals eigvalsh eig eigh matrix_rank solve cholesky_ex svd svdvals tensorinv tensorsolve lstsq qr pinv"""
+WIDEST = "cat concat concatenate stack index_copy"
+MIXED = "batch_norm layer_norm group_norm instance_norm rms_norm"
+
+ELIGIBLE = frozenset({float32, float16, bfloat16})
+
+
+def converted(value: Any, to: dtype) -> Any:
+    """The tensors in a value, those of at most single precision, in another dtype."""
+    if isinstance(value, Tensor):
+        found = value.dtype
+        return value.to(to) if found in ELIGIBLE and found is not to else value
+    if type(value) in (list, tuple):
+        return type(value)([converted(item, to) for item in value])
+    return value
+
+
+def tensors(values: Any) -> list[Tensor]:
+    """The tensors in arguments, also in lists of them."""
+    found: list[Tensor] = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found.extend(tensors(value))
+    return found
+
+
+def lower(name: str, lowest: dtype, args: tuple, kwargs: dict) -> dtype:
+    """Products: bfloat16, or what autocast was entered with."""
+    return lowest
+
+
+def single(name: str, lowest: dtype, args: tuple, kwargs: dict) -> dtype | None:
+    """Losses and what else sums up errors: float32. Of paddings, those that repeat elements."""
+    if name == "pad":
+        mode = kwargs.get("mode", args[2] if len(args) > 2 else "constant")
+        return float32 if mode in ("reflect", "replicate") else None
+    return float32
+
+
+def widest(name: str, lowest: dtype, args: tuple, kwargs: dict) -> dtype | None:
+    """What puts tensors together: the widest dtype among them."""
+    found = {t.dtype for t in tensors(args) + tensors(kwargs.values())}
+    return None if float64 in found else float32 if float32 in found else lowest
+
+
+def mixed(name: str, lowest: dtype, args: tuple, kwargs: dict) -> dtype:
+    """Normalisations: computed in float32, where weights and running averages are; the result is as the input was."""
+    return float32
+
+
+POLICIES: dict[str, Callable[[str, dtype, tuple, dict], dtype | None]] = {
+    **dict.fromkeys(LOWER.split(), lower), **dict.fromkeys(SINGLE.split(), single),
+    **dict.fromkeys(WIDEST.split(), widest), **dict.fromkeys(MIXED.split(), mixed)}
+
+
+def gate(function: Callable, name: str, home: str) -> Callable:
+    """The function, which inside autocast gets its tensors in the dtype that the policy of its name says."""
+    policy = POLICIES[name]
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        lowest = current.get()
+        to = None if lowest is None or "out" in kwargs else policy(name, lowest, args, kwargs)
+        if to is None:
+            return function(*args, **kwargs)
+        token = current.set(None)                 # inside it, nothing is converted again
+        try:
+            found = function(*converted(args, to), **{key: converted(value, to) for key, value in kwargs.items()})
+            return converted(found, args[0].dtype) if policy is mixed else found
+        finally:
+            current.reset(token)
+    call.__module__ = home
+    return call
+
+
+Space = dict[str, Callable]
+
+
+def originals() -> dict[str, Space]:
+    """The listed functions by the module where users find them."""
+    own = {name: one.call for name, one in TABLE.items() if one.options.get("function", True)} | FUNCTIONS
+    spaces = {"rushlight": own, **{m.__name__: vars(m) for m in (functional, fft)}, Tensor.__module__: vars(Tensor)}
+    return {home: {name: space[name] for name in POLICIES if callable(space.get(name))} for home, space in spaces.items()}
+
+
+def inside(name: str) -> bool:
+    """Whether a module computes for others: products there are not the user's."""
+    if name in (functional.__name__, fft.__name__):
+        return False
+    layers = name.startswith(nn.__name__) and not name.startswith(functional.__name__)
+    return name.startswith("rushlight.") and not layers
+
+
+_lock = Lock()
+_installed = False
+
+
+def install() -> None:
+    """Put gates before the functions, and in the place of names that were imported before; once."""
+    global _installed
+    with _lock:
+        if _installed:
+            return
+        complete()                                # all functions are there to be found
+        gates: dict[int, tuple[Callable, Callable]] = {}             # id of a function: it, and its gate
+        for home, space in originals().items():
+            for name, function in space.items():
+                gates.setdefault(id(function), (function, gate(function, name, home)))
+        for function in (linear, convolution):    # what modules call
+            gates[id(function)] = function, gate(function, function.__name__, function.__module__)
+        for module in list(sys.modules.values()):
+            if isinstance(module, ModuleType) and not inside(module.__name__):
+                replace(module, gates)
+        replace(Tensor, gates)
+        _installed = True
+
+
+def replace(space: Any, gates: dict[int, tuple[Callable, Callable]]) -> None:
+    """Gates in the place of functions that a module or class has by any name."""
+    for name, value in list(vars(space).items()):
+        found = gates.get(id(value))
+        if found is not None and found[0] is value:
+            setattr(space, name, found[1])

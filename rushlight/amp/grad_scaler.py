@@ -1,0 +1,195 @@
+"""`GradScaler`: losses are scaled up, so that the gradients of low precision do not vanish, and those scaled down."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from rushlight.creation import tensor
+from rushlight.dtypes import float16, float32
+from rushlight.errors import explain
+from rushlight.tensor import Tensor
+
+READY, UNSCALED, STEPPED = "ready", "unscaled", "stepped"
+
+
+class GradScaler:
+    """Steps are skipped where a gradient is inf or nan; the scale then falls, and grows after a while without.
+
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)                    # unscales, unless scaler.unscale_(optimizer) has
+        scaler.update()
+
+    scale <- scale * backoff_factor after inf or nan, scale * growth_factor after growth_interval steps without.
+
+    RuntimeError for calls in another order. `device` is 'cpu'; for 'cuda', which is not here, it warns and is disabled.
+
+    >>> scaler = rushlight.amp.GradScaler("cpu", init_scale=8.0)
+    >>> scaler.scale(rushlight.tensor(2.0))
+    tensor(16.)
+    """
+
+    def __init__(self, device: str = "cuda", init_scale: float = 2.0**16, growth_factor: float = 2.0,
+                 backoff_factor: float = 0.5, growth_interval: int = 2000, enabled: bool = True):
+        self._device, self._enabled = device, enabled
+        if enabled and str(device).partition(":")[0] != "cpu":
+            warnings.warn(f"torch.{device}.amp.GradScaler is enabled, but {str(device).upper()} is not available.  "
+                          "Disabling.", stacklevel=2)
+            self._enabled = False
+        if self._enabled:
+            if growth_factor <= 1.0:
+                raise AssertionError("The growth factor must be > 1.0.")
+            if backoff_factor >= 1.0:
+                raise AssertionError("The backoff factor must be < 1.0.")
+            self._init_scale, self._growth_factor, self._backoff_factor = init_scale, growth_factor, backoff_factor
+            self._growth_interval, self._growth_tracker = growth_interval, 0
+            self._scale: Tensor | None = None     # made by the first scale()
+            self._optimizers: dict[int, tuple[str, bool]] = {}       # how far each is, and whether it met inf or nan
+
+    def scale(self, outputs: Any) -> Any:
+        """The tensor, or the tensors of an iterable, times the scale."""
+        if not self._enabled:
+            return outputs
+        if isinstance(outputs, Tensor):
+            return outputs * self._made().to(outputs.dtype)  # type: ignore[operator, attr-defined]
+        if isinstance(outputs, Iterable):
+            scaled = map(self.scale, outputs)
+            return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled  # type: ignore[call-arg]
+        raise ValueError(explain("outputs must be a Tensor or an iterable of Tensors"))
+
+    def _made(self) -> Tensor:
+        if self._scale is None:
+            self._scale = tensor(self._init_scale, dtype=float32)
+        return self._scale
+
+    def unscale_(self, optimizer: Any) -> None:
+        """Divide the gradients of the optimizer's parameters by the scale, for clipping between backward and step."""
+        if not self._enabled:
+            return
+        self._check_scale("unscale_")
+        stage, _ = self._optimizers.get(id(optimizer), (READY, False))
+        if stage == UNSCALED:
+            raise RuntimeError(explain("unscale_() has already been called on this optimizer since the last update().",
+                                       "call scaler.update() once for each step"))
+        if stage == STEPPED:
+            raise RuntimeError(explain("unscale_() is being called after step().", "call it before scaler.step()"))
+        self._optimizers[id(optimizer)] = UNSCALED, self._unscale(optimizer)
+
+    def _unscale(self, optimizer: Any, allow_half: bool = False) -> bool:
+        """Unscales; whether an inf or nan was among the gradients."""
+        gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        if any(g.dtype is float16 for g in gradients) and not allow_half:
+            raise ValueError(explain("Attempting to unscale FP16 gradients.", "keep parameters in float32"))
+        if not gradients:
+            raise AssertionError("No inf checks were recorded for this optimizer.")
+        inverse = np.float32(1.0 / float(self._made()))
+        bad = False
+        for g in gradients:
+            bad = bad or not np.isfinite(g.array).all()
+            np.multiply(g.array, g.array.dtype.type(inverse), out=g.array)
+        return bad
+
+    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        """`optimizer.step(...)` and what it returns, unless a gradient is inf or nan."""
+        if not self._enabled:
+            return optimizer.step(*args, **kwargs)
+        if "closure" in kwargs:
+            raise RuntimeError(explain("Closure use is not currently supported if GradScaler is enabled."))
+        self._check_scale("step")
+        stage, bad = self._optimizers.get(id(optimizer), (READY, False))
+        if stage == STEPPED:
+            raise RuntimeError(explain("step() has already been called since the last update().",
+                                       "call scaler.update() once for each step"))
+        if stage == READY:
+            bad = self._unscale(optimizer)
+        result = None if bad else optimizer.step(*args, **kwargs)
+        self._optimizers[id(optimizer)] = STEPPED, bad
+        return result
+
+    def update(self, new_scale: float | Tensor | None = None) -> None:
+        """The scale for the next step: smaller after inf or nan, now and then greater without, or the one given."""
+        if not self._enabled:
+            return
+        self._check_scale("update")
+        if new_scale is not None:
+            self._scale = tensor(float(new_scale), dtype=float32)
+        elif not self._optimizers:
+            raise AssertionError("No inf checks were recorded prior to update.")
+        else:
+            self._adapt(any(bad for _, bad in self._optimizers.values()))
+        self._optimizers.clear()
+
+    def _adapt(self, bad: bool) -> None:
+        scale = np.float32(float(self._made()))
+        if bad:
+            scale, self._growth_tracker = np.float32(scale * self._backoff_factor), 0
+        else:
+            self._growth_tracker += 1
+            if self._growth_tracker == self._growth_interval:
+                self._growth_tracker = 0
+                grown = np.float32(scale * self._growth_factor)
+                scale = grown if np.isfinite(grown) else scale
+        self._scale = tensor(float(scale), dtype=float32)
+
+    def _check_scale(self, name: str) -> None:
+        if self._scale is None:
+            raise AssertionError(f"Attempted {name} but _scale is None.  This may indicate your script did not use "
+                                 "scaler.scale(loss or outputs) earlier in the iteration.")
+
+    # -- settings and state --------------------------------------------------------------------------------------------
+
+    def get_scale(self) -> float:
+        """The scale as a Python number; 1 if disabled."""
+        if not self._enabled:
+            return 1.0
+        return self._init_scale if self._scale is None else float(self._scale)
+
+    def get_growth_factor(self) -> float:
+        """By what the scale grows."""
+        return self._growth_factor
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        """Set by what the scale grows."""
+        self._growth_factor = new_factor
+
+    def get_backoff_factor(self) -> float:
+        """By what the scale falls."""
+        return self._backoff_factor
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        """Set by what the scale falls."""
+        self._backoff_factor = new_factor
+
+    def get_growth_interval(self) -> int:
+        """After how many good steps the scale grows."""
+        return self._growth_interval
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        """Set after how many good steps the scale grows."""
+        self._growth_interval = new_interval
+
+    def is_enabled(self) -> bool:
+        """Whether it does anything."""
+        return self._enabled
+
+    def state_dict(self) -> dict[str, Any]:
+        """Torch's names: scale, factors, interval and the number of good steps so far; {} if disabled."""
+        if not self._enabled:
+            return {}
+        return {"scale": self.get_scale(), "growth_factor": self._growth_factor,
+                "backoff_factor": self._backoff_factor, "growth_interval": self._growth_interval,
+                "_growth_tracker": self._growth_tracker}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from a state. RuntimeError for that of a disabled one."""
+        if not self._enabled:
+            return
+        if not state_dict:
+            raise RuntimeError(explain("The source state dict is empty, possibly because it was saved from a disabled "
+                                       "instance of GradScaler."))
+        self._init_scale = float(state_dict["scale"])
+        self._scale = None if self._scale is None else tensor(self._init_scale, dtype=float32)
+        self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
+        self._growth_interval, self._growth_tracker = state_dict["growth_interval"], state_dict["_growth_tracker"]
