@@ -55,7 +55,8 @@ def second(graph: Graph, steps: list, saved: list[Value]) -> Graph:
     """The backward as a graph of its own, in which what the forward hands over comes from outside."""
     by = {v: Value(solid(v), "input", ("saved", i)) for i, v in enumerate(saved)}
     inputs = {v: Value(v.array, "input", v.source) for v in graph.inputs}
-    by |= inputs
+    constants = [v for s in steps for v in values_in(s.args) if v.kind == "constant"]
+    by |= inputs | {v: Value(v.array, "constant", v.source) for v in constants}    # each program names its own
     copies = {}
     for step in steps:
         outs = tuple(copies.setdefault(v, Value(v.array)) for v in step.outs)
