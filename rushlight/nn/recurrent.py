@@ -6,8 +6,7 @@ import numbers
 import warnings
 from typing import Any
 
-import numpy as np
-
+from rushlight.creation import zeros
 from rushlight.nn import init
 from rushlight.nn.functional import recurrent
 from rushlight.nn.functional.recurrent import Weights
@@ -15,7 +14,7 @@ from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.nn.settings import uninitialized
 from rushlight.nn.utils.rnn import PackedSequence
-from rushlight.tensor import Tensor, from_array
+from rushlight.tensor import Tensor
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
@@ -121,7 +120,7 @@ class RNNBase(Module):
         self._check_input(x, weights[0].weight_ih, 2 if sizes else 3)
         wanted = self._state_shapes(batch)
         if states is None:
-            states = tuple(from_array(np.zeros(shape, x.array.dtype)) for shape in wanted)
+            states = tuple(zeros(shape, dtype=x.dtype) for shape in wanted)
         self._check_states(states, wanted)
         return recurrent.layers(self.mode, x, states, weights, sizes, self.bidirectional,
                                 self.dropout if self.training else 0.0)
@@ -308,7 +307,7 @@ class RNNCellBase(Module):
         one = input.dim() == 1
         x = input.unsqueeze(0) if one else input  # type: ignore[attr-defined]
         if hx is None:
-            hx = (from_array(np.zeros((x.size(0), self.hidden_size), x.array.dtype)),) * states
+            hx = (zeros(x.size(0), self.hidden_size, dtype=x.dtype),) * states
         elif one:
             hx = [state.unsqueeze(0) for state in hx]
         found = cell(x, hx if states > 1 else hx[0], self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)

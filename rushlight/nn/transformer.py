@@ -7,10 +7,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from rushlight import dtypes
 from rushlight.autograd.grad_mode import is_grad_enabled
+from rushlight.creation import full
 from rushlight.device import device as device_type
 from rushlight.nn import functional as F
 from rushlight.nn import init
@@ -22,7 +21,8 @@ from rushlight.nn.linear import Linear
 from rushlight.nn.module import Module
 from rushlight.nn.multihead import MultiheadAttention
 from rushlight.nn.normalization import LayerNorm
-from rushlight.tensor import Tensor, from_array
+from rushlight.ops.shape import triu
+from rushlight.tensor import Tensor
 
 Mask = Tensor | None
 Activation = str | Callable[[Tensor], Tensor]
@@ -267,7 +267,7 @@ def activation_of(activation: Activation) -> Callable[[Tensor], Tensor]:
 
 def causal_mask(n: int, dtype: dtypes.dtype) -> Tensor:
     """0 on and below the diagonal, -inf above."""
-    return from_array(np.triu(np.full((n, n), -math.inf), 1).astype(dtype.numpy))
+    return triu(full((n, n), -math.inf, dtype=dtype), 1)
 
 
 def length(x: Tensor, batch_first: bool) -> int:

@@ -5,8 +5,7 @@ import math
 import warnings
 from typing import Any
 
-import numpy as np
-
+from rushlight.creation import full, zeros
 from rushlight.errors import explain
 from rushlight.nn.functional.attention import scaled_dot_product_attention
 from rushlight.nn.functional.dropout import dropout
@@ -17,7 +16,7 @@ from rushlight.ops.matmul import linear
 from rushlight.ops.products import matmul
 from rushlight.ops.shape import cat, expand, permute, reshape, squeeze, transpose, unbind, unsqueeze
 from rushlight.ops.shapes import chunk, split
-from rushlight.tensor import Tensor, from_array
+from rushlight.tensor import Tensor
 
 Qkv = tuple[Tensor, Tensor, Tensor]
 
@@ -141,7 +140,7 @@ def given_in_heads(x: Tensor, q: Tensor, name: str) -> Tensor:
 
 def zeros_after(x: Tensor) -> Tensor:
     """One more key of zeros for (N, heads, S, D)."""
-    return from_array(np.zeros((*x.array.shape[:2], 1, x.array.shape[3]), x.array.dtype))
+    return zeros(*x.array.shape[:2], 1, x.array.shape[3], dtype=x.dtype)
 
 
 # -- masks -----------------------------------------------------------------------------------------------------------
@@ -158,7 +157,7 @@ def to_add(mask: Tensor | None, like: Tensor, name: str, other: Tensor | None = 
                       stacklevel=3)
     if mask.array.dtype.kind != "b":
         return mask
-    return e.where(mask, from_array(np.asarray(-np.inf, like.array.dtype)), from_array(np.zeros((), like.array.dtype)))
+    return e.where(mask, full((), -math.inf, dtype=like.dtype), full((), 0.0, dtype=like.dtype))
 
 
 def merged(mask: Tensor | None, padding: Tensor | None, extra: int, k: Tensor) -> Tensor | None:

@@ -15,7 +15,7 @@ from rushlight.device import device as device_type
 from rushlight.errors import explain
 from rushlight.ops.index import index_copy, index_select
 from rushlight.ops.shape import cat, reshape
-from rushlight.tensor import Tensor, from_array
+from rushlight.tensor import Tensor, created, from_array
 
 
 class _Parts(NamedTuple):
@@ -52,7 +52,7 @@ class PackedSequence(_Parts):
     @property
     def steps(self) -> tuple[int, ...]:
         """`batch_sizes` as Python ints."""
-        return tuple(self.batch_sizes.array.tolist())
+        return tuple(self.batch_sizes.tolist())
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """With the data as `Tensor.to` gives them; itself if nothing changes."""
@@ -99,7 +99,11 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     >>> rushlight.nn.utils.rnn.invert_permutation(rushlight.tensor([2, 0, 1]))
     tensor([1, 2, 0])
     """
-    return None if permutation is None else from_array(np.argsort(permutation.array))
+    return None if permutation is None else of(np.argsort(permutation.tolist()))
+
+
+def of(array: ndarray) -> Tensor:
+    return created(from_array(array))
 
 
 # -- padded <-> packed -----------------------------------------------------------------------------------------------
@@ -116,7 +120,7 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_f
     >>> packed.data, packed.batch_sizes
     (tensor([4, 1, 3, 5, 2, 6]), tensor([3, 2, 1]))
     """
-    n = np.array(lengths.array if isinstance(lengths, Tensor) else lengths).astype(np.int64)
+    n = np.array(lengths.tolist() if isinstance(lengths, Tensor) else lengths).astype(np.int64)
     order = None if enforce_sorted else np.argsort(-n, kind="stable")
     n = n if order is None else n[order]
     _check_lengths(n, input, batch_first)
@@ -125,8 +129,8 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_f
     row = row if order is None else order[row]
     places = row * steps + step if batch_first else step * batch + row
     flat = reshape(input, (steps * batch, *input.array.shape[2:]))
-    return PackedSequence(index_select(flat, 0, from_array(places)), from_array(_batch_sizes(n)),
-                          None if order is None else from_array(order))
+    return PackedSequence(index_select(flat, 0, of(places)), of(_batch_sizes(n)),
+                          None if order is None else of(order))
 
 
 def _check_lengths(n: ndarray, input: Tensor, batch_first: bool) -> None:
@@ -177,7 +181,7 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
     (tensor([[1, 2, 3],
             [4, 0, 0]]), tensor([3, 1]))
     """
-    sizes = sequence.batch_sizes.array
+    sizes = np.array(sequence.steps)
     longest, batch = len(sizes), int(sizes[0])
     if total_length is not None and total_length < longest:
         raise ValueError("Expected total_length to be at least the length of the longest sequence in input, but got "
@@ -186,18 +190,18 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
     lengths = np.count_nonzero(sizes[:, None] > np.arange(batch), axis=0)
     step, row = _places(lengths)
     if sequence.sorted_indices is not None:
-        row = sequence.sorted_indices.array[row]
-        lengths = lengths[sequence.unsorted_indices.array]
+        row = np.array(sequence.sorted_indices.tolist())[row]
+        lengths = lengths[sequence.unsorted_indices.tolist()]
     places = row * steps + step if batch_first else step * batch + row
     shape = (batch, steps) if batch_first else (steps, batch)
-    return _spread(sequence.data, places, shape, padding_value), from_array(lengths.astype(np.int64))
+    return _spread(sequence.data, places, shape, padding_value), of(lengths.astype(np.int64))
 
 
 def _spread(rows: Tensor, places: ndarray, shape: tuple[int, int], padding_value: float) -> Tensor:
     """Rows (n, *) put at flat places of (*shape, *), padding elsewhere."""
     rest = rows.array.shape[1:]
-    blank = from_array(np.full((shape[0] * shape[1], *rest), padding_value).astype(rows.array.dtype))
-    return reshape(index_copy(blank, 0, from_array(places), rows), (*shape, *rest))
+    blank = of(np.full((shape[0] * shape[1], *rest), padding_value).astype(rows.array.dtype))
+    return reshape(index_copy(blank, 0, of(places), rows), (*shape, *rest))
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:

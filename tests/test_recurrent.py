@@ -1,0 +1,360 @@
+"""RNN, LSTM, GRU, their cells and packed sequences, against torch's with the same weights."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+import rushlight
+from rushlight import nn
+from rushlight.autograd import grad
+from rushlight.nn.utils import rnn as sequences
+from rushlight.ops import recurrent
+
+LENGTHS = [2, 4, 1, 3, 4]
+INPUT, HIDDEN, STEPS, BATCH = 3, 4, 4, 5
+
+
+def numbers(*shape, seed=0):
+    return np.random.default_rng([seed, *shape]).standard_normal(shape)
+
+
+def pair(torch, name, *args, **kwargs):
+    """The module in both libraries, in double precision, with torch's numbers in both."""
+    theirs = getattr(torch.nn, name)(*args, **kwargs, dtype=torch.float64)
+    ours = getattr(nn, name)(*args, **kwargs, dtype=rushlight.float64)
+    state = {k: rushlight.tensor(v.numpy()) for k, v in theirs.state_dict().items()}
+    assert list(ours.state_dict()) == list(state)
+    ours.load_state_dict(state)
+    theirs.load_state_dict({k: torch.tensor(v.numpy()) for k, v in ours.state_dict().items()})
+    return (rushlight, ours), (torch, theirs)
+
+
+def leaf(lib, array):
+    return lib.tensor(array, requires_grad=True)
+
+
+def flat(value):
+    """All tensors in nested tuples, in order."""
+    if isinstance(value, tuple):
+        return [t for part in value for t in flat(part)]
+    return [] if value is None else [value]
+
+
+def same(first, second, tol=1e-9):
+    assert len(first) == len(second)
+    for a, b in zip(first, second):
+        assert tuple(a.shape) == tuple(b.shape)
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=tol, atol=tol * 1e-3)
+
+
+def both(modules, run):
+    """run(lib, module) -> (results, leaves): results and gradients of a sum of them are equal in both libraries."""
+    found = []
+    for lib, module in modules:
+        results, leaves = run(lib, module)
+        results = flat(results)
+        terms = [(r * lib.tensor(numbers(*r.shape))).sum() for r in results if r.is_floating_point()]
+        sum(terms[1:], terms[0]).backward()
+        grads = [t.grad for t in (*leaves, *module.parameters())]
+        found.append([*results, *grads])
+    same(*found)
+
+
+def states(lib, name, settings, batch=(BATCH,)):
+    """Given initial states for a module: a tensor, or two."""
+    n = settings.get("num_layers", 1) * (1 + settings.get("bidirectional", False))
+    h = leaf(lib, numbers(n, *batch, settings.get("proj_size", 0) or HIDDEN))
+    return (h, leaf(lib, numbers(n, *batch, HIDDEN, seed=1))) if name == "LSTM" else h
+
+
+KINDS = [
+    ("RNN", {}),
+    ("RNN", {"nonlinearity": "relu", "bidirectional": True, "num_layers": 2}),
+    ("LSTM", {}),
+    ("LSTM", {"num_layers": 2, "bidirectional": True, "batch_first": True}),
+    ("LSTM", {"proj_size": 2, "bias": False, "num_layers": 2}),
+    ("LSTM", {"proj_size": 3, "bidirectional": True, "num_layers": 2}),
+    ("GRU", {}),
+    ("GRU", {"num_layers": 2, "bidirectional": True, "bias": False}),
+    ("GRU", {"batch_first": True, "dropout": 0.0}),
+]
+kinds = pytest.mark.parametrize(("name", "settings"), KINDS, ids=str)
+
+
+@kinds
+@pytest.mark.parametrize("given", [False, True], ids=["from zero", "from states"])
+def test_sequences(torch, name, settings, given):
+    shape = (BATCH, STEPS, INPUT) if settings.get("batch_first") else (STEPS, BATCH, INPUT)
+
+    def run(lib, module):
+        x = leaf(lib, numbers(*shape))
+        hx = states(lib, name, settings) if given else None
+        return module(x, hx), [x, *flat(hx)]
+
+    both(pair(torch, name, INPUT, HIDDEN, **settings), run)
+
+
+@kinds
+def test_one_sequence(torch, name, settings):
+    def run(lib, module):
+        x, hx = leaf(lib, numbers(STEPS, INPUT)), states(lib, name, settings, ())
+        return (module(x, hx), module(x)), [x, *flat(hx)]
+
+    both(pair(torch, name, INPUT, HIDDEN, **settings), run)
+
+
+@kinds
+@pytest.mark.parametrize("is_sorted", [False, True], ids=["unsorted", "sorted"])
+def test_packed_sequences(torch, name, settings, is_sorted):
+    lengths = sorted(LENGTHS, reverse=True) if is_sorted else LENGTHS
+
+    def run(lib, module):
+        x, hx = leaf(lib, numbers(BATCH, STEPS, INPUT)), states(lib, name, settings)
+        packed = lib.nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=is_sorted)
+        out, last = module(packed, hx)
+        assert isinstance(out, lib.nn.utils.rnn.PackedSequence)
+        padded, n = lib.nn.utils.rnn.pad_packed_sequence(out)
+        return (out.data, padded, n, last, module(packed)[1]), [x, *flat(hx)]
+
+    both(pair(torch, name, INPUT, HIDDEN, **settings), run)
+
+
+def test_only_the_last_state_is_used(torch):
+    """No gradient comes from the outputs; from the cell of an LSTM alone neither."""
+    for name, pick in {"LSTM": lambda out: out[1][1], "GRU": lambda out: out[1], "RNN": lambda out: out[1]}.items():
+        both(pair(torch, name, INPUT, HIDDEN), lambda lib, m, pick=pick: (pick(m(lib.tensor(numbers(2, 2, INPUT)))), []))
+
+
+def test_frozen_weights_and_no_gradient(torch):
+    module = nn.LSTM(INPUT, HIDDEN)
+    module.weight_hh_l0.requires_grad_(False)
+    x = leaf(rushlight, numbers(2, 2, INPUT).astype(np.float32))
+    module(x)[0].sum().backward()
+    assert module.weight_hh_l0.grad is None
+    assert module.weight_ih_l0.grad is not None
+    assert x.grad is not None
+    with rushlight.no_grad():
+        assert not module(x)[0].requires_grad
+
+
+@pytest.mark.parametrize("name", ["RNNCell", "LSTMCell", "GRUCell"])
+@pytest.mark.parametrize("bias", [True, False])
+def test_cells(torch, name, bias):
+    def run(lib, module):
+        x, leaves = leaf(lib, numbers(BATCH, INPUT)), [leaf(lib, numbers(BATCH, HIDDEN, seed=i)) for i in range(2)]
+        hx = tuple(leaves) if name == "LSTMCell" else leaves[0]
+        one = tuple(h[0] for h in leaves) if name == "LSTMCell" else leaves[0][0]
+        twice = module(x, module(x, hx))
+        used = leaves if name == "LSTMCell" else leaves[:1]
+        return (twice, module(x), module(x[0], one), module(x[0])), [x, *used]
+
+    both(pair(torch, name, INPUT, HIDDEN, bias), run)
+
+
+def test_a_cell_of_relus(torch):
+    both(
+        pair(torch, "RNNCell", INPUT, HIDDEN, True, "relu"),
+        lambda lib, m: (m(lib.tensor(numbers(BATCH, INPUT))), []),
+    )
+
+
+CELLS = {
+    "lstm": (recurrent.lstm_layer, (), recurrent.lstm_cell, 2, 4),
+    "gru": (recurrent.gru_layer, (), recurrent.gru_cell, 1, 3),
+    "tanh": (recurrent.rnn_layer, (False,), recurrent.rnn_tanh_cell, 1, 1),
+    "relu": (recurrent.rnn_layer, (True,), recurrent.rnn_relu_cell, 1, 1),
+}
+
+
+@pytest.mark.parametrize("kind", [*CELLS, "lstm with a projection"])
+@pytest.mark.parametrize("sizes", [None, (3, 3, 2, 1), (2,)], ids=["even", "uneven", "one step"])
+@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "backward"])
+def test_layers_are_what_their_cells_say(kind, sizes, reverse):
+    """Values and first, second and third derivatives of the fused ops, against the same made of ops."""
+    op, extra, cell, n, gates = CELLS[kind.partition(" ")[0]]
+    batch, out = (sizes or (3,))[0], 2 if "projection" in kind else HIDDEN
+    shapes = [(sum(sizes or (3, 3)), gates * HIDDEN), (batch, out), (batch, HIDDEN), (gates * HIDDEN, out), (out, HIDDEN)]
+    shapes = shapes[:2] + shapes[2:3] * (n == 2) + shapes[3:4] + shapes[4:] * ("projection" in kind)
+    shapes += [(gates * HIDDEN,)] * (kind == "gru")
+    given = [leaf(rushlight, numbers(*shape)) for shape in shapes]
+    ways = [list(op(given, *extra, sizes, reverse))[:1 + n], recurrent.unrolled(cell, n, given, sizes, reverse)]
+    for _ in range(3):
+        same(*ways)
+        ways = [
+            grad(sum((t * t * t).sum() for t in way if t is not None), given, create_graph=True, allow_unused=True)
+            for way in ways
+        ]
+        ways = [[t for t in way if t is not None] for way in ways]
+    same(*ways, tol=1e-7)
+
+
+def test_a_gradient_stops_at_each_input_in_second_derivatives():
+    """The initial state is made from the weights: what goes through it is counted once."""
+    w, x = leaf(rushlight, numbers(4, 1)), rushlight.tensor(numbers(3, 4))
+    given = [x, w[:1] * w[1:2], w[2:3] * w[2:3], w]
+    out = [recurrent.lstm_layer(given, None, False)[0], recurrent.unrolled(recurrent.lstm_cell, 2, given, None, False)[0]]
+    first = [grad((t * t).sum(), w, create_graph=True)[0] for t in out]
+    same(*[grad((g * g).sum(), w, retain_graph=True) for g in first])
+
+
+def test_first_numbers_are_torchs(torch):
+    for name, settings in [*KINDS, ("LSTMCell", {}), ("GRUCell", {"bias": False}), ("RNNCell", {})]:
+        torch.manual_seed(3), rushlight.manual_seed(3)
+        theirs, ours = (getattr(lib.nn, name)(INPUT, HIDDEN, **settings) for lib in (torch, rushlight))
+        same(list(ours.parameters()), list(theirs.parameters()), tol=1e-6)
+        assert repr(ours) == repr(theirs)
+
+
+def test_dropout_between_layers_is_torchs(torch):
+    x = numbers(STEPS, BATCH, INPUT).astype(np.float32)
+    for name in ("RNN", "LSTM", "GRU"):
+        torch.manual_seed(3), rushlight.manual_seed(3)
+        settings = {"num_layers": 3, "dropout": 0.4, "bidirectional": True}
+        theirs, ours = (getattr(lib.nn, name)(INPUT, HIDDEN, **settings) for lib in (torch, rushlight))
+        same([ours(rushlight.tensor(x))[0]], [theirs(torch.tensor(x))[0]], tol=1e-4)
+        ours.eval()
+        same([ours(rushlight.tensor(x))[0]], [ours(rushlight.tensor(x))[0]])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_dtypes(torch, dtype):
+    found = []
+    for lib in (rushlight, torch):
+        lib.manual_seed(0)
+        module = lib.nn.LSTM(INPUT, HIDDEN).to(getattr(lib, dtype))
+        x = lib.tensor(numbers(STEPS, BATCH, INPUT).astype(np.float32)).to(getattr(lib, dtype))
+        out, (h, c) = module(x)
+        out.float().sum().backward()
+        assert {str(t.dtype).split(".")[1] for t in (out, h, c, module.weight_hh_l0.grad)} == {dtype}
+        found.append(out.float().detach().numpy())
+    np.testing.assert_allclose(*found, rtol=0, atol=1e-6 if dtype == "float32" else 0.02)
+
+
+def test_copies_and_pickles():
+    module = nn.GRU(INPUT, HIDDEN, 2, bidirectional=True, dtype=rushlight.float64)
+    x = rushlight.tensor(numbers(STEPS, BATCH, INPUT))
+    for other in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+        same(flat(other(x)), flat(module(x)))
+        assert repr(other) == repr(module)
+    module.flatten_parameters()
+    assert [len(weights) for weights in module.all_weights] == [4] * 4
+
+
+def test_compiled():
+    module = nn.LSTM(INPUT, HIDDEN)
+    x = rushlight.randn(STEPS, BATCH, INPUT)
+    compiled = rushlight.compile(lambda x: module(x)[0].tanh(), fullgraph=True)
+    for _ in range(3):
+        found = []
+        for f in (compiled, lambda x: module(x)[0].tanh()):
+            module.zero_grad()
+            out = f(x)
+            (out * out).sum().backward()
+            found.append([out, *(p.grad for p in module.parameters())])
+        same(*found, tol=1e-4)
+
+
+FAULTS = {
+    "4-d": lambda lib: lib.nn.RNN(2, 3)(lib.ones(1, 1, 1, 2)),
+    "4-d LSTM": lambda lib: lib.nn.LSTM(2, 3)(lib.ones(1, 1, 1, 2)),
+    "features": lambda lib: lib.nn.GRU(2, 3)(lib.ones(1, 1, 3)),
+    "dtype": lambda lib: lib.nn.GRU(2, 3)(lib.ones(1, 1, 2, dtype=lib.float64)),
+    "state's size": lambda lib: lib.nn.GRU(2, 3)(lib.ones(1, 1, 2), lib.ones(1, 1, 2)),
+    "state's dimensions": lambda lib: lib.nn.GRU(2, 3)(lib.ones(1, 1, 2), lib.ones(1, 3)),
+    "states' dimensions": lambda lib: lib.nn.LSTM(2, 3)(lib.ones(1, 2), (lib.ones(1, 3), lib.ones(1, 1, 3))),
+    "cell's size": lambda lib: lib.nn.LSTM(2, 3)(lib.ones(1, 1, 2), (lib.ones(1, 1, 3), lib.ones(1, 2, 3))),
+    "dropout": lambda lib: lib.nn.LSTM(2, 3, dropout=2),
+    "dropout true": lambda lib: lib.nn.LSTM(2, 3, dropout=True),
+    "hidden size": lambda lib: lib.nn.LSTM(2, 0),
+    "hidden size's type": lambda lib: lib.nn.LSTM(2, 3.0),
+    "layers": lambda lib: lib.nn.LSTM(2, 3, 0),
+    "projection": lambda lib: lib.nn.LSTM(2, 3, proj_size=3),
+    "projection of a GRU": lambda lib: lib.nn.GRU(2, 3, proj_size=2),
+    "nonlinearity": lambda lib: lib.nn.RNN(2, 3, nonlinearity="sigmoid"),
+    "cell's input": lambda lib: lib.nn.LSTMCell(2, 3)(lib.ones(1, 3)),
+    "cell's dimensions": lambda lib: lib.nn.GRUCell(2, 3)(lib.ones(1, 1, 2)),
+    "cell's state": lambda lib: lib.nn.GRUCell(2, 3)(lib.ones(2, 2), lib.ones(1, 3)),
+    "cell's state's size": lambda lib: lib.nn.RNNCell(2, 3)(lib.ones(2, 2), lib.ones(2, 2)),
+    "cell's nonlinearity": lambda lib: lib.nn.RNNCell(2, 3, nonlinearity="sigmoid")(lib.ones(2, 2)),
+    "lengths grow": lambda lib: lib.nn.utils.rnn.pack_padded_sequence(lib.ones(3, 2), [1, 2]),
+    "length 0": lambda lib: lib.nn.utils.rnn.pack_padded_sequence(lib.ones(3, 2), [1, 0]),
+    "number of lengths": lambda lib: lib.nn.utils.rnn.pack_padded_sequence(lib.ones(3, 2), [1]),
+    "2-d lengths": lambda lib: lib.nn.utils.rnn.pack_padded_sequence(lib.ones(3, 2), lib.ones(1, 2)),
+    "nothing": lambda lib: lib.nn.utils.rnn.pack_padded_sequence(lib.ones(0, 2), [1, 1]),
+    "total length": lambda lib: lib.nn.utils.rnn.pad_packed_sequence(
+        lib.nn.utils.rnn.pack_sequence([lib.ones(3)]), total_length=2
+    ),
+    "no sequences": lambda lib: lib.nn.utils.rnn.pad_sequence([]),
+    "a number": lambda lib: lib.nn.utils.rnn.pad_sequence(3),
+    "side": lambda lib: lib.nn.utils.rnn.pad_sequence([lib.ones(2)], padding_side="top"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_refusals_are_torchs(torch, fault):
+    with pytest.raises(Exception) as theirs:
+        FAULTS[fault](torch)
+    with pytest.raises(type(theirs.value)) as ours:
+        FAULTS[fault](rushlight)
+    text = str(theirs.value).split("\n")[0].replace("torch.float", "rushlight.float")
+    assert text in str(ours.value).split("\n")[0].replace("torch.float", "rushlight.float")
+
+
+def test_dropout_without_a_second_layer_warns():
+    with pytest.warns(UserWarning, match="dropout option adds dropout after all but last recurrent layer"):
+        nn.LSTM(2, 3, dropout=0.5)
+
+
+# -- sequences of different lengths ------------------------------------------------------------------------------------
+
+
+def test_packing_and_padding(torch):
+    found = []
+    for lib in (rushlight, torch):
+        utils, x = lib.nn.utils.rnn, leaf(lib, numbers(STEPS, BATCH, 2))
+        results = []
+        for first in (False, True):
+            y = x.transpose(0, 1) if first else x
+            packed = utils.pack_padded_sequence(y, lib.tensor(LENGTHS), first, enforce_sorted=False)
+            padded = utils.pad_packed_sequence(packed, first, -1.5, total_length=6)
+            results += [*packed, *padded, *utils.unpack_sequence(packed)]
+        parts = [x[:n, i] for i, n in enumerate(LENGTHS)]
+        for side in ("left", "right"):
+            results += [utils.pad_sequence(parts, side == "left", 2.5, side)]
+        packed = utils.pack_sequence(parts, enforce_sorted=False)
+        results += [*packed, *utils.unpad_sequence(x.transpose(0, 1), lib.tensor(LENGTHS), True)]
+        terms = [(t * t).sum() for t in results if t.is_floating_point()]
+        sum(terms[1:], terms[0]).backward()
+        found.append([*results, x.grad])
+    same(*found)
+
+
+def test_packed_sequences_are_tuples():
+    packed = sequences.pack_sequence([rushlight.tensor([1.0, 2, 3]), rushlight.tensor([4.0])])
+    data, sizes, order, inverse = packed
+    assert [data.tolist(), sizes.tolist(), order, inverse] == [[1, 4, 2, 3], [2, 1, 1], None, None]
+    assert packed.to(rushlight.float32) is packed
+    assert packed.double().data.dtype == rushlight.float64
+    assert isinstance(packed.double(), sequences.PackedSequence)
+    again = pickle.loads(pickle.dumps(packed))
+    assert isinstance(again, sequences.PackedSequence)
+    assert again.batch_sizes.tolist() == [2, 1, 1]
+    built = sequences.PackedSequence((data, sizes), sorted_indices=rushlight.tensor([1, 0]))
+    assert built.unsorted_indices.tolist() == [1, 0]
+
+
+def test_lengths_beyond_the_input_are_refused():
+    """torch repeats the last step in silence."""
+    with pytest.raises(RuntimeError, match=r"a length is 5, but the input has 3 steps(.|\n)*batch_first"):
+        sequences.pack_padded_sequence(rushlight.ones(3, 2), [5, 1])
+
+
+def test_no_warnings(recwarn):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nn.LSTM(INPUT, HIDDEN, 2, dropout=0.5)(rushlight.ones(STEPS, BATCH, INPUT))
