@@ -1,3 +1,4 @@
 """The version: the only place that states it."""
 
 __version__ = "0.1.0"
+torch_version = "2.13.0+rushlight"               # for programs that ask which torch this is

@@ -11,7 +11,7 @@ from numpy import ndarray
 
 from rushlight import dtypes
 from rushlight.errors import LinAlgError, describe, explain
-from rushlight.ops.table import FLOATING, PUBLIC, Op
+from rushlight.ops.table import FLOATING, NUMPY, PUBLIC, Op
 from rushlight.ops.worlds import TENSORS
 from rushlight.tensor import Tensor, created, from_array
 
@@ -68,7 +68,7 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
     place = [names.index(name) for name in order]
     straight = place == list(range(len(names)))
     public = {**PUBLIC, **op.options.get("names", {})}
-    position = {public.get(name, name): i for i, name in enumerate(names)} | {n: i for i, n in enumerate(names)}
+    position = {n: i for i, n in enumerate(names)} | {public.get(name, name): i for i, name in enumerate(names)}
     missing = object()
     template = [op.defaults.get(name, missing) for name in names]
     variadic = op.options.get("variadic")
@@ -100,6 +100,7 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
             for i, value in zip(place, args):
                 values[i] = value
         for name, value in kwargs.items():
+            name = name if name in position else NUMPY.get(name, name)
             if name not in position:
                 raise TypeError(f"{op.called}() got an unexpected keyword argument '{name}'; it takes "
                                 + ", ".join(public.get(n, n) for n in names))

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from rushlight.autograd.views import assign, wrote
 from rushlight.ops import families
 from rushlight.ops.arguments import constant
 from rushlight.ops.docstring import introduce
-from rushlight.ops.table import BOOL, FLOATING, REAL, SAME, TABLE, Op, entry, in_namespace
+from rushlight.ops.table import BOOL, FLOATING, NUMPY, REAL, SAME, TABLE, Op, entry, in_namespace, parameters
 from rushlight.ops.worlds import ARRAYS, TENSORS, rebind, save_function
 from rushlight.tensor import Tensor, method
 
@@ -149,6 +150,8 @@ def composite(*names: str, tensor: bool = True, function: bool = True) -> Callab
     """Register a function made of ops: in the world of tensors, and as a method of Tensor under these names."""
     def register(f: F) -> F:
         own = names or (f.__name__,)
+        if "dim" in parameters(f) and hasattr(f, "__code__"):
+            f = with_numpy_names(f)
         for name in own:
             if name not in TABLE:                 # rules mean the entry itself, with its own order of parameters
                 TENSORS[name] = f
@@ -158,6 +161,16 @@ def composite(*names: str, tensor: bool = True, function: bool = True) -> Callab
             method(f, *[name for name in own if not in_namespace(name)])
         return f
     return register
+
+
+def with_numpy_names(f: F) -> F:
+    """The function with NumPy's spellings of its keywords too: axis for dim."""
+    @wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            kwargs = {NUMPY.get(name, name): value for name, value in kwargs.items()}
+        return f(*args, **kwargs)
+    return call  # type: ignore[return-value]
 
 
 FUNCTIONS: dict[str, Callable] = {}               # composites that the package offers besides the table

@@ -80,10 +80,13 @@ def recorded(op: Op, args: tuple, edges: tuple | None, saved: tuple, r: ndarray,
     return t
 
 
-def into(out: Any, result: Any) -> Any:
-    """Fill `out` with the result and return it; it takes the result's shape if it has another."""
+def into(out: Any, result: Any, *apart: Tensor) -> Any:
+    """Fill `out` with the result and return it; it takes the result's shape if it has another.
+
+    `apart`: the tensors whose memory `out` must not share.
+    """
     if isinstance(result, tuple):
-        return type(result)([into(o, r) for o, r in zip(out, result)])
+        return type(result)([into(o, r, *apart) for o, r in zip(out, result)])
     if result.node is not None or (out.node is not None and mode().grad):
         raise RuntimeError(explain("functions with out=... arguments don't support automatic differentiation, but "
                                    "one of the arguments requires grad.", "leave out= away, or use no_grad()"))
@@ -94,6 +97,7 @@ def into(out: Any, result: Any) -> Any:
         raise RuntimeError(explain("unsupported operation: more than one element of the written-to tensor refers to a "
                                    "single memory location. Please clone() the tensor before performing the operation.",
                                    "give an out= that was not made by expand()"))
+    check_memory(out.array, [t.array for t in apart])
     if out.array.shape == result.array.shape:
         np.copyto(out.array, result.array, casting="unsafe")
     else:
@@ -102,6 +106,18 @@ def into(out: Any, result: Any) -> Any:
     if mode().watch is not None:
         mode().watch.wrote(out, result)
     return out
+
+
+def check_memory(out: ndarray, apart: list[ndarray]) -> None:
+    """RuntimeError if elements of `out` share memory with each other, or with one of the other arrays."""
+    what = None
+    if 0 in out.strides and any(n > 1 and step == 0 for n, step in zip(out.shape, out.strides)):
+        what = "more than one element of the written-to tensor refers"
+    elif any(np.shares_memory(out, a) for a in apart if np.may_share_memory(out, a)):
+        what = "some elements of the input tensor and the written-to tensor refer"
+    if what is not None:
+        raise RuntimeError(explain(f"unsupported operation: {what} to a single memory location. Please clone() the tensor "
+                                   "before performing the operation."))
 
 
 def unary(op: Op) -> Callable:
@@ -261,9 +277,13 @@ def reduction(op: Op) -> Callable:
     op.make_node = partial(node_class, kept=True)
     differentiable, saves = op.rules["x"] is not None, op.saves
     only_shape = saves == ("x_shape",)
+    check_out = op.options.get("out")
 
     def call(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
-             out: Tensor | None = None) -> Tensor:
+             out: Tensor | None = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+        if axis is not None:                      # NumPy's spellings
+            dim = axis
+        keepdim = keepdim or keepdims
         try:
             if dtype is not None:
                 input = input.to(dtype)  # type: ignore[attr-defined]
@@ -280,6 +300,8 @@ def reduction(op: Op) -> Callable:
             raise failure(op, (input, dim), error) from error
         if r.__class__ is not ndarray:
             r = asarray(r)
+        if dtype is not None:                     # whatever it was added up in
+            r = r.astype(a.dtype, copy=False)
         t = new(Tensor)
         t.array, t._grad, t.viewing, t.writes = r, None, None, None
         m = mode()
@@ -296,7 +318,7 @@ def reduction(op: Op) -> Callable:
             t.node = None
         if m.watch is not None:
             m.watch.ran(op, (input, axes, keepdim), t)
-        return t if out is None else into(out, t)
+        return t if out is None else into(out, t) if check_out is None else check_out(op, out, t)
     return call
 
 

@@ -120,6 +120,7 @@ OPTIONS = {
     "method": "whether tensors have it as a method",
     "function": "whether the package has it as a function",
     "list": "the outputs are a list of any length",
+    "out": "(op, out, result) -> out: fills out= where it must have a certain dtype",
     "strict": "operands of different dtypes are an error",
     "copies": "a view that may have to copy",
     "node": "torch's name of the node where it is not the op's",
@@ -128,3 +129,6 @@ OPTIONS = {
 
 # Public names of parameters; the short ones are for the formulas.
 PUBLIC = {"x": "input", "y": "other", "new_dim": "dim"}
+
+# NumPy's spellings of parameters, which torch takes too: x.sum(axis=0, keepdims=True).
+NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}

@@ -1,0 +1,135 @@
+"""The import hook: `torch`, `torch.x.y` and `torchvision` are found here."""
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import rushlight
+from rushlight.compat.missing import no_module, no_name
+from rushlight.version import torch_version
+
+OURS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
+STAND_INS = "rushlight.compat.stand_ins"
+
+
+class Torch(ModuleType):
+    """The module `torch`: rushlight's names, torch's version, and words for what is missing."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            value = getattr(rushlight, name)
+        except AttributeError:
+            where = stand_in(name)
+            if where is None:
+                raise no_name(self, "torch", name) from None
+            value = importlib.import_module(f"torch.{name}")
+        return value
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(rushlight), *vars(self)})
+
+
+class Same(Loader):
+    """Gives a module of rushlight under torch's name: one module, so that what is set in it is seen under both."""
+
+    def __init__(self, home: str):
+        self.home = home
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        if self.home == "rushlight":
+            return Torch("torch", rushlight.__doc__)
+        self.module = importlib.import_module(self.home)
+        self.spec = self.module.__spec__          # the machinery writes its own over it
+        return self.module
+
+    def exec_module(self, module: ModuleType) -> None:
+        if self.home == "rushlight":
+            module.__version__, module.__path__ = torch_version, []  # type: ignore[attr-defined]
+            module.__file__ = rushlight.__file__
+        else:
+            module.__spec__ = self.spec
+
+
+class Finder(MetaPathFinder):
+    """Finds torch's modules here: by the same name in rushlight, or else as a stand-in."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
+        top, _, rest = fullname.partition(".")
+        if top not in OURS or top == "torchvision" and another_vision():
+            return None
+        home = OURS[top] + rest.join(("." if rest else "", ""))
+        if not exists(home):
+            home = stand_in(rest) if top == "torch" and rest else None  # type: ignore[assignment]
+        if home is None:
+            raise no_module(fullname)
+        return ModuleSpec(fullname, Same(home), is_package=True)
+
+
+def exists(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ModuleNotFoundError, ValueError):     # a parent is missing, or is a module without parts
+        return False
+
+
+def stand_in(rest: str) -> str | None:
+    """The stand-in for torch.<rest>, if there is one."""
+    home = f"{STAND_INS}.{rest}"
+    return home if exists(home) else None
+
+
+def another_vision() -> bool:
+    """Whether there is a torchvision that does not belong to a real torch, such as a stand-in of the user's own."""
+    vision, torch = real("torchvision"), real("torch")
+    return vision is not None and (torch is None or folder(vision) != folder(torch))
+
+
+def real(name: str) -> ModuleSpec | None:
+    """An installed package of that name."""
+    return PathFinder.find_spec(name)
+
+
+def folder(spec: ModuleSpec) -> Path:
+    return Path(spec.origin or ".").resolve().parent.parent
+
+
+finder = Finder()
+
+
+def installed() -> bool:
+    """Whether `import torch` means rushlight."""
+    return finder in sys.meta_path
+
+
+def install() -> None:
+    """Let `import torch` and `import torchvision` mean rushlight in this process, from now on.
+
+    Where a real torch is installed too, a line on stderr says that it is not the one that runs. RuntimeError if the
+    real one has been imported already: its tensors and ours do not mix.
+    """
+    if installed():
+        return
+    if "torch" in sys.modules:
+        raise RuntimeError("torch itself has been imported already, its tensors and rushlight's do not mix; call "
+                           "rushlight.compat.install() before the first `import torch`")
+    if real("torch") is not None:
+        print("rushlight: `import torch` means rushlight here, not the torch that is installed", file=sys.stderr)
+    sys.meta_path.insert(0, finder)
+    importlib.import_module("torch")              # libraries such as einops look for it in sys.modules
+
+
+def uninstall() -> None:
+    """Undo `install`: the names are free for a real torch again."""
+    if installed():
+        sys.meta_path.remove(finder)
+        for name in [name for name in sys.modules if name.partition(".")[0] in OURS]:
+            del sys.modules[name]

@@ -1,0 +1,44 @@
+"""torch.jit: functions and modules run as the Python they are; `rushlight.compile` is what makes them faster."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
+    """The function or module itself."""
+    return obj
+
+
+def trace(func: Callable, example_inputs: Any = None, *args: Any, **kwargs: Any) -> Callable:
+    """The function or module itself."""
+    return func
+
+
+def is_scripting() -> bool:
+    """False: what runs is Python."""
+    return False
+
+
+def is_tracing() -> bool:
+    """False: what runs is Python."""
+    return False
+
+
+def export(fn: Callable) -> Callable:
+    """The function itself."""
+    return fn
+
+
+ignore = unused = script_method = export
+Final = Any
+
+
+def save(m: Any, f: Any, *args: Any) -> None:
+    """NotImplementedError: TorchScript archives are not written."""
+    raise NotImplementedError("TorchScript archives are not written; save the weights: torch.save(model.state_dict(), file)")
+
+
+def load(f: Any, *args: Any, **kwargs: Any) -> Any:
+    """NotImplementedError: TorchScript archives are not read."""
+    raise NotImplementedError("TorchScript archives are not read; load the weights: model.load_state_dict(torch.load(file))")
