@@ -1,11 +1,31 @@
 """Reductions: one number from many. Rules see `g` and `out` with the reduced dimensions kept."""
 from __future__ import annotations
 
+from rushlight.dtypes import bool_, uint8
+from rushlight.errors import explain
 from rushlight.ops.build import averaging, build, general, inner, inner_floating, reduction
+from rushlight.ops.families import into
 from rushlight.ops.kernels import reduce as kernels
 from rushlight.ops.worlds import adopt, shared
 
 adopt(kernels)
+
+
+def same_out(op, out, result):
+    if out.dtype is not result.dtype:
+        raise RuntimeError(explain("Expected the dtype for input and out to match, but got "
+                                   f"{result.dtype.scalar_type} for input's dtype and {out.dtype.scalar_type} for out's "
+                                   "dtype.", f"give an out= of dtype {result.dtype}", op=op.name))
+    return into(out, result)
+
+
+def bool_out(op, out, result):
+    if out.dtype not in (bool_, uint8):
+        raise RuntimeError(explain(f"{op.name} only supports bool tensor for result, got: {out.dtype.scalar_type}",
+                                   "give an out= of dtype bool"))
+    return into(out, result)
+
+
 
 sum        = reduction(lambda x, /, dim=None, keepdim=False: sum(x, dim, keepdim),
                        x=lambda g, x_shape: expand(g, x_shape))
@@ -16,13 +36,13 @@ mean       = reduction(lambda x, /, dim=None, keepdim=False: mean(x, dim, keepdi
 prod       = reduction(lambda x, /, dim=None, keepdim=False: prod(x, dim, keepdim),
                        x=lambda g, x, out, dims: g * product_of_others(x, out, dims))
 amax       = reduction(lambda x, /, dim=None, keepdim=False: amax(x, dim, keepdim),
-                       x=lambda g, x, out, dims: g * evenly(x == out, dims, g))
+                       x=lambda g, x, out, dims: g * evenly(x == out, dims, g), out=same_out)
 amin       = reduction(lambda x, /, dim=None, keepdim=False: amin(x, dim, keepdim),
-                       x=lambda g, x, out, dims: g * evenly(x == out, dims, g))
+                       x=lambda g, x, out, dims: g * evenly(x == out, dims, g), out=same_out)
 logsumexp  = averaging(lambda x, /, dim=None, keepdim=False: logsumexp(x, dim, keepdim),
                        x=lambda g, x, out: g * exp(x - out))
-all        = reduction(lambda x, /, dim=None, keepdim=False: all(x, dim, keepdim))
-any        = reduction(lambda x, /, dim=None, keepdim=False: any(x, dim, keepdim))
+all        = reduction(lambda x, /, dim=None, keepdim=False: all(x, dim, keepdim), out=bool_out)
+any        = reduction(lambda x, /, dim=None, keepdim=False: any(x, dim, keepdim), out=bool_out)
 
 var_core   = inner_floating(lambda x, /, axes, correction: var(x, axes, True, correction), node="VarBackward0",
                        x=lambda g, x, axes, correction: g * (x - mean(x, axes, True)) * spread(x, axes, correction))
@@ -36,10 +56,10 @@ argmax     = general(lambda x, /, dim=None, keepdim=False: argmax(x, dim, keepdi
 argmin     = general(lambda x, /, dim=None, keepdim=False: argmin(x, dim, keepdim))
 max_dim    = inner(lambda x, /, dim, keepdim=False: max_dim(x, dim, keepdim), outputs="values indices",
                    x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
-                   node="MaxBackward0")
+                   node="MaxBackward0", called="max")
 min_dim    = inner(lambda x, /, dim, keepdim=False: min_dim(x, dim, keepdim), outputs="values indices",
                    x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
-                   node="MinBackward0")
+                   node="MinBackward0", called="min")
 sort       = general(lambda x, /, dim=-1, descending=False, stable=False: sort(x, dim, descending, stable),
                    x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True),
                    outputs="values indices")

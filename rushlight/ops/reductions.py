@@ -1,19 +1,22 @@
 """Reductions that are made of ops, with torch's signatures: max and min in their three forms, variances, norms."""
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from rushlight import dtypes
+from rushlight.autograd.engine import broadcast_axes
 from rushlight.autograd.views import released
 from rushlight.errors import explain
 from rushlight.ops import elementwise as e
 from rushlight.ops import reduce as r
-from rushlight.ops.arguments import reduced_dims
+from rushlight.ops.arguments import reduced_dims, sizes
 from rushlight.ops.arithmetic import writing
 from rushlight.ops.build import composite
 from rushlight.ops.families import into
+from rushlight.ops.later import complete
+from rushlight.ops.lengths import vector_norm
 from rushlight.ops.shape import reshape, squeeze, to
+from rushlight.ops.worlds import TENSORS
 from rushlight.tensor import Tensor, method
 
 
@@ -144,20 +147,13 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     tensor(5.)
     """
     x = input if dtype is None else to(input, dtype)
-    p = 2.0 if p in ("fro", None) else float(p)
-    size = e.abs(x)
-    if p == math.inf:
-        made = r.amax(size, dim, keepdim)
-    elif p == -math.inf:
-        made = r.amin(size, dim, keepdim)
-    elif p == 0:
-        made = r.sum(e.sign(size), dim, keepdim)
-    elif p == 1:
-        made = r.sum(size, dim, keepdim)
-    elif p == 2:
-        made = root_of_squares(r.sum(e.square(size), dim, keepdim))
+    floats_only(x, "linalg.vector_norm: Expected a floating point or complex tensor as input")
+    if p == "nuc":                                # the sum of singular values, which are in the part loaded later
+        complete()
+        made = TENSORS["linalg_matrix_norm"](x, p, tuple(range(x.array.ndim)) if dim is None else dim, keepdim)
     else:
-        made = e.pow(r.sum(e.pow(size, p), dim, keepdim), 1 / p)
+        dims = None if dim is None else reduced_dims(dim, x.array.ndim)
+        made = kept_or_not(vector_norm(x, 2.0 if p in ("fro", None) else float(p), dims), dims, keepdim)
     return made if out is None else into(out, made)
 
 
@@ -176,7 +172,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None, out: Tensor | None = N
     >>> rushlight.cumsum(rushlight.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
     """
-    made = r.cumsum(input if dtype is None else to(input, dtype), dim)
+    made = r.cumsum(input, dim) if dtype is None else to(r.cumsum(to(input, dtype), dim), dtype)
     return made if out is None else into(out, made)
 
 
@@ -187,7 +183,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None, out: Tensor | None = 
     >>> rushlight.cumprod(rushlight.tensor([1, 2, 3]), 0)
     tensor([1, 2, 6])
     """
-    made = r.cumprod(input if dtype is None else to(input, dtype), dim)
+    made = r.cumprod(input, dim) if dtype is None else to(r.cumprod(to(input, dtype), dim), dtype)
     return made if out is None else into(out, made)
 
 
@@ -218,6 +214,9 @@ def equal(input: Tensor, other: Tensor) -> bool:
 @composite()
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """|input - other| <= atol + rtol |other|, element by element."""
+    for name, bound in (("rtol", rtol), ("atol", atol)):
+        if bound < 0:
+            raise RuntimeError(explain(f"{name} must be greater than or equal to zero, but got {bound}"))
     if input.dtype.category < dtypes.FLOATING:    # bool has no difference; integers may wrap around
         input, other = (to(t, dtypes.float64) for t in (input, other))
     near = e.le(e.abs(e.sub(input, other)), e.add(e.mul(e.abs(other), rtol), atol))
@@ -231,5 +230,18 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-
     return bool(r.all(isclose(input, other, rtol, atol, equal_nan)).item())
 
 
+@method
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """The tensor added up to a shape from which it can be expanded. RuntimeError if it cannot.
 
-
+    >>> rushlight.ones(2, 3).sum_to_size(1, 3)
+    tensor([[2., 2., 2.]])
+    """
+    to_shape = sizes(size[0] if len(size) == 1 and not isinstance(size[0], int) else size)
+    shape = self.array.shape
+    extra = len(shape) - len(to_shape)
+    if extra < 0 or any(n not in (1, m) for n, m in zip(to_shape, shape[extra:])):
+        raise RuntimeError(explain(f"size {{{list(to_shape)}}} is not expandable to size {{{list(shape)}}}.",
+                                   "each size must be 1 or the tensor's own, counted from the last dimension"))
+    dims = broadcast_axes(shape, to_shape)
+    return reshape(r.sum(self, dims, True), to_shape) if dims else self

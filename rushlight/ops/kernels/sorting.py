@@ -1,0 +1,172 @@
+"""Order statistics, searches and sets, on arrays. Indices are int64, and nan counts as the largest number."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.ops.kernels.reduce import check_elements, chosen, refuse
+
+
+def kthvalue(x: ndarray, k: int, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, ndarray]:
+    """The k-th smallest element along a dimension, k from 1 on."""
+    count = counted(x, dim, "kthvalue")
+    if not 1 <= k <= count:
+        raise ValueError(f"selected number k out of range for dimension {dim}; cure: 1 <= k <= {count}")
+    return picked(x, k - 1, dim, keepdim)
+
+
+def median_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, ndarray]:
+    """The element in the middle of those in order, the lower of two; nan, the first, where there is one."""
+    values, index = picked(x, (counted(x, dim, "median") - 1) // 2, dim, True)
+    if x.dtype.kind in "fV" and (lost := np.isnan(x)).any() and x.ndim:
+        index = np.where(lost.any(dim, keepdims=True), lost.argmax(dim, keepdims=True), index)
+    return chosen(x, index, dim, keepdim)
+
+
+def nanmedian_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, ndarray]:
+    """The median of those that are not nan; nan where all are."""
+    counted(x, dim, "nanmedian")
+    if not x.ndim or x.dtype.kind not in "fV":
+        return median_dim(x, dim, keepdim)
+    left = np.count_nonzero(~np.isnan(x), dim, keepdims=True)
+    index = np.take_along_axis(np.argsort(x, dim, kind="stable"), np.maximum(left - 1, 0) // 2, dim)
+    return chosen(x, index, dim, keepdim)
+
+
+def median_all(x: ndarray) -> ndarray:
+    """The median of all elements; nan if there is none."""
+    return of_all(median_dim, x)
+
+
+def nanmedian_all(x: ndarray) -> ndarray:
+    return of_all(nanmedian_dim, x)
+
+
+def of_all(along: Callable, x: ndarray) -> ndarray:
+    return along(x.reshape(-1), 0)[0] if x.size else np.full((), np.nan).astype(x.dtype)
+
+
+def mode(x: ndarray, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, ndarray]:
+    """The most frequent element, the smallest of several, and the last place where it stands."""
+    counted(x, dim, "mode", "c")
+    if not x.ndim:
+        return x.copy(), np.zeros((), np.int64)
+    order = np.argsort(x, dim, kind="stable")
+    values, places = np.take_along_axis(x, order, dim), numbers(x, dim)
+    begins = np.maximum.accumulate(np.where(differ(values, dim), places, 0), dim)
+    last = np.argmax(places - begins, dim, keepdims=True)                # of the first of the longest runs
+    return chosen(x, np.take_along_axis(order, last, dim), dim, keepdim)
+
+
+def counted(x: ndarray, dim: int, name: str, refused: str = "bc") -> int:
+    """How many elements there are along a dimension: at least one, of a dtype that has an order."""
+    refuse(x, refused, f'"{name}_cpu" not implemented for')
+    check_elements(x, dim, name)
+    return x.shape[dim] if x.ndim else 1
+
+
+def picked(x: ndarray, place: int, dim: int, keepdim: bool) -> tuple[ndarray, ndarray]:
+    """The element that would stand in a place if all were in order."""
+    if not x.ndim:
+        return x.copy(), np.zeros((), np.int64)
+    if not x.size:
+        index = np.zeros([1 if d == dim else n for d, n in enumerate(x.shape)], np.int64)
+    elif x.dtype.kind == "V":                     # bfloat16 has no partition
+        index = np.argsort(x, dim, kind="stable").take([place], dim)
+    else:
+        index = np.argpartition(x, place, dim).take([place], dim)
+    return chosen(x, index, dim, keepdim)
+
+
+def numbers(x: ndarray, dim: int) -> ndarray:
+    """0, 1, ... along a dimension."""
+    return np.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
+
+
+def differ(x: ndarray, dim: int) -> ndarray:
+    """Whether each element differs from the one before it; the first does, nan from nan does not."""
+    before = np.roll(x, 1, dim)
+    return ((x != before) & ((x == x) | (before == before))) | (numbers(x, dim) == 0)
+
+
+# -- searches ----------------------------------------------------------------------------------------------------------
+
+def searchsorted(x: ndarray, values: ndarray, sorter: ndarray | None, right: bool, small: bool) -> ndarray:
+    """Where each value belongs in the sorted last dimension of x; rows of values in rows of x, unless x has one."""
+    side, kind = "right" if right else "left", np.int32 if small else np.int64
+    if x.dtype.kind == "V" or x.dtype != values.dtype:
+        wide = np.result_type(*(np.float32 if a.dtype.kind == "V" else a.dtype for a in (x, values)))
+        x, values = x.astype(wide), values.astype(wide)
+    if sorter is not None:
+        x = np.take_along_axis(x, sorter, -1)
+    if x.ndim == 1:
+        return np.asarray(np.searchsorted(x, values, side)).astype(kind)  # type: ignore[call-overload]
+    rows, wanted = x.reshape(-1, x.shape[-1]), values.reshape(-1, values.shape[-1])
+    found = np.empty(wanted.shape, kind)
+    for place, row, value in zip(found, rows, wanted):
+        place[...] = np.searchsorted(row, value, side)  # type: ignore[call-overload]
+    return found.reshape(values.shape)
+
+
+def isin(elements: ndarray, among: ndarray, invert: bool) -> ndarray:
+    return np.isin(elements, among, invert=invert)
+
+
+# -- sets --------------------------------------------------------------------------------------------------------------
+
+Runs = tuple[ndarray, ndarray, ndarray]           # what is there, where each element is among it, and how often
+
+
+def unique(x: ndarray, dim: int | None) -> Runs:
+    """The distinct elements, in order; with `dim` the distinct slices, in the order of their elements."""
+    if dim is None:
+        flat = x.reshape(-1)
+        order = np.argsort(flat, kind="stable")
+        return put_back(*runs(flat[order]), order, x.shape)
+    rows = slices(x, dim)
+    order = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
+    found, inverse, counts = put_back(*runs(rows[order]), order, (len(rows),))
+    return back(found, x, dim), inverse, counts
+
+
+def unique_consecutive(x: ndarray, dim: int | None) -> Runs:
+    """The elements that differ from the one before; with `dim` the slices."""
+    if dim is None:
+        found, inverse, counts = runs(x.reshape(-1))
+        return found, inverse.reshape(x.shape), counts
+    found, inverse, counts = runs(slices(x, dim))
+    return back(found, x, dim), inverse, counts
+
+
+def runs(x: ndarray) -> Runs:
+    """What begins each run of equal rows, the run of each row, and the runs' lengths."""
+    begins = np.ones(len(x), bool)
+    if len(x):
+        begins[1:] = (x[1:] != x[:-1]).any(tuple(range(1, x.ndim)))
+    starts = np.flatnonzero(begins)
+    return x[begins], np.cumsum(begins) - 1, np.diff(starts, append=len(x))
+
+
+def put_back(found: ndarray, run: ndarray, counts: ndarray, order: ndarray, shape: tuple) -> Runs:
+    inverse = np.empty(len(order), np.int64)
+    inverse[order] = run
+    return found, inverse.reshape(shape), counts
+
+
+def slices(x: ndarray, dim: int) -> ndarray:
+    """The slices along a dimension as rows. (..., n, ...) -> (n, rest)"""
+    if not x.ndim:
+        return x.reshape(1, 1)
+    n = x.shape[dim]
+    if not x.size and n:
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+    return np.moveaxis(x, dim, 0).reshape(n, x.size // n if n else 0)
+
+
+def back(rows: ndarray, x: ndarray, dim: int) -> ndarray:
+    if not x.ndim:
+        return rows.reshape(1)
+    rest = x.shape[:dim] + x.shape[dim + 1:]
+    return np.ascontiguousarray(np.moveaxis(rows.reshape(len(rows), *rest), 0, dim))
