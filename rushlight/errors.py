@@ -16,7 +16,7 @@ class LinAlgError(RuntimeError):
 def user_frame(depth: int = 1) -> FrameType | None:
     """The innermost frame that is not rushlight's own."""
     frame: FrameType | None = sys._getframe(depth)
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, "<frozen ")):    # Python's import
         frame = frame.f_back
     return frame
 

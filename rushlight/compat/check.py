@@ -1,0 +1,110 @@
+"""`rushlight check`: which names of torch a program uses, and which of them exist here. Nothing is run."""
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+from rushlight.compat.hook import STAND_INS, exists, stand_in
+from rushlight.compat.missing import nearest
+from rushlight.compat.run import NotAProgram, cells, check_readable, without_magic
+
+
+class Use(NamedTuple):
+    """A name of torch, 'torch.nn.Linear', where it stands, and the nearest that exists if it does not."""
+    name: str
+    places: list[str]
+    found: bool
+    like: str | None
+
+
+def check(path: str) -> list[Use]:
+    """The names of torch that a script or notebook uses, in order. Methods of tensors are not told from others."""
+    check_readable(path)
+    places: dict[str, list[str]] = {}
+    known: dict[str, str] = {}                    # what a name of the program stands for: F -> torch.nn.functional
+    for where, source in parts(path):
+        try:
+            tree = ast.parse(source, path)
+        except SyntaxError as error:
+            raise NotAProgram(f"{path}:{error.lineno}: {error.msg}") from None
+        for name, line in uses(tree, known):
+            places.setdefault(name, []).append(f"{where}{line}")
+    return [Use(name, lines, *look_up(name)) for name, lines in sorted(places.items())]
+
+
+def parts(path: str) -> Iterator[tuple[str, str]]:
+    """(how to name a line of it, source) of the script, or of each cell of the notebook."""
+    if path.endswith(".ipynb"):
+        yield from ((f"cell {n} line ", without_magic(source)) for n, source in enumerate(cells(path), 1))
+    else:
+        yield "line ", Path(path).read_text(encoding="utf-8", errors="replace")
+
+
+def uses(tree: ast.AST, known: dict[str, str]) -> Iterator[tuple[str, int]]:
+    """(dotted name, line) of each use: what is imported, and the longest chain of attributes from there."""
+    inner: set[int] = set()                       # ids of the parts of longer chains
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from imported(node, known)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and is_torch(node.module or ""):
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                known[alias.asname or alias.name] = full
+                yield (node.module or "") if alias.name == "*" else full, node.lineno
+    for node in ast.walk(tree):                   # from the outside in: the longest chain comes first
+        if isinstance(node, ast.Attribute) and id(node) not in inner:
+            chain = chain_of(node, inner)
+            if chain and chain[0] in known:
+                yield ".".join([known[chain[0]], *chain[1:]]), node.lineno
+
+
+def imported(node: ast.Import, known: dict[str, str]) -> Iterator[tuple[str, int]]:
+    for alias in node.names:
+        if is_torch(alias.name):
+            known[alias.asname or "torch"] = alias.name if alias.asname else "torch"
+            yield alias.name, node.lineno
+
+
+def is_torch(module: str) -> bool:
+    return module.partition(".")[0] == "torch"
+
+
+def chain_of(node: ast.Attribute, inner: set[int]) -> list[str]:
+    """['torch', 'nn', 'Linear'] for torch.nn.Linear; empty where it begins with more than a name."""
+    names: list[str] = []
+    at: ast.expr = node
+    while isinstance(at, ast.Attribute):
+        names.append(at.attr)
+        at = at.value
+        inner.add(id(at))
+    return [at.id, *reversed(names)] if isinstance(at, ast.Name) else []
+
+
+def look_up(name: str) -> tuple[bool, str | None]:
+    """Whether a dotted name exists, and if not the nearest that does."""
+    module, rest = home_of(name.split(".")[1:])
+    for i, part in enumerate(rest):
+        if not hasattr(module, part):
+            like = nearest(part, dir(module)) if i == len(rest) - 1 or isinstance(module, ModuleType) else None
+            return False, like and ".".join([*name.split(".")[:-len(rest) + i or None], like])
+        module = getattr(module, part)
+        if not isinstance(module, (ModuleType, type)):
+            break                                 # an attribute of a value: of a function's result, nobody knows
+    return True, None
+
+
+def home_of(parts: Iterable[str]) -> tuple[ModuleType, list[str]]:
+    """The innermost module of a path, and what is left of the path."""
+    path, rest = "rushlight", list(parts)
+    while rest:
+        inside = ".".join([*path.split(".")[1:], rest[0]]) if path != "rushlight" else rest[0]
+        found = f"{path}.{rest[0]}" if exists(f"{path}.{rest[0]}") else stand_in(inside)
+        if found is None or path.startswith(STAND_INS):
+            break
+        path = found
+        rest.pop(0)
+    return importlib.import_module(path), rest

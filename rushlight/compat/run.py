@@ -1,0 +1,86 @@
+"""`rushlight run`: a script, a module or a notebook whose `import torch` means rushlight."""
+from __future__ import annotations
+
+import ast
+import json
+import linecache
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rushlight.compat.hook import install
+
+
+class NotAProgram(Exception):
+    """Why there is nothing to run."""
+
+
+def run(target: str, arguments: Sequence[str] = (), module: bool = False) -> None:
+    """Run a program as `python` would: its arguments in sys.argv, its folder first on the path.
+
+    `module`: `target` is a module's name, as for `python -m`. A file that ends in .ipynb is a notebook: its code cells
+    run in order, and the last expression of each is shown.
+    """
+    if not module:
+        check_readable(target)
+    install()
+    sys.argv = [target, *arguments]
+    sys.path.insert(0, "" if module else str(Path(target).resolve().parent))
+    if module:
+        runpy.run_module(target, run_name="__main__", alter_sys=True)
+    elif target.endswith(".ipynb"):
+        run_cells(target, cells(target))
+    else:
+        runpy.run_path(target, run_name="__main__")
+
+
+def check_readable(path: str) -> None:
+    try:
+        with open(path, "rb"):
+            pass
+    except OSError as error:
+        raise NotAProgram(f"cannot read {path}: {error.strerror}") from None
+
+
+def cells(path: str) -> list[str]:
+    """The code cells of a notebook."""
+    try:
+        notebook = json.loads(Path(path).read_text(encoding="utf-8"))
+        found = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    except (ValueError, KeyError, TypeError):
+        raise NotAProgram(f"{path} is not a Jupyter notebook") from None
+    return ["".join(source) for source in found]
+
+
+def run_cells(path: str, sources: Sequence[str]) -> None:
+    """Run cells one after the other in one namespace, the program's own `__main__`."""
+    main = type(sys)("__main__")
+    main.__dict__.update(__file__=path, __builtins__=__builtins__)
+    sys.modules["__main__"] = main
+    for number, source in enumerate(sources, 1):
+        run_cell(f"{path}, cell {number}", without_magic(source), main.__dict__)
+
+
+def without_magic(source: str) -> str:
+    """The cell without what only IPython understands: its lines stay as comments, so that line numbers fit."""
+    if source.lstrip().startswith("%%"):
+        return ""
+    return "\n".join("# " + line if line.lstrip().startswith(("%", "!", "?")) else line for line in source.split("\n"))
+
+
+def run_cell(name: str, source: str, namespace: dict[str, Any]) -> None:
+    """Run one cell; tracebacks show its lines."""
+    linecache.cache[name] = len(source), None, source.splitlines(True), name
+    body = ast.parse(source, name).body
+    last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+    exec(compile(ast.Module(body, []), name, "exec"), namespace)
+    if last is not None:
+        show(eval(compile(ast.Expression(last.value), name, "eval"), namespace))  # type: ignore[attr-defined]
+
+
+def show(value: Any) -> None:
+    """What a notebook shows of the last expression; pictures have no text."""
+    if value is not None and type(value).__module__.partition(".")[0] not in ("matplotlib", "graphviz"):
+        print(repr(value))
