@@ -1,0 +1,27 @@
+"""Modules whose parameters are not drawn, for those who load them next."""
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from rushlight.nn.module import Module
+from rushlight.random import default_generator
+
+
+def skip_init(module_cls: type, *args: Any, **kwargs: Any) -> Any:
+    """`module_cls(*args, **kwargs)`, of whose parameters only shape and dtype count; the generator stays as it was.
+
+    RuntimeError for what is no class of modules, or one whose constructor takes no `device`.
+
+    >>> rushlight.nn.utils.skip_init(rushlight.nn.Linear, 2, 3).weight.shape
+    torch.Size([3, 2])
+    """
+    if not issubclass(module_cls, Module):
+        raise RuntimeError(f"Expected a Module; got {module_cls}")
+    if "device" not in inspect.signature(module_cls).parameters:
+        raise RuntimeError("Module must support a 'device' arg to skip initialization")
+    state = default_generator.get_state()
+    try:
+        return module_cls(*args, **kwargs)
+    finally:
+        default_generator.set_state(state)

@@ -1,0 +1,303 @@
+"""Parameters computed from others by modules: weight = f(original), written anew whenever it is read.
+
+`register_parametrization(m, "weight", f)` moves the parameter to `m.parametrizations.weight.original`, and makes `m` an
+instance of a class, Parametrized..., in which `weight` is a property.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from copy import deepcopy
+from functools import lru_cache
+from typing import Any
+
+from rushlight.autograd.grad_mode import no_grad
+from rushlight.nn.containers import ModuleDict, ModuleList
+from rushlight.nn.module import Module
+from rushlight.nn.parameter import Parameter
+from rushlight.tensor import Tensor
+
+# (id of a module, name) -> what was computed, inside `cached()`; None outside.
+CACHE: ContextVar[dict[tuple[int, str], Tensor] | None] = ContextVar("parametrized values", default=None)
+
+
+@contextmanager
+def cached() -> Iterator[None]:
+    """Within it every parametrized tensor is computed once: for layers whose weight is used several times.
+
+    >>> with rushlight.nn.utils.parametrize.cached():
+    ...     pass
+    """
+    if CACHE.get() is not None:                   # the outermost one ends it
+        yield
+        return
+    token = CACHE.set({})
+    try:
+        yield
+    finally:
+        CACHE.reset(token)
+
+
+class ParametrizationList(ModuleList):
+    """The modules that one tensor goes through, and the tensor, `original`, or several, `original0`, `original1`...
+
+    A module's `right_inverse(value)`, if it has one, says what `original` is to be, so that the tensor has a value; what
+    it returns, a tensor or a sequence, the first module's forward takes. `unsafe`: dtype and shape may change.
+    """
+
+    original: Parameter | Tensor
+
+    def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False):
+        if not modules:
+            raise ValueError("ParametrizationList requires one or more modules.")
+        super().__init__(modules)
+        self.unsafe = unsafe
+        shape, dtype = original.shape, original.dtype
+        new: Any = original
+        with no_grad():
+            for module in reversed(list(self)):
+                if hasattr(module, "right_inverse"):
+                    with suppress(NotImplementedError):       # it may be for values given later alone
+                        new = module.right_inverse(new)
+        if not isinstance(new, (Tensor, Sequence)):
+            raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "
+                             f"{type(new).__name__}")
+        self.is_tensor, self.ntensors = isinstance(new, Tensor), 1 if isinstance(new, Tensor) else len(new)
+        if isinstance(new, Tensor):
+            if new.dtype != dtype:
+                raise ValueError("When `right_inverse` outputs one tensor, it may not change the dtype.\n"
+                                 f"original.dtype: {dtype}\nright_inverse(original).dtype: {new.dtype}")
+            put(original, new)
+            register(self, "original", original)
+        else:
+            self._register_parts(new, original)
+        if not unsafe:
+            same_kind(self(), shape, dtype)
+
+    def _register_parts(self, parts: Sequence[Any], original: Tensor) -> None:
+        for i, part in enumerate(parts):
+            if not isinstance(part, Tensor):
+                raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "
+                                 f"element {i} of the sequence with type {type(part).__name__}.")
+            if isinstance(original, Parameter):
+                part = Parameter(part, original.requires_grad)
+            register(self, f"original{i}", part.requires_grad_(original.requires_grad))
+
+    def _originals(self) -> list[Tensor]:
+        names = ["original"] if self.is_tensor else [f"original{i}" for i in range(self.ntensors)]
+        return [getattr(self, name) for name in names]
+
+    def right_inverse(self, value: Tensor) -> None:
+        """Give `original` the value from which forward computes this one. RuntimeError if a module cannot say it."""
+        with no_grad():
+            for module in reversed(list(self)):
+                if not hasattr(module, "right_inverse"):
+                    raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
+                value = module.right_inverse(value)
+        parts: Any = [value] if self.is_tensor else value
+        olds = self._originals()
+        if not self.is_tensor and not isinstance(value, Sequence):
+            raise ValueError(f"'right_inverse' must return a sequence of tensors. Got {type(value).__name__}.")
+        if len(parts) != self.ntensors:
+            raise ValueError(f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a "
+                             f"sequence of length {len(parts)}.")
+        for i, (part, old) in enumerate(zip(parts, olds)):
+            which = "`right_inverse` should return a tensor" if self.is_tensor else f"Tensor {i} of `right_inverse`"
+            if not isinstance(part, Tensor):
+                raise ValueError(f"{which}. Got {type(part).__name__}")
+            if part.dtype != old.dtype:
+                raise ValueError(f"{which} may not change the dtype: it has {part.dtype}, and the original "
+                                 f"{old.dtype}")
+        for part, old in zip(parts, olds):
+            put(old, part)
+
+    def forward(self) -> Any:  # type: ignore[override]
+        """The tensor."""
+        first, *rest = self
+        value = first(*self._originals())
+        for module in rest:
+            value = module(value)
+        return value
+
+
+def put(old: Tensor, new: Tensor) -> None:
+    """Let `old` have the elements of `new`, whatever its shape was."""
+    if new is not old:
+        old.data = new.detach().clone()
+
+
+def same_kind(value: Any, shape: tuple, dtype: Any, old: str = "unparametrized ", new: str = "parametrized ",
+              the: str = "") -> None:
+    """ValueError, in torch's words, unless the value is a tensor of this shape and dtype."""
+    flag = f"unless {the}`unsafe` flag is enabled."
+    if not isinstance(value, Tensor):
+        raise ValueError(f"A parametrization must return a tensor. Got {type(value).__name__}.")
+    if value.dtype != dtype:
+        raise ValueError(f"Registering a parametrization may not change the dtype of the tensor, {flag}\n"
+                         f"{old}dtype: {dtype}\n{new}dtype: {value.dtype}")
+    if value.shape != shape:
+        raise ValueError(f"Registering a parametrization may not change the shape of the tensor, {flag}\n"
+                         f"{old}shape: {shape}\n{new}shape: {value.shape}")
+
+
+def register(module: Module, name: str, tensor: Tensor) -> None:
+    """Add a parameter, or a buffer."""
+    if isinstance(tensor, Parameter):
+        module.register_parameter(name, tensor)
+    else:
+        module.register_buffer(name, tensor)
+
+
+# -- classes in which parametrized tensors are properties --------------------------------------------------------------
+
+@lru_cache(maxsize=256)
+def parametrized_class(base: type, names: tuple[str, ...]) -> type:
+    """The subclass of `base` in which these names are computed: one for all modules of that kind."""
+    def refuse(self: Any) -> Any:
+        raise RuntimeError("Serialization of parametrized modules is only supported through state_dict(). See:\n"
+                           "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
+                           "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training")
+
+    def copied(self: Any, memo: dict) -> Any:
+        twin = memo[id(self)] = object.__new__(type(self))
+        twin.__dict__.update(deepcopy(self.__dict__, memo))
+        return twin
+    return type(f"Parametrized{base.__name__}", (base,), {
+        "__module__": __name__, "__getstate__": refuse, "__deepcopy__": copied, "_parametrized": base,
+        **{name: property(*accessors(name)) for name in names}})
+
+
+def accessors(name: str) -> tuple[Callable, Callable]:
+    """The getter and the setter of one parametrized tensor."""
+    def get(self: Module) -> Tensor:
+        cache = CACHE.get()
+        if cache is None:
+            return self.parametrizations[name]()
+        key = id(self), name
+        if key not in cache:
+            cache[key] = self.parametrizations[name]()
+        return cache[key]
+
+    def set(self: Module, value: Tensor) -> None:
+        cache = CACHE.get()
+        if cache is not None:
+            cache.pop((id(self), name), None)
+        self.parametrizations[name].right_inverse(value)
+    return get, set
+
+
+def reclass(module: Module) -> None:
+    """Make the module an instance of the class that its parametrizations ask for."""
+    names = tuple(module.parametrizations) if "parametrizations" in module._modules else ()
+    base = type_before_parametrizations(module)
+    module.__class__ = parametrized_class(base, names) if names else base
+
+
+# -- what users call ---------------------------------------------------------------------------------------------------
+
+def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *,
+                             unsafe: bool = False) -> Module:
+    """Compute a parameter or buffer by a module from now on; on one that is computed already, after those before.
+
+    The tensor itself becomes `module.parametrizations[tensor_name].original`, and is what is trained and saved; it gets
+    `parametrization.right_inverse(tensor)` if there is that method. Returns the module. ValueError if shape or dtype
+    change, unless `unsafe`, and for a name that is none.
+
+    >>> class Symmetric(rushlight.nn.Module):
+    ...     def forward(self, x):
+    ...         return x.triu() + x.triu(1).mT
+    >>> m = rushlight.nn.Linear(3, 3)
+    >>> _ = rushlight.nn.utils.parametrize.register_parametrization(m, "weight", Symmetric())
+    >>> rushlight.equal(m.weight, m.weight.T)
+    True
+    """
+    parametrization.train(module.training)
+    if is_parametrized(module, tensor_name):
+        append(module, tensor_name, parametrization, unsafe)
+    elif tensor_name in module._buffers or tensor_name in module._parameters:
+        chain = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe)
+        delattr(module, tensor_name)
+        if not is_parametrized(module):
+            module.parametrizations = ModuleDict()
+        module.parametrizations[tensor_name] = chain
+        reclass(module)
+    else:
+        raise ValueError(f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
+                         f"'{tensor_name}'")
+    return module
+
+
+def append(module: Module, name: str, parametrization: Module, unsafe: bool) -> None:
+    """Add a module to those that a tensor goes through; nothing is changed where it does not fit."""
+    chain, old = module.parametrizations[name], getattr(module, name)
+    if not unsafe:
+        words = f"module.{name}.", f"parametrization(module.{name}).", "the "
+        same_kind(parametrization(old), old.shape, old.dtype, *words)
+        if hasattr(parametrization, "right_inverse"):
+            back = parametrization.right_inverse(old)
+            if not isinstance(back, Tensor):
+                raise ValueError("parametrization.right_inverse must return a tensor. Got: " + type(back).__name__)
+            same_kind(back, old.shape, old.dtype, words[0], "parametrization.right_inverse().", "the ")
+    chain.append(parametrization)
+    chain.unsafe |= unsafe
+
+
+def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
+    """Whether a tensor of the module is computed by a parametrization, or any."""
+    found = module.__dict__.get("_modules", {}).get("parametrizations")
+    if not isinstance(found, ModuleDict):
+        return False
+    return len(found) > 0 if tensor_name is None else tensor_name in found
+
+
+def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
+    """Make a tensor an ordinary one again, with its computed value, or with that of the original. Returns the module.
+
+    ValueError if it is not parametrized, and for the original's value where there are several originals.
+    """
+    if not is_parametrized(module, tensor_name):
+        raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
+    chain = module.parametrizations[tensor_name]
+    if leave_parametrized:
+        with no_grad():
+            value = getattr(module, tensor_name)
+        first = chain._originals()[0]
+        if chain.is_tensor:
+            put(first, value)
+        else:
+            first = Parameter(value.detach(), first.requires_grad) if isinstance(first, Parameter) else value
+    elif chain.is_tensor:
+        first = chain.original
+    else:
+        raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in "
+                         "terms of a sequence of tensors.")
+    del module.parametrizations[tensor_name]
+    reclass(module)
+    if not len(module.parametrizations):
+        del module.parametrizations
+    register(module, tensor_name, first)
+    return module
+
+
+def type_before_parametrizations(module: Module) -> type:
+    """The class that the module had before it was parametrized."""
+    return getattr(type(module), "_parametrized", type(module))
+
+
+def transfer_parametrizations_and_params(from_module: Module, to_module: Module,
+                                         tensor_name: str | None = None) -> Module:
+    """Give `to_module` the parametrizations, and their values, of `from_module`: of one tensor, or all. Returns it."""
+    names: Iterable[str] = [tensor_name] if tensor_name is not None else (
+        list(from_module.parametrizations) if is_parametrized(from_module) else [])
+    for name in names:
+        if not is_parametrized(from_module, name):
+            raise ValueError(f"Module {from_module} does not have a parametrization on {name}")
+        if not hasattr(to_module, name):
+            register(to_module, name, Parameter(getattr(from_module, name).detach().clone()))
+        source = from_module.parametrizations[name]
+        for module in source:
+            register_parametrization(to_module, name, module, unsafe=source.unsafe)
+        for old, new in zip(to_module.parametrizations[name]._originals(), source._originals()):
+            put(old, new.detach().clone())
+    return to_module

@@ -1,0 +1,358 @@
+"""Pruning: parameters with elements set to 0 by a mask, weight = weight_orig * weight_mask.
+
+The parameter becomes `weight_orig`, which is trained on, the mask the buffer `weight_mask`, and a hook computes the
+weight before each forward. Pruning again removes elements of what is left.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from rushlight.creation import ones_like
+from rushlight.nn.module import Module
+from rushlight.ops import elementwise as e
+from rushlight.ops.reductions import norm
+from rushlight.ops.shape import cat, reshape
+from rushlight.sampling import rand_like
+from rushlight.tensor import Tensor, from_array
+
+
+class BasePruningMethod:
+    """A way of pruning, and the hook that applies it. A subclass defines `compute_mask(t, default_mask)`.
+
+    `PRUNING_TYPE`: 'unstructured' removes elements, 'structured' slices, 'global' elements of several tensors at once.
+    """
+
+    PRUNING_TYPE = "unstructured"
+    _tensor_name: str
+
+    def __call__(self, module: Module, inputs: Any) -> None:
+        setattr(module, self._tensor_name, self.apply_mask(module))
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """The mask (1: stays) for a tensor that has `default_mask` already."""
+        raise NotImplementedError("a pruning method defines compute_mask(t, default_mask)")
+
+    def apply_mask(self, module: Module) -> Tensor:
+        """The original times the mask."""
+        name = self._tensor_name
+        mask = getattr(module, name + "_mask")
+        return e.mul(mask.to(getattr(module, name + "_orig").dtype), getattr(module, name + "_orig"))
+
+    @classmethod
+    def apply(cls, module: Module, name: str, *args: Any, importance_scores: Tensor | None = None,
+              **kwargs: Any) -> BasePruningMethod:
+        """Prune a parameter of the module; one pruned before loses elements of what is left."""
+        method = cls(*args, **kwargs)
+        method._tensor_name = name
+        before = hook_of(module, name)
+        fresh = before is None
+        original = getattr(module, name) if fresh else getattr(module, name + "_orig")
+        if importance_scores is not None and importance_scores.shape != original.shape:
+            raise AssertionError(f"importance_scores should have the same shape as parameter {name} of {module}")
+        scores = importance_scores if importance_scores is not None else original if fresh else getattr(module, name)
+        old = ones_like(scores) if fresh else getattr(module, name + "_mask").to(scores.dtype)
+        chain: BasePruningMethod = method
+        if before is not None:
+            key, hook = before
+            chain = PruningContainer()
+            chain._tensor_name = name
+            for one in (*(hook if isinstance(hook, PruningContainer) else (hook,)), method):
+                chain.add_pruning_method(one)
+        mask = chain.compute_mask(scores, old)                # may refuse: nothing is changed before
+        if before is not None:
+            del module._forward_pre_hooks[key]
+        else:
+            module.register_parameter(name + "_orig", original)
+            del module._parameters[name]
+        module.register_buffer(name + "_mask", mask.detach())
+        setattr(module, name, chain.apply_mask(module))
+        module.register_forward_pre_hook(chain)
+        return chain
+
+    def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None) -> Tensor:
+        """The tensor with elements set to 0, without a module."""
+        scores = t if importance_scores is None else importance_scores
+        if scores.shape != t.shape:
+            raise AssertionError("importance_scores should have the same shape as tensor t")
+        return e.mul(t, self.compute_mask(scores, ones_like(t) if default_mask is None else default_mask))
+
+    def remove(self, module: Module) -> None:
+        """Make the pruned value an ordinary parameter: what was removed stays 0."""
+        name = self._tensor_name
+        value = self.apply_mask(module)
+        original = module._parameters.pop(name + "_orig")
+        del module._buffers[name + "_mask"]
+        delattr(module, name)
+        original.data = value.detach()            # type: ignore[union-attr]
+        setattr(module, name, original)
+
+
+def hook_of(module: Module, name: str) -> tuple[int, BasePruningMethod] | None:
+    """The hook that prunes this parameter, with its key."""
+    for key, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
+            return key, hook
+    return None
+
+
+class PruningContainer(BasePruningMethod):
+    """Several methods, one after the other, each on what the last one left."""
+
+    def __init__(self, *args: BasePruningMethod):
+        self._pruning_methods: tuple[BasePruningMethod, ...] = ()
+        for method in args:
+            if not self._pruning_methods:
+                self._tensor_name = method._tensor_name
+            self.add_pruning_method(method)
+
+    def add_pruning_method(self, method: BasePruningMethod) -> None:
+        """Add one for the same parameter. TypeError for what is none, ValueError for one of another parameter."""
+        if not isinstance(method, BasePruningMethod):
+            raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
+        if method._tensor_name != self._tensor_name:
+            raise ValueError("Can only add pruning methods acting on the parameter named "
+                             f"'{self._tensor_name}' to PruningContainer. Found '{method._tensor_name}'")
+        self._pruning_methods += (method,)
+
+    def __len__(self) -> int:
+        return len(self._pruning_methods)
+
+    def __iter__(self) -> Iterator[BasePruningMethod]:
+        return iter(self._pruning_methods)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._pruning_methods[i]
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """The old mask, less what the last method removes of what it left: elements, or whole slices."""
+        method = self._pruning_methods[-1]
+        if method.PRUNING_TYPE == "global":
+            return method.compute_mask(t, default_mask)
+        kept = default_mask.array != 0
+        mask = default_mask.clone()
+        if method.PRUNING_TYPE != "structured":
+            part = method.compute_mask(from_array(t.array[kept]), from_array(default_mask.array[kept]))
+            mask.array[kept] = part.array
+            return mask
+        dim = method.dim % t.array.ndim           # type: ignore[attr-defined]
+        slices = np.flatnonzero(kept.any(tuple(d for d in range(kept.ndim) if d != dim)))
+        at = (slice(None),) * dim + (slices,)
+        part = method.compute_mask(from_array(t.array[at]), from_array(default_mask.array[at]))
+        mask.array[at] = part.array
+        return mask
+
+
+class Identity(BasePruningMethod):
+    """Removes nothing."""
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        return default_mask
+
+
+class RandomUnstructured(BasePruningMethod):
+    """Removes elements at random: a number of them, or a fraction."""
+
+    def __init__(self, amount: float):
+        check_amount(amount)
+        self.amount = amount
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        return without(default_mask, rand_like(t), count(self.amount, t.numel()), largest=True)
+
+
+class L1Unstructured(BasePruningMethod):
+    """Removes the elements of least size: a number of them, or a fraction."""
+
+    def __init__(self, amount: float):
+        check_amount(amount)
+        self.amount = amount
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        return without(default_mask, e.abs(t), count(self.amount, t.numel()))
+
+
+class RandomStructured(BasePruningMethod):
+    """Removes slices along `dim` at random: a number of them, or a fraction."""
+
+    PRUNING_TYPE = "structured"
+
+    def __init__(self, amount: float, dim: int = -1):
+        check_amount(amount)
+        self.amount, self.dim = amount, dim
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        n = slices_of(t, self.dim)
+        drawn = rand_like(from_array(np.empty(n, np.float32)))
+        return without_slices(default_mask, drawn, count(self.amount, n), self.dim)
+
+
+class LnStructured(BasePruningMethod):
+    """Removes the slices along `dim` of the least n-norm: a number of them, or a fraction."""
+
+    PRUNING_TYPE = "structured"
+
+    def __init__(self, amount: float, n: Any, dim: int = -1):
+        check_amount(amount)
+        self.amount, self.n, self.dim = amount, n, dim
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        n = slices_of(t, self.dim)
+        others = tuple(d for d in range(t.array.ndim) if d != self.dim % t.array.ndim)
+        lengths = norm(t.detach(), self.n, others)
+        return without_slices(default_mask, lengths, count(self.amount, n), self.dim)
+
+
+class CustomFromMask(BasePruningMethod):
+    """Removes what a mask says."""
+
+    PRUNING_TYPE = "global"
+
+    def __init__(self, mask: Tensor):
+        self.mask = mask
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        if self.mask.shape != default_mask.shape:
+            raise ValueError(f"the mask has shape {tuple(self.mask.shape)}, the tensor {tuple(default_mask.shape)}")
+        return e.mul(default_mask, self.mask.to(default_mask.dtype))
+
+
+# -- how many, and which -----------------------------------------------------------------------------------------------
+
+def check_amount(amount: Any) -> None:
+    """TypeError for what is no number, ValueError for a negative one or a fraction above 1."""
+    if isinstance(amount, bool) or not isinstance(amount, (int, float)):
+        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+    if amount < 0 or (isinstance(amount, float) and amount > 1.0):
+        raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
+
+
+def count(amount: float, size: int) -> int:
+    """How many of `size` things. ValueError for more than there are."""
+    if isinstance(amount, int):
+        if amount > size:
+            raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
+        return amount
+    return round(amount * size)
+
+
+def slices_of(t: Tensor, dim: int) -> int:
+    """How many slices there are along `dim`. ValueError for a vector, IndexError for a dimension that is none."""
+    if t.array.ndim < 2:
+        raise ValueError("Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
+                         f"{t.shape} with {t.array.ndim} dims")
+    if not -t.array.ndim <= dim < t.array.ndim:
+        raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
+    return t.array.shape[dim]
+
+
+def without(mask: Tensor, scores: Tensor, n: int, largest: bool = False) -> Tensor:
+    """The mask with n elements set to 0: those of the least scores, or the greatest."""
+    made = mask.clone()
+    if n:
+        order = np.argsort(scores.array.ravel(), kind="stable")
+        made.array.reshape(-1)[order[-n:] if largest else order[:n]] = 0
+    return made
+
+
+def without_slices(mask: Tensor, scores: Tensor, n: int, dim: int) -> Tensor:
+    """The mask with the n slices of the least scores set to 0."""
+    made = mask.clone()
+    if n:
+        lost = np.argsort(scores.array, kind="stable")[:n]
+        made.array[(slice(None),) * (dim % made.array.ndim) + (lost,)] = 0
+    return made
+
+
+# -- what users call ---------------------------------------------------------------------------------------------------
+
+def identity(module: Module, name: str) -> Module:
+    """Give a parameter a mask of ones. Returns the module."""
+    Identity.apply(module, name)
+    return module
+
+
+def random_unstructured(module: Module, name: str, amount: float) -> Module:
+    """Remove elements at random: a number of them, or a fraction. Returns the module."""
+    RandomUnstructured.apply(module, name, amount)
+    return module
+
+
+def l1_unstructured(module: Module, name: str, amount: float, importance_scores: Tensor | None = None) -> Module:
+    """Remove the elements of least size, or of the least scores: a number of them, or a fraction. Returns the module.
+
+    >>> m = rushlight.nn.utils.prune.l1_unstructured(rushlight.nn.Linear(4, 1), "weight", amount=0.5)
+    >>> int((m.weight == 0).sum()), list(m.state_dict())
+    (2, ['bias', 'weight_orig', 'weight_mask'])
+    """
+    L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
+    return module
+
+
+def random_structured(module: Module, name: str, amount: float, dim: int) -> Module:
+    """Remove slices along `dim` at random: a number of them, or a fraction. Returns the module."""
+    RandomStructured.apply(module, name, amount, dim)
+    return module
+
+
+def ln_structured(module: Module, name: str, amount: float, n: Any, dim: int,
+                  importance_scores: Tensor | None = None) -> Module:
+    """Remove the slices along `dim` of the least n-norm: a number of them, or a fraction. Returns the module."""
+    LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
+    return module
+
+
+def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
+    """Remove the elements where the mask is 0. Returns the module."""
+    CustomFromMask.apply(module, name, mask)
+    return module
+
+
+def global_unstructured(parameters: Iterable[tuple[Module, str]], pruning_method: type[BasePruningMethod],
+                        importance_scores: dict | None = None, **kwargs: Any) -> None:
+    """Remove elements of several parameters as if they were one: (module, name) pairs, and a method's class.
+
+    `importance_scores`: {(module, name): tensor} for some of them. TypeError for other arguments, or a structured method.
+    """
+    if not isinstance(parameters, Iterable):
+        raise TypeError("global_unstructured(): parameters is not an Iterable")
+    pairs = list(parameters)
+    scores = {} if importance_scores is None else importance_scores
+    if not isinstance(scores, dict):
+        raise TypeError("global_unstructured(): importance_scores must be of type dict")
+    if pruning_method.PRUNING_TYPE != "unstructured":
+        raise TypeError("Only \"unstructured\" PRUNING_TYPE supported for the `pruning_method`. Found method "
+                        f"{pruning_method} of type {pruning_method.PRUNING_TYPE}")
+    values = [scores.get((m, name), getattr(m, name)).detach() for m, name in pairs]
+    masks = [getattr(m, name + "_mask", ones_like(getattr(m, name))) for m, name in pairs]
+    method = pruning_method(**kwargs)
+    method._tensor_name = ""
+    container = PruningContainer(method)
+    final = container.compute_mask(cat([reshape(v, (-1,)) for v in values]), cat([reshape(k, (-1,)) for k in masks]))
+    start = 0
+    for (module, name), value in zip(pairs, values):
+        size = value.numel()
+        custom_from_mask(module, name, reshape(final[start:start + size], value.shape))
+        start += size
+
+
+def remove(module: Module, name: str) -> Module:
+    """End the pruning of a parameter: its zeros stay, in an ordinary parameter. Returns the module.
+
+    ValueError if it is not pruned.
+    """
+    found = hook_of(module, name)
+    if found is None:
+        raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
+    key, hook = found
+    hook.remove(module)
+    del module._forward_pre_hooks[key]
+    return module
+
+
+def is_pruned(module: Module) -> bool:
+    """Whether a parameter of the module, or of one below it, is pruned."""
+    return any(isinstance(hook, BasePruningMethod)
+               for m in module.modules() for hook in m._forward_pre_hooks.values())

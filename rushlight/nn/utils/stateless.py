@@ -1,0 +1,147 @@
+"""A module as a function of its parameters and buffers."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rushlight.nn.module import Module
+from rushlight.ops.shape import stack
+from rushlight.tensor import Tensor
+
+
+def functional_call(module: Module, parameters_and_buffers: Mapping[str, Tensor] | tuple, args: Any = None,
+                    kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False) -> Any:
+    """`module(*args, **kwargs)` with other tensors for its parameters and buffers, by their dotted names.
+
+    The module itself is as before afterwards, but for what forward writes in place into tensors that were not replaced.
+    Gradients go to the tensors given. A tuple of dicts: all of them. `tie_weights`: a tensor that stands under several
+    names is replaced under all; `strict`: RuntimeError for names that are missing or that the module lacks. ValueError
+    for what is no dict and for a tied tensor that is given two values, TypeError for what is no tensor.
+
+    >>> m = rushlight.nn.Linear(2, 1)
+    >>> state = {"weight": rushlight.ones(1, 2), "bias": rushlight.zeros(1)}
+    >>> rushlight.nn.utils.stateless.functional_call(m, state, rushlight.ones(2))
+    tensor([2.])
+    """
+    state = merged(parameters_and_buffers)
+    args = () if args is None else args if isinstance(args, tuple) else (args,)
+    with replaced(module, state, tie_weights, strict):
+        return module(*args, **(kwargs or {}))
+
+
+def merged(state: Any) -> dict[str, Tensor]:
+    """One dict of one or several. ValueError where a name stands in two, TypeError for what is no dict."""
+    if isinstance(state, Mapping):
+        return state  # type: ignore[return-value]  # itself: buffers that forward replaces go back into it
+    if not isinstance(state, (tuple, list)):
+        raise ValueError("Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
+                         f"{type(state)}")
+    if not all(isinstance(one, Mapping) for one in state):
+        raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
+    names = [name for one in state for name in one]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"{twice} appeared in multiple dictionaries; behavior of functional call is ambiguous")
+    return {name: t for one in state for name, t in one.items()}
+
+
+MISSING: Any = object()
+
+
+@contextmanager
+def replaced(module: Module, state: dict[str, Tensor], tie_weights: bool = True, strict: bool = False) -> Iterator[None]:
+    """Within it the module has other tensors under these names."""
+    homes = homes_of(module)
+    check_names(module, homes, state, strict)
+    values = tied(homes, state) if tie_weights else dict(state)
+    before = [(full, *homes[full], homes[full][0].get(homes[full][1], MISSING)) for full in values]
+    for full, kept, name, _ in before:
+        kept[name] = values[full]
+    try:
+        yield
+    finally:
+        for full, kept, name, old in before:
+            now: Any = kept.get(name)
+            if now is not values[full] and full in state:     # forward put another in its place: that is the new value
+                state[full] = now
+            if old is MISSING:
+                kept.pop(name, None)
+            else:
+                kept[name] = old
+
+
+def homes_of(module: Module) -> dict[str, tuple[dict, str]]:
+    """Every parameter and buffer by its dotted name: the dict that holds it, and its name there."""
+    return {f"{prefix}.{name}" if prefix else name: (owner.__dict__[kind], name)
+            for prefix, owner in module.named_modules(remove_duplicate=False)
+            for kind in ("_parameters", "_buffers") for name in owner.__dict__[kind]}
+
+
+def check_names(module: Module, homes: dict[str, tuple[dict, str]], state: dict[str, Tensor], strict: bool) -> None:
+    """TypeError for what is no tensor, AttributeError for a module that is not there, and errors of `strict`.
+
+    Names that a module of that name lacks become attributes of it for the time of the call.
+    """
+    for value in state.values():
+        if not isinstance(value, Tensor):
+            raise TypeError(f"{value} is not an instance of torch.Tensor")
+    unknown = [name for name in state if name not in homes]
+    lacking = [name for name, (kept, key) in homes.items() if name not in state and kept[key] is not None]
+    if strict and (unknown or lacking):
+        words = [f"{what} key(s): {', '.join(map(repr, names))}." for what, names in (
+            ("Unexpected", unknown), ("Missing", lacking)) if names]
+        raise RuntimeError(f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(words))
+    for full in unknown:
+        owner, _, name = full.rpartition(".")
+        homes[full] = module.get_submodule(owner).__dict__, name
+
+
+def tied(homes: dict[str, tuple[dict, str]], state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The state, with every other name of the tensors that it replaces."""
+    names: dict[int, list[str]] = {}
+    for full, (kept, key) in homes.items():
+        if kept.get(key) is not None:
+            names.setdefault(id(kept[key]), []).append(full)
+    values = dict(state)
+    for group in names.values():
+        given = [name for name in group if name in state]
+        if len({id(state[name]) for name in given}) > 1:
+            raise ValueError(f"functional_call got multiple values for keys {group}, which are tied. Consider using "
+                             "tie_weights=False")
+        if given:
+            values.update((name, state[given[0]]) for name in group)
+    return values
+
+
+def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """(parameters, buffers) of several modules of one class, each name's stacked: (models, *shape).
+
+    They are leaves that require gradients where the modules' do. RuntimeError for no module, for classes that differ,
+    and for modules some of which are in training.
+
+    >>> params, buffers = rushlight.nn.utils.stateless.stack_module_state([rushlight.nn.Linear(2, 3) for _ in range(5)])
+    >>> params["weight"].shape
+    torch.Size([5, 3, 2])
+    """
+    models = list(models)
+    if not models:
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if len({m.training for m in models}) > 1:
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+    if len({type(m) for m in models}) > 1:
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    parameters = [dict(m.named_parameters()) for m in models]
+    buffers = [dict(m.named_buffers()) for m in models]
+    return stacked(parameters), stacked(buffers)
+
+
+def stacked(states: list[dict[str, Any]]) -> dict[str, Tensor]:
+    """The tensors of each name as one. RuntimeError where only some require a gradient."""
+    made = {}
+    for name in states[0]:
+        tensors = [state[name] for state in states]
+        if len({t.requires_grad for t in tensors}) > 1:
+            raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
+        made[name] = stack([t.detach() for t in tensors]).requires_grad_(tensors[0].requires_grad)
+    return made

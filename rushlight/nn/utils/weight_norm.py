@@ -1,0 +1,63 @@
+"""Weight norm by a hook: the form that old checkpoints have."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from rushlight.nn.module import Module
+from rushlight.nn.parameter import Parameter
+from rushlight.nn.utils.norm import norm_except_dim, with_norm
+from rushlight.tensor import Tensor
+
+
+class WeightNorm:
+    """The hook that computes weight = g v / |v| before each forward."""
+
+    def __init__(self, name: str, dim: int | None):
+        self.name, self.dim = name, -1 if dim is None else dim
+
+    def compute_weight(self, module: Module) -> Tensor:
+        """The weight, from the module's g and v."""
+        return with_norm(getattr(module, self.name + "_v"), getattr(module, self.name + "_g"), self.dim)
+
+    def __call__(self, module: Module, inputs: Any) -> None:
+        setattr(module, self.name, self.compute_weight(module))
+
+
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
+    """weight = g v / |v|: length and direction of each slice along `dim` apart (None: of the whole), as parameters
+    `weight_g` and `weight_v`. Returns the module. RuntimeError if it has one already. `parametrizations.weight_norm` is
+    its newer form.
+
+    T. Salimans, D. Kingma, Weight Normalization, https://arxiv.org/abs/1602.07868
+
+    >>> m = rushlight.nn.utils.weight_norm(rushlight.nn.Linear(3, 2))
+    >>> list(m.state_dict())
+    ['bias', 'weight_g', 'weight_v']
+    """
+    warnings.warn("`torch.nn.utils.weight_norm` is deprecated in favor of "
+                  "`torch.nn.utils.parametrizations.weight_norm`.", FutureWarning, stacklevel=2)
+    for hook in module._forward_pre_hooks.values():
+        if isinstance(hook, WeightNorm) and hook.name == name:
+            raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
+    hook = WeightNorm(name, dim)
+    weight = getattr(module, name)
+    del module._parameters[name]
+    module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, 2, hook.dim).data))
+    module.register_parameter(name + "_v", Parameter(weight.data))
+    setattr(module, name, hook.compute_weight(module))
+    module.register_forward_pre_hook(hook)
+    return module
+
+
+def remove_weight_norm(module: Module, name: str = "weight") -> Module:
+    """Make the weight an ordinary parameter again. Returns the module. ValueError if it has no weight norm."""
+    for key, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, WeightNorm) and hook.name == name:
+            weight = hook.compute_weight(module)
+            delattr(module, name)
+            del module._parameters[name + "_g"], module._parameters[name + "_v"]
+            setattr(module, name, Parameter(weight.data))
+            del module._forward_pre_hooks[key]
+            return module
+    raise ValueError(f"weight_norm of '{name}' not found in {module}")
