@@ -52,11 +52,14 @@ def _offer() -> None:
 _offer()
 later.left.append("rushlight.nn.functional")      # attaches methods too: x.hardshrink()
 
-_LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "compiler", "cuda", "backends", "random", "serialization",
+_LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "compiler", "cuda", "accelerator", "backends", "random",
+         "serialization",
          "linalg", "fft", "special", "masked", "signal")
 
 # Functions whose modules are loaded when they are first called for.
-_HOME = {"save": "serialization", "load": "serialization", "compile": "compiler",
+_HOME = {"set_float32_matmul_precision": "backends", "get_float32_matmul_precision": "backends",
+         "explain": "viz.chain", "contributions": "viz.shares",
+         "save": "serialization", "load": "serialization", "compile": "compiler",
          "Generator": "random", "default_generator": "random", "manual_seed": "random", "seed": "random",
          "initial_seed": "random", "get_num_threads": "threads", "set_num_threads": "threads",
          "get_num_interop_threads": "threads", "set_num_interop_threads": "threads",

@@ -1,7 +1,10 @@
 """torch.cuda as a program without a GPU sees it: nothing is available, and seeding nothing does nothing."""
 from __future__ import annotations
 
+import importlib
 from typing import Any
+
+from rushlight.errors import explain
 
 
 def is_available() -> bool:
@@ -28,3 +31,62 @@ def empty_cache() -> None:
 
 def synchronize(device: Any = None) -> None:
     """Nothing to wait for."""
+
+
+def memory_allocated(device: Any = None) -> int:
+    """0 bytes: there is only the CPU."""
+    return 0
+
+
+max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Nothing to reset."""
+
+
+def set_device(device: Any) -> None:
+    """RuntimeError: there is only the CPU."""
+    raise RuntimeError(explain("Torch not compiled with CUDA enabled", "use device='cpu'; "
+                               "torch.cuda.is_available() tells"))
+
+
+def is_initialized() -> bool:
+    """False: there is only the CPU."""
+    return False
+
+
+def is_bf16_supported() -> bool:
+    """False: there is only the CPU."""
+    return False
+
+
+def get_rng_state_all() -> list:
+    """[]: no GPU has a generator."""
+    return []
+
+
+def set_rng_state_all(new_states: Any) -> None:
+    """Nothing to set."""
+
+
+def absent(name: str) -> Any:
+    """A function or class that needs a GPU: AssertionError, as torch's own without one."""
+    def need(*args: Any, **kwargs: Any) -> Any:
+        """AssertionError: there is only the CPU."""
+        raise AssertionError(explain("Torch not compiled with CUDA enabled", f"ask torch.cuda.is_available() before {name}"))
+    need.__name__ = need.__qualname__ = name
+    return need
+
+
+current_device, get_device_name, get_device_capability, get_device_properties, Event, Stream, stream, current_stream = map(
+    absent, ("current_device", "get_device_name", "get_device_capability", "get_device_properties", "Event", "Stream",
+             "stream", "current_stream"))
+for _name in ("FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor"):
+    globals()[_name] = absent(_name)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "amp":                             # torch.cuda.amp: on the CPU, like torch.amp
+        return importlib.import_module("rushlight.amp")
+    raise AttributeError(f"module 'rushlight.cuda' has no attribute '{name}'")

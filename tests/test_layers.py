@@ -18,8 +18,9 @@ LAYERS = [
     ["autograd", "ops.worlds", "copying"],  # the engine hands out tensors
     ["ops", "creation", "random", "sampling", "serialization"],
     ["autograd.functional", "autograd.forward_ad", "autograd.gradcheck"],
-    ["linalg", "fft", "special", "masked", "signal", "backends", "cuda"],
-    ["nn", "optim", "compile", "compiler", "utils", "amp", "vision", "viz", "distributions", "func", "distributed", "testing"],
+    ["linalg", "fft", "special", "masked", "signal", "backends", "accelerator"],
+    ["nn", "optim", "cuda", "compile", "compiler", "utils", "amp", "vision", "viz", "distributions", "func", "distributed",
+     "testing"],  # fmt: skip
     [""],
     ["compat", "demo", "cli", "__main__"],
 ]

@@ -181,11 +181,6 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
     return convert(input, other.dtype)
 
 
-def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """torch's name of the tensor's type; with a dtype, the tensor converted."""
-    return f"torch.{self.dtype.scalar_type}Tensor" if dtype is None else convert(self, dtype)
-
-
 def cpu(self: Tensor, memory_format: Format = None) -> Tensor:
     """The tensor itself: it lives on the CPU."""
     return self if memory_format is None else lying(self, memory_format)
@@ -197,5 +192,5 @@ def cuda(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
                                ".to('cuda' if torch.cuda.is_available() else 'cpu')"))
 
 
-for f, name in ((type_of, "type"), (cpu, "cpu"), (cuda, "cuda")):
+for f, name in ((cpu, "cpu"), (cuda, "cuda")):
     method(f, name)

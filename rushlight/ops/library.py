@@ -1,12 +1,21 @@
 """The rest of the library: see later.py."""
 from rushlight.ops import calculus as calculus
 from rushlight.ops import copies as copies
+from rushlight.ops import covariance as covariance
+from rushlight.ops import decompositions as decompositions
 from rushlight.ops import diagonals as diagonals
 from rushlight.ops import einsum as einsum
+from rushlight.ops import legacy as legacy
+from rushlight.ops import linear_systems as linear_systems
+from rushlight.ops import low_rank as low_rank
+from rushlight.ops import lu as lu
+from rushlight.ops import matrix_products as matrix_products
+from rushlight.ops import norms as norms
 from rushlight.ops import picking as picking
 from rushlight.ops import rearranging as rearranging
 from rushlight.ops import scans as scans
 from rushlight.ops import sorting as sorting
+from rushlight.ops import special_functions as special_functions
 from rushlight.ops import splitting as splitting
 from rushlight.ops import stacking as stacking
 from rushlight.ops import statistics as statistics
