@@ -1,0 +1,8 @@
+"""torch.linalg: linear algebra. The functions are those of the ops named linalg_..., in rushlight/ops."""
+from __future__ import annotations
+
+from rushlight.errors import LinAlgError as LinAlgError
+from rushlight.ops import library as library
+from rushlight.ops.build import members
+
+globals().update(members("linalg"))

@@ -1,0 +1,45 @@
+"""Norms of vectors and distances of points."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy import ndarray
+
+ROOM = 1 << 20                                    # so many differences are held at a time
+
+
+def vector_norm(x: ndarray, p: float, axes: tuple | None) -> ndarray:
+    """(sum |x|^p)^(1/p) over the axes (None: all), which are kept with length 1; real. 16 bits add up in 32."""
+    if x.dtype.kind == "V" or x.dtype.itemsize == 2:
+        return vector_norm(x.astype(np.float32), p, axes).astype(x.dtype)
+    if p == 2:
+        squares = x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else x * x
+        return np.sqrt(np.add.reduce(squares, axes, None, None, True))
+    size = np.abs(x)
+    if p == 0:
+        return np.add.reduce(size != 0, axes, size.dtype, None, True)
+    if p == 1:
+        return np.add.reduce(size, axes, None, None, True)
+    if math.isinf(p):
+        return (np.maximum if p > 0 else np.minimum).reduce(size, axes, None, None, True, **start(p))
+    exponent = size.dtype.type(p)
+    return np.add.reduce(size ** exponent, axes, None, None, True) ** (1 / exponent)
+
+
+def start(p: float) -> dict[str, float]:
+    """What the largest of nothing is; the smallest of nothing is an error."""
+    return {"initial": 0.0} if p > 0 else {}
+
+
+def euclidean(x: ndarray, y: ndarray) -> ndarray:
+    """The distances between rows of x (..., m, n) and rows of y (..., k, n), of differences: a few rows at a time."""
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    m, n = x.shape[-2:]
+    k = y.shape[-2]
+    r = np.zeros((*batch, m, k), x.dtype)
+    rows = max(1, ROOM // max(1, int(np.prod(batch)) * k * n))
+    for i in range(0, m if r.size and n else 0, rows):
+        d = x[..., i:i + rows, None, :] - y[..., None, :, :]
+        r[..., i:i + rows, :] = np.sqrt(np.einsum("...n,...n->...", d, d))
+    return r

@@ -1,0 +1,131 @@
+"""Determinants, inverses and equations, for matrices and stacks of them (..., n, n)."""
+from __future__ import annotations
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.ops.kernels.factorizations import adjoint, codes, lapack, lu_core
+
+
+def linalg_det(x: ndarray) -> ndarray:
+    return np.asarray(np.linalg.det(x))
+
+
+def linalg_slogdet(x: ndarray) -> tuple[ndarray, ndarray]:
+    sign, size = np.linalg.slogdet(x)
+    return np.asarray(sign), np.asarray(size)
+
+
+def cofactors(x: ndarray) -> ndarray:
+    """The derivative of det: det(x) x^-T where x is far from singular, else from its singular values, which is exact
+    everywhere: with x = U S Vh, det(U Vh) conj(U) D conj(Vh), where D_i is the product of the other singular values.
+    """
+    if not x.size:
+        return x.copy()
+    try:
+        inverse = np.linalg.inv(x)
+    except np.linalg.LinAlgError:
+        inverse = np.full_like(x, np.inf)
+    size = np.abs(x).sum(-1).max(-1) * np.abs(inverse).sum(-1).max(-1)          # the condition in the inf norm
+    if np.isfinite(size).all() and (size < 0.1 / np.finfo(x.dtype).eps ** 0.5).all():
+        return np.linalg.det(x)[..., None, None] * inverse.mT
+    u, s, vh = np.linalg.svd(x)
+    n = s.shape[-1]
+    others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
+    unit = np.linalg.det(u) * np.linalg.det(vh)
+    return (unit[..., None, None] * (u.conj() * others[..., None, :]) @ vh.conj()).astype(x.dtype, copy=False)
+
+
+def failed(x: ndarray) -> ndarray:
+    """For each matrix where its LU decomposition meets a zero, counted from 1, or 0."""
+    return lu_core(x)[2]
+
+
+def linalg_inv_ex(x: ndarray) -> tuple[ndarray, ndarray]:
+    """The inverses, and for each matrix the place of the first pivot that is 0, counted from 1, or 0; of those the
+    inverse is inf."""
+    if not x.size:
+        return x.copy(), codes(x)
+    try:
+        return np.linalg.inv(x), codes(x)
+    except np.linalg.LinAlgError:
+        info = failed(x)
+        good, r = info == 0, np.full_like(x, np.inf)
+        r[good] = np.linalg.inv(x[good])
+        return r, info
+
+
+def solution(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray]:
+    """X with a X = b for matrices b (..., n, k), and for each a where it is singular; there X is inf."""
+    if not (a.size and b.size):
+        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        return np.zeros((*batch, *b.shape[-2:]), b.dtype), codes(a)
+    try:
+        return np.linalg.solve(a, b), codes(a)
+    except np.linalg.LinAlgError:
+        info = failed(a)
+        singular = info[..., None, None] != 0
+        r = np.linalg.solve(np.where(singular, np.eye(a.shape[-1], dtype=a.dtype), a), b)
+        return np.where(singular, np.array(np.inf, r.dtype), r), info
+
+
+def triangular(a: ndarray, b: ndarray, upper: bool = False, unitriangular: bool = False) -> ndarray:
+    """X with a X = b, of a only one triangle read; the diagonal taken as 1 if `unitriangular`."""
+    from scipy.linalg import get_blas_funcs
+    trsm = get_blas_funcs("trsm", dtype=a.dtype)
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = (np.broadcast_to(t, (*batch, *t.shape[-2:])) for t in (a, b))
+    r = np.empty(b.shape, b.dtype)
+    if r.size:
+        for i in np.ndindex(batch):
+            # in Fortran's order, where C's is its transpose: nothing is copied
+            one = a[i]
+            straight = one.flags.f_contiguous and not one.flags.c_contiguous
+            r[i] = trsm(1.0, one if straight else one.T, b[i], lower=upper != straight, trans_a=0 if straight else 1,
+                        diag=unitriangular)
+    return r
+
+
+def least_squares(a: ndarray, b: ndarray, rcond: float, driver: str) -> tuple[ndarray, ndarray, ndarray]:
+    """X that minimizes |a X - b|, the rank of a, and its singular values; the last two only where the driver has them."""
+    from scipy.linalg import lstsq
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = (np.broadcast_to(t, (*batch, *t.shape[-2:])) for t in (a, b))
+    (m, n), k = a.shape[-2:], b.shape[-1]
+    x = np.zeros((*batch, n, k), a.dtype)
+    rank = np.zeros(() if driver == "gels" else batch, np.int64)
+    values = np.zeros((*batch, min(m, n)) if driver in ("gelsd", "gelss") else 0, a.real.dtype)
+    for i in np.ndindex(batch if a.size and k else (0,)):
+        if driver == "gels":
+            x[i] = lapack("gels", a)(a[i], b[i] if m >= n else np.vstack((b[i], np.zeros((n - m, k), b.dtype))))[1][:n]
+            continue
+        x[i], _, found, s = lstsq(a[i], b[i], rcond, lapack_driver=driver)
+        rank[i] = found
+        if s is not None:
+            values[i] = s
+    return x, rank if driver != "gels" else np.zeros(0, np.int64), values
+
+
+def inverse_of_rank(x: ndarray, atol: ndarray, rtol: ndarray, hermitian: bool = False) -> ndarray:
+    """Moore and Penrose's inverse: 1/s for each singular value s > max(atol, rtol s_max), 0 for the others."""
+    if not x.size:
+        return np.zeros((*x.shape[:-2], *x.shape[:-3:-1]), x.dtype)
+    if hermitian:
+        values, u = np.linalg.eigh(x)
+        vh, size = adjoint(u), np.abs(values)
+    else:
+        u, values, vh = np.linalg.svd(x, False)
+        size = values
+    least = np.maximum(atol, rtol * size.max(-1))[..., None]
+    inverse = np.where(size > least, 1 / np.where(size > least, values, 1), 0).astype(values.dtype)
+    return adjoint(vh) * inverse[..., None, :] @ adjoint(u)
+
+
+def linalg_matrix_exp(x: ndarray) -> ndarray:
+    """exp of a matrix: scaling and squaring with a Pade approximant (Al-Mohy and Higham, 2009)."""
+    if not x.size:
+        return x.copy()
+    from scipy.linalg import expm
+    return np.asarray(expm(x)).astype(x.dtype, copy=False)
+
+

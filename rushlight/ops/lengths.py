@@ -1,0 +1,49 @@
+"""Lengths of vectors, and distances between points."""
+from __future__ import annotations
+
+from rushlight.ops import reduce as reduce
+from rushlight.ops.build import build, inner
+from rushlight.ops.kernels import lengths as kernels
+from rushlight.ops.worlds import adopt, shared
+
+adopt(kernels)
+
+vector_norm = inner(lambda x, /, p, axes: vector_norm(x, p, axes), node="LinalgVectorNormBackward0",
+                    x=lambda g, x, out, p, axes: norm_gradient(g, x, out, p, axes))
+# distances between the rows of x (..., m, n) and y (..., k, n)
+euclidean  = inner(lambda x, y, /: euclidean(x, y), node="CdistBackward0",
+                   x=lambda g, x, y, out: drawn(ratio(g, out), x, y), y=lambda g, x, y, out: drawn(ratio(g, out).mT, y, x))
+
+
+@shared
+def ratio(g, out):
+    """g / out; 0 for what has no length."""
+    return where(out == 0, 0, g) / where(out == 0, 1, out)
+
+
+@shared
+def drawn(w, x, y):
+    """sum over j of w_ij (x_i - y_j)."""
+    return x * sum(w, (len(w.shape) - 1,), True) - w @ y
+
+
+@shared
+def norm_gradient(g, x, out, p, axes):
+    """g sgn(x) (|x| / |x|_p)^(p - 1); the largest share it where p is infinite; 0 at 0."""
+    if p == 0:
+        return zeros_like(x)
+    if p == 1:
+        return g * sgn(x)
+    if p == 2:
+        return ratio(g, out) * x
+    size = abs(x)
+    if p in (float("inf"), -float("inf")):
+        return g * evenly(size == out, axes, g) * sgn(x)
+    share = size / where(out == 0, 1, out)
+    if p > 2:
+        return g * sgn(x) * pow(share, p - 1)
+    none = (x == 0) | (out == 0)
+    return g * sgn(x) * where(none, 0, pow(where(none, 1, share), p - 1))
+
+
+build(globals())

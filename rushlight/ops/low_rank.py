@@ -1,0 +1,62 @@
+"""The leading singular vectors and values of large matrices, by random projections."""
+from __future__ import annotations
+
+from rushlight.errors import explain
+from rushlight.ops.build import composite
+from rushlight.ops.factorizations import linalg_qr, linalg_svd
+from rushlight.ops.matrices import check_matrix
+from rushlight.ops.products import conjugate_transpose, matmul
+from rushlight.ops.reduce import mean
+from rushlight.sampling import randn
+from rushlight.tensor import Tensor
+
+
+@composite(tensor=False)
+def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> tuple:
+    """A - M = U diag(S) V^H nearly, with U (..., m, q), S (..., q), V (..., n, q): the q largest singular values.
+
+    The range of a product with a random matrix, made sharper by `niter` products with A and A^H, is decomposed in A's
+    place: Halko, Martinsson and Tropp, Finding structure with randomness (2009), algorithms 4.4 and 5.1.
+
+    >>> [t.shape for t in rushlight.svd_lowrank(rushlight.ones(5, 4), 2)]
+    [torch.Size([5, 2]), torch.Size([2]), torch.Size([4, 2])]
+    """
+    check_matrix(A, "svd_lowrank")
+    x = A if M is None else A - M  # type: ignore[operator]
+    wide = x.shape[-2] < x.shape[-1]
+    x = conjugate_transpose(x) if wide else x
+    basis = sharpened(x, 6 if q is None else q, 2 if niter is None else niter)
+    left, values, right = linalg_svd(matmul(conjugate_transpose(basis), x), False)
+    u, v = matmul(basis, left), conjugate_transpose(right)
+    return (v, values, u) if wide else (u, values, v)
+
+
+def sharpened(x: Tensor, q: int, rounds: int) -> Tensor:
+    """q orthonormal columns that span nearly what the q largest singular vectors of x do."""
+    basis = linalg_qr(matmul(x, randn(x.shape[-1], q, dtype=x.dtype)))[0]
+    for _ in range(rounds):
+        back = linalg_qr(matmul(conjugate_transpose(x), basis))[0]
+        basis = linalg_qr(matmul(x, back))[0]
+    return basis
+
+
+@composite(tensor=False)
+def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple:
+    """(U, S, V) of the centred rows of A, (..., m, n): the columns of V are the q principal directions.
+
+    q is min(6, m, n) unless told; `center=False` takes the rows as they are. See `svd_lowrank`. ValueError for a q that
+    is negative or greater than min(m, n).
+
+    >>> rushlight.pca_lowrank(rushlight.tensor([[1., 1.], [2., 2.], [3., 3.]]), 1)[2].abs()
+    tensor([[0.7071],
+            [0.7071]])
+    """
+    check_matrix(A, "pca_lowrank")
+    most = min(A.shape[-2:])
+    if q is None:
+        q = min(6, most)
+    elif not 0 <= q <= most:
+        raise ValueError(explain(f"q(={q}) must be non-negative integer and not greater than min(m, n)={most}"))
+    if niter < 0:
+        raise ValueError(explain(f"niter(={niter}) must be non-negative integer"))
+    return svd_lowrank(A - mean(A, (-2,), True) if center else A, q, niter)  # type: ignore[operator]
