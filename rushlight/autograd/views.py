@@ -86,14 +86,17 @@ class Region:
 class CopySlices(Node):
     """The base after a write through a view: edges lead to the base before, and to what was written."""
 
-    __slots__ = ("region",)
+    __slots__ = ("region", "strides")
     region: Region
+    strides: tuple                                # the base's: some views depend on how it lies in memory
 
     def arrays(self, g: np.ndarray) -> tuple:
         outside, inside = self.tensors(from_array(g))
         return outside.array, inside.array
 
     def tensors(self, g: Tensor) -> tuple:
+        if g.array.strides != self.strides:
+            g = g._placed(self.strides)  # type: ignore[attr-defined]
         inside = self.region.of(g).clone()  # type: ignore[attr-defined]
         outside = g.clone()  # type: ignore[attr-defined]
         self.region.of(outside).zero_()  # type: ignore[attr-defined]
@@ -185,13 +188,43 @@ def rebase(x: Tensor, r: Tensor) -> None:
         node = CopySlices()
         node.edges, node.saved, node.seq, node.shape = (root.node, r.node), (), tick(), root.array.shape
         node.where, node.region = (root.writes.where if root.writes else None), Region(x)
+        node.strides = root.array.strides
         root.node = node
     token = current.set(mode().but(grad=True, watch=None))
     try:
-        for weak in list(getattr(root, "views", ())):
-            view = weak()
-            if view is not None and view.viewing is not None:
-                _, parent, replay, settings, _ = view.viewing
-                view.node = replay(parent, *settings).node
+        for view in living_views(root):
+            _, parent, replay, settings, _ = view.viewing  # type: ignore[misc]
+            view.node = replay(parent, *settings).node
     finally:
         current.reset(token)
+
+
+def living_views(root: Tensor) -> list[Tensor]:
+    """The views of a tensor's memory that somebody still holds, in the order in which they were made."""
+    found = [weak() for weak in list(getattr(root, "views", ()))]
+    return [view for view in found if view is not None and view.viewing is not None]
+
+
+def become(x: Tensor, view: Callable, op: str) -> Tensor:
+    """Let x be what `view` makes of it, in the same memory, as `x.t_()` does. Returns x.
+
+    If others view x's memory, or x another's, a tensor with x's old shape stays behind for them to start from.
+    """
+    recorded = mode().grad and x.node is not None
+    if recorded:
+        check_writable(x, op)
+    old, others = from_array(x.array), living_views(x)
+    old.node, old.viewing, old.writes = x.node, x.viewing, x.writes
+    made = view(old)
+    viewed = x.viewing is not None or bool(others)
+    for other in others:
+        other.viewing = tuple(old if t is x else t for t in other.viewing[:2]) + other.viewing[2:]  # type: ignore[index]
+    if others:
+        old.views, x.views = [*map(ref, others), ref(x)], []
+    x.array, x.viewing = made.array, made.viewing if viewed else None
+    if recorded:
+        x.node = made.node
+    elif x.node is not None and x.node.leaf:
+        x.node.shape = x.array.shape
+    wrote(x)
+    return x

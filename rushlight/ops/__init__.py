@@ -6,6 +6,7 @@ from rushlight.ops import (
     elementwise,
     index,
     indexing,
+    masks,
     matmul,
     operators,
     products,

@@ -3,9 +3,11 @@ from __future__ import annotations
 
 from rushlight.ops.build import build, general, inner
 from rushlight.ops.kernels import index as kernels
+from rushlight.ops.kernels import scatter as reducing
 from rushlight.ops.worlds import adopt, shared
 
 adopt(kernels)
+adopt(reducing)
 
 # -- x[key] with index tensors in it; `key` holds HERE where they go
 
@@ -42,6 +44,16 @@ index_copy = general(lambda x, index, source, /, dim: index_copy(x, index, sourc
                      source=lambda g, index, dim, source_shape: reshape(index_select(g, index, dim), source_shape),
                      inplace=True)
 
+# -- reduced at positions along one dimension; the source has the shape of the index
+
+reduce_at  = inner(lambda x, index, source, /, dim, reduce, include_self=True:
+                   reduce_at(x, index, source, dim, reduce, include_self), node="ScatterReduceBackward0",
+                   called="scatter_reduce",
+                   x=lambda g, x, index, source, out, dim, reduce, include_self:
+                   kept_gradient(share_of_x(g, x, index, source, out, dim, reduce, include_self), index, dim, include_self),
+                   source=lambda g, x, index, source, out, dim, reduce, include_self:
+                   share_of_source(g, x, index, source, out, dim, reduce, include_self))
+
 # -- rows of a table
 
 embedding  = inner(lambda weight, index, /, padding_idx=None: embedding(weight, index),
@@ -49,6 +61,54 @@ embedding  = inner(lambda weight, index, /, padding_idx=None: embedding(weight, 
                    embedding_grad(g, index, weight_shape[0], padding_idx))
 embedding_grad = inner(lambda x, index, /, n, padding_idx=None: embedding_grad(x, index, n, padding_idx),
                    x=lambda g, index, padding_idx: embedding_back(g, index, padding_idx))
+
+
+@shared
+def kept_gradient(g, index, dim, include_self):
+    """The gradient of what stood there before: none where it was not counted."""
+    return g if include_self else scatter(g, index, zeros((), g), dim)
+
+
+@shared
+def share_of_x(g, x, index, source, out, dim, reduce, include_self):
+    if reduce == "sum":
+        return g
+    if reduce == "mean":
+        return g / how_many(g, index, dim, include_self)
+    if reduce == "prod":
+        nonzero_x = where(x == 0, 1, x)
+        return g * reduce_at(nonzero_x, index, source, dim, reduce, include_self) / nonzero_x
+    mine = cast(x == out, g)
+    return mine * g / scatter_add(mine, index, cast(source == gather(out, index, dim), g), dim)
+
+
+@shared
+def share_of_source(g, x, index, source, out, dim, reduce, include_self):
+    if reduce == "sum":
+        return gather(g, index, dim)
+    if reduce == "mean":
+        return gather(g / how_many(g, index, dim, include_self), index, dim)
+    if reduce == "prod":
+        return product_share(g, x, index, source, out, dim, include_self)
+    theirs = cast(source == gather(out, index, dim), g)
+    return theirs * gather(g / scatter_add(cast(x == out, g), index, theirs, dim), index, dim)
+
+
+@shared
+def how_many(g, index, dim, include_self):
+    """How many elements were averaged at each place."""
+    n = scatter_add(zeros(g.shape, g) + include_self, index, zeros(index.shape, g) + 1, dim)
+    return where(n == 0, 1, n)
+
+
+@shared
+def product_share(g, x, index, source, out, dim, include_self):
+    """g times the product of the others; where one factor alone is 0, of them it is not 0."""
+    zero = source == 0
+    zeros_there = scatter_add(zeros(x.shape, source), index, cast(zero, source), dim)
+    alone = zero & (gather(zeros_there, index, dim) == 1)
+    others = reduce_at(x, index, where(alone, 1, source), dim, "prod", include_self)
+    return where(alone, gather(g * others, index, dim), gather(g * out, index, dim) / where(zero, 1, source))
 
 
 @shared

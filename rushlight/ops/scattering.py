@@ -1,16 +1,75 @@
-"""scatter and index_add with torch's signatures: numbers for tensors, factors, reductions."""
+"""gather, scatter and index_add with torch's signatures: numbers for tensors, factors, reductions."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from rushlight.errors import explain
 from rushlight.ops import index as table
+from rushlight.ops.arguments import wrap
 from rushlight.ops.arithmetic import scaled, writing
 from rushlight.ops.build import composite
 from rushlight.ops.families import into
+from rushlight.ops.kernels.index import HERE
 from rushlight.tensor import Tensor, created, from_array, method
+
+
+def check_places(input: Tensor, index: Tensor, src: Tensor | None, name: str, dim: int) -> None:
+    """RuntimeError unless the index fits the input and the source, and these each other."""
+    x, at = input.array.shape, index.array.shape
+    if not index.array.size:
+        return
+    if len(x or (1,)) != len(at or (1,)):
+        raise RuntimeError(explain("Index tensor must have the same number of dimensions as self tensor",
+                                   "unsqueeze and expand it", op=name, index=list(at), input=list(x)))
+    if src is not None:
+        if src.array.dtype != input.array.dtype:
+            raise RuntimeError(explain(f"{name}(): Expected self.dtype to be equal to src.dtype", "convert with .to(dtype)",
+                                       input=input.dtype, src=src.dtype))
+        if len(src.array.shape or (1,)) != len(at or (1,)):
+            raise RuntimeError(explain("Index tensor must have the same number of dimensions as src tensor", op=name,
+                                       index=list(at), src=list(src.shape)))
+    dim = wrap(dim, len(x))
+    too_large = any(k > n for d, (k, n) in enumerate(zip(at, x)) if d != dim)
+    if too_large or (src is not None and any(k > n for k, n in zip(at, src.array.shape))):
+        beside = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
+        raise RuntimeError(explain(f"Expected index {list(at)} to be no larger than self {list(x)} apart from dimension {dim}"
+                                   + beside, op=name))
+
+
+@composite()
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Tensor | None = None) -> Tensor:
+    """out[i][j] = input[index[i][j]][j] for dim 0, input[i][index[i][j]] for dim 1, and so on; as large as the index.
+
+    RuntimeError for an index that is not there, or larger than the input in another dimension.
+
+    >>> rushlight.gather(rushlight.tensor([[1, 2], [3, 4]]), 1, rushlight.tensor([[0, 0], [1, 0]]))
+    tensor([[1, 1],
+            [4, 3]])
+    """
+    made = table.gather(input, dim, index)
+    if out is None:
+        return made
+    if out.array.dtype != made.array.dtype:
+        raise RuntimeError(explain(f"Expected out tensor to have dtype {made.dtype}, but got {out.dtype} instead",
+                                   f"give an out= of dtype {made.dtype}", op="gather"))
+    return into(out, made, input, index)
+
+
+@composite()
+def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The slices at `index` along `dim`, a copy. IndexError for one that is not there.
+
+    >>> rushlight.index_select(rushlight.tensor([[1, 2], [3, 4]]), 1, rushlight.tensor([1]))
+    tensor([[2],
+            [4]])
+    """
+    if index.array.ndim > 1:
+        raise IndexError(explain("index_select(): Index is supposed to be a vector", "flatten() it", shape=list(index.shape)))
+    made = table.index_select(input, dim, index)
+    return made if out is None else into(out, made, input, index)
 
 
 @composite()
@@ -18,21 +77,62 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
             out: Tensor | None = None) -> Tensor:
     """The input with src[i][j] written at [index[i][j]][j] (for dim 0, and so on); a number is written everywhere.
 
-    `reduce='add'` adds instead of writing. Where an index stands twice, the last one written stays.
+    `reduce`: "add" or "multiply" instead. Where an index stands twice, the last one written stays. RuntimeError for
+    shapes or dtypes that do not fit, and for an index that is not there.
 
     >>> rushlight.zeros(1, 3).scatter(1, rushlight.tensor([[2]]), 5.)
     tensor([[0., 0., 5.]])
     """
-    source = src if value is None else value
-    if not isinstance(source, Tensor):
-        source = created(from_array(np.asarray(source).astype(input.array.dtype)))
+    given = src if value is None else value
+    if reduce not in (None, "add", "multiply"):
+        raise RuntimeError(explain("reduce argument must be either add or multiply.", "scatter_reduce() has more",
+                                   reduce=reduce))
+    check_places(input, index, given if isinstance(given, Tensor) else None, "scatter", dim)
+    source = given if isinstance(given, Tensor) else created(from_array(np.asarray(given).astype(input.array.dtype)))
     if reduce is None:
         r = table.scatter(input, dim, index, source)
-    elif reduce == "add":
-        r = table.scatter_add(input, dim, index, source if source.array.ndim else source.expand(index.array.shape))
     else:
-        raise NotImplementedError(explain(f"scatter(): reduce='{reduce}' is not there", "use reduce='add'"))
-    return r if out is None else into(out, r)
+        source = source if isinstance(given, Tensor) else source.expand(index.array.shape)  # type: ignore[attr-defined]
+        r = table.reduce_at(input, index, covered(source, index), dim, "sum" if reduce == "add" else "prod")
+    return r if out is None else into(out, r, input, index)
+
+
+def covered(src: Tensor, index: Tensor) -> Tensor:
+    """The part of src that the index has places for."""
+    if src.array.shape == index.array.shape or src.array.ndim != index.array.ndim:
+        return src
+    return src[tuple(slice(n) for n in index.array.shape)]  # type: ignore[index]
+
+
+@composite()
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The input with src[i][j] added at [index[i][j]][j] for dim 0, and so on.
+
+    RuntimeError for shapes or dtypes that do not fit, and for an index that is not there.
+
+    >>> rushlight.zeros(3).scatter_add(0, rushlight.tensor([0, 0, 2]), rushlight.tensor([1., 2., 3.]))
+    tensor([3., 0., 3.])
+    """
+    check_places(input, index, src, "scatter_add", dim)
+    r = table.scatter_add(input, dim, index, src)
+    return r if out is None else into(out, r, input, index, src)
+
+
+def check_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, name: str) -> None:
+    """RuntimeError unless the slices of the source fit the index and the input."""
+    x, y = input.array.shape, source.array.shape
+    if index.array.ndim > 1:
+        raise IndexError(explain(f"{name}(): Index should have dimension 1 or 0 (got {index.array.ndim})", "flatten() it"))
+    if source.array.dtype != input.array.dtype:
+        raise RuntimeError(explain(f"{name}(): self ({input.dtype.scalar_type}) and source ({source.dtype.scalar_type}) must "
+                                   "have the same scalar type", "convert with .to(dtype)"))
+    dim = wrap(dim, len(x))
+    if x and y and (x[:dim] + x[dim + 1:] != y[:dim] + y[dim + 1:] or len(x) != len(y)):
+        raise RuntimeError(explain("source tensor shape must match self tensor shape, excluding the specified dimension. Got "
+                                   f"self.shape = {list(x)} source.shape = {list(y)}", op=name))
+    n = y[dim] if dim < len(y) else 1
+    if n != index.array.size:
+        raise IndexError(explain(f"{name}(): Number of indices ({index.array.size}) should be equal to source.size(dim) ({n})"))
 
 
 @composite()
@@ -43,9 +143,42 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     >>> rushlight.zeros(3).index_add(0, rushlight.tensor([0, 0]), rushlight.ones(2))
     tensor([2., 0., 0.])
     """
+    check_slices(input, dim, index, source, "index_add")
     r = table.index_add(input, dim, index, source if alpha == 1 else scaled(source, source, alpha))
-    return r if out is None else into(out, r)
+    return r if out is None else into(out, r, index, source)
 
 
-for function in (scatter, index_add):
+@composite()
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The input with the slices of `source` written at `index` along `dim`.
+
+    >>> rushlight.zeros(3).index_copy(0, rushlight.tensor([2, 0]), rushlight.tensor([1., 2.]))
+    tensor([2., 0., 1.])
+    """
+    check_slices(input, dim, index, source, "index_copy")
+    r = table.index_copy(input, dim, index, source)
+    return r if out is None else into(out, r, index, source)
+
+
+@composite()
+def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
+    """The tensor with `values`, broadcast, written or added at the positions that the index tensors name.
+
+    One tensor for each dimension, None for all of it, or a mask. RuntimeError for another dtype of values, IndexError
+    for a position that is not there.
+
+    >>> rushlight.index_put(rushlight.zeros(3), (rushlight.tensor([0, 0]),), rushlight.tensor(2.), accumulate=True)
+    tensor([4., 0., 0.])
+    """
+    if values.array.dtype != input.array.dtype:
+        raise RuntimeError(explain("Index put requires the source and destination dtypes match, got "
+                                   f"{input.dtype.scalar_type} for the destination and {values.dtype.scalar_type} for the "
+                                   "source.", "convert the values with .to(dtype)"))
+    if len(indices) > input.array.ndim:
+        raise IndexError(explain(f"too many indices for tensor of dimension {input.array.ndim} (got {len(indices)})"))
+    key = tuple(slice(None) if index is None else HERE for index in indices)
+    return table.write_at(input, values, [index for index in indices if index is not None], (*key, ...), accumulate)
+
+
+for function in (scatter, scatter_add, index_add, index_copy, index_put):
     method(writing(function))

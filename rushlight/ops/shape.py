@@ -5,10 +5,12 @@ import numpy as np
 
 from rushlight.ops.build import build, general, inner, inner_view, view
 from rushlight.ops.kernels import shape as kernels
+from rushlight.ops.kernels import strided
 from rushlight.ops.worlds import ARRAYS, TENSORS, adopt, shared
-from rushlight.tensor import created, from_array
+from rushlight.tensor import created, from_array, method
 
 adopt(kernels)
+adopt(strided)
 
 # -- views
 
@@ -48,6 +50,7 @@ unfold_dim = view(lambda x, /, dim, size, step: unfold_dim(x, dim, size, step), 
 
 contiguous = view(lambda x, /: contiguous(x),                  x=lambda g: g, copies=True, function=False)
 clone      = general(lambda x, /: clone(x),                    x=lambda g: g)
+placed     = inner(lambda x, /, strides: placed(x, strides),  x=lambda g: g)
 laid_out   = inner(lambda x, /, order: laid_out(x, order),    x=lambda g: g, node="CloneBackward0")
 flip       = general(lambda x, /, dims: flip(x, dims),         x=lambda g, dims: flip(g, dims), variadic="dims")
 tril       = general(lambda x, /, diagonal=0: tril(x, diagonal), x=lambda g, diagonal: tril(g, diagonal), inplace=True)
@@ -70,7 +73,7 @@ fold_repeats = inner(lambda x, /, size, repeats: fold_repeats(x, size, repeats),
 
 # -- joining and splitting
 
-cat        = general(lambda tensors, /, dim=0: cat(tensors, dim), alias="concat concatenate",
+cat        = general(lambda tensors, /, dim=0: cat(tensors, dim), method=False,
                      tensors=lambda g, tensors_shapes, dim: uncat(g, tensors_shapes, dim))
 stack      = general(lambda tensors, /, new_dim=0: stack(tensors, new_dim),
                      tensors=lambda g, new_dim: unbind(g, new_dim))
@@ -121,3 +124,4 @@ TENSORS["zeros_like"] = lambda x: created(from_array(np.zeros_like(x.array)))
 TENSORS["is_complex"] = lambda x: x.is_complex()
 
 build(globals())
+method(placed, "_placed")                         # for writes through views (autograd/views.py)

@@ -10,14 +10,51 @@ from rushlight import dtypes
 from rushlight.autograd.views import register, released
 from rushlight.errors import explain
 from rushlight.ops import shape as s
-from rushlight.ops.arguments import sizes, wrap, wrap_all
-from rushlight.ops.arithmetic import writing
+from rushlight.ops.arguments import mismatch, sizes, wrap
 from rushlight.ops.build import composite
-from rushlight.ops.elementwise import where as choose
-from rushlight.ops.families import into
-from rushlight.ops.index import write_at
-from rushlight.ops.kernels.index import HERE
 from rushlight.tensor import Tensor, created, from_array, method
+
+
+def several(tensors: Any, name: str) -> Any:
+    """The argument if it is a list of tensors. TypeError for anything else."""
+    if isinstance(tensors, Tensor):
+        raise TypeError(explain(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
+                                "give a list, or use unbind()"))
+    for i, t in enumerate(tensors):
+        if not isinstance(t, Tensor):
+            what = "None" if t is None else type(t).__name__
+            raise TypeError(explain(f"{name}(): expected Tensor as element {i} in argument 0, but got {what}",
+                                    "make it a tensor: torch.tensor(...)"))
+    return tensors
+
+
+@composite("cat", "concat", "concatenate", tensor=False)
+def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Tensors joined along a dimension that they have; empty vectors count for nothing. dtypes promote.
+
+    ValueError without tensors, RuntimeError if other sizes differ.
+
+    >>> rushlight.cat([rushlight.ones(1, 2), rushlight.zeros(2, 2)])
+    tensor([[1., 1.],
+            [0., 0.],
+            [0., 0.]])
+    """
+    if not len(several(tensors, "cat")):
+        raise ValueError(explain("cat(): expected a non-empty list of Tensors"))
+    return s.cat(tensors, dim, out=out)
+
+
+@composite(tensor=False)
+def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Tensors of one size joined along a new dimension. dtypes promote; RuntimeError if sizes differ.
+
+    >>> rushlight.stack([rushlight.tensor([1, 2]), rushlight.tensor([3, 4])], 1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
+    if not len(several(tensors, "stack")):
+        raise RuntimeError(explain("stack expects a non-empty TensorList"))
+    return s.stack(tensors, dim, out=out)
 
 
 def pieces(made: tuple, input: Tensor, keys: Sequence[tuple]) -> tuple[Tensor, ...]:
@@ -34,6 +71,8 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     >>> rushlight.unbind(rushlight.tensor([[1, 2], [3, 4]]), 1)
     (tensor([1, 3]), tensor([2, 4]))
     """
+    if not input.array.ndim:
+        raise IndexError(explain(f"Dimension specified as {dim} but tensor has no dimensions", "reshape(1) it first"))
     dim = wrap(dim, input.array.ndim)
     lead = (slice(None),) * dim
     return pieces(s.unbind(input, dim), input, [(*lead, i, ...) for i in range(input.array.shape[dim])])
@@ -47,47 +86,98 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
     dim = wrap(dim, tensor.array.ndim)
-    n = tensor.array.shape[dim]
-    if isinstance(split_size_or_sections, Iterable):
-        lengths = sizes(split_size_or_sections)
-    else:
-        step = int(split_size_or_sections)
-        if step < 0 or (step == 0 and n):
-            raise RuntimeError(explain(f"split expects split_size be non-negative, but got split_size={step}"))
-        lengths = tuple(min(step, n - i) for i in range(0, n, step)) if n else (0,)
+    lengths = split_lengths(tensor.array.shape[dim], split_size_or_sections)
     starts = np.cumsum((0, *lengths)).tolist()
     lead = (slice(None),) * dim
     keys = [(*lead, slice(a, a + k), ...) for a, k in zip(starts, lengths)]
     return pieces(s.split_sizes(tensor, lengths, dim), tensor, keys)
 
 
-composite("split_with_sizes")(split)
+def split_method(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts of the given size (the last may be smaller), or of the given sizes, along `dim`: views."""
+    return split(self, split_size, dim)
+
+
+method(split_method, "split")
+
+
+@composite()
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts of the given sizes along `dim`: views. RuntimeError if they do not add up to the dimension."""
+    return split(input, tuple(split_sizes), dim)
+
+
+def split_lengths(n: int, size_or_sizes: Any) -> tuple[int, ...]:
+    """How long the parts are into which a dimension of length n is split."""
+    if isinstance(size_or_sizes, Iterable) and getattr(size_or_sizes, "ndim", 1):
+        return sizes(size_or_sizes)
+    step = int(size_or_sizes)
+    if step < 0 or (step == 0 and n):
+        raise RuntimeError(explain(f"split expects split_size be non-negative, but got split_size={step}"))
+    return tuple(min(step, n - i) for i in range(0, n, step)) if n else (0,)
+
+
+def chunk_lengths(n: int, chunks: int) -> tuple[int, ...]:
+    """How long the parts are into which `chunk` takes a dimension of length n."""
+    if chunks <= 0:
+        raise RuntimeError(explain("chunk expects `chunks` to be greater than 0, got: " + str(chunks)))
+    return split_lengths(n, max(-(-n // chunks), 1) if n else [0] * chunks)
 
 
 @composite()
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` parts of equal size (the last may be smaller) along `dim`: views."""
-    if chunks <= 0:
-        raise RuntimeError(explain("chunk expects `chunks` to be greater than 0, got: " + str(chunks)))
-    n = input.array.shape[wrap(dim, input.array.ndim)]
-    return split(input, max(-(-n // chunks), 1) if n else [0] * chunks, dim)
+    return split(input, chunk_lengths(input.array.shape[wrap(dim, input.array.ndim)], chunks), dim)
 
 
-def view(input: Tensor, *shape: Any) -> Tensor:
+def view(input: Tensor, *shape: Any, size: Any = None, dtype: dtypes.dtype | None = None) -> Tensor:
     """The same memory in another shape (-1: what is left), or seen as another dtype; never a copy (RuntimeError)."""
-    if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
-        return seen_as(input, shape[0])
-    return s.view_as_shape(input, *shape)
+    if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dtypes.dtype)):
+        return seen_as(input, shape[0] if dtype is None else dtype)
+    return s.view_as_shape(input, *(shape if size is None else (size,)))
 
 
 def seen_as(input: Tensor, dtype: dtypes.dtype) -> Tensor:
-    """The same bytes as elements of another dtype."""
+    """The same bytes as elements of another dtype, which have no gradient."""
     if dtype is input.dtype:
         return input
-    t = from_array(input.array.view(dtype.numpy))
-    t.writes = None
+    a, name = input.array, dtype.scalar_type
+    try:
+        t = from_array(a.view(dtype.numpy))
+    except ValueError as error:
+        what = f"self.size(-1) must be divisible by {dtype.itemsize // a.itemsize}"
+        if not a.ndim:
+            what = "self.dim() cannot be 0"
+        elif a.strides[-1] != a.itemsize:
+            what = "self.stride(-1) must be 1"
+        raise RuntimeError(explain(f"{what} to view {input.dtype.scalar_type} as {name} (different element sizes), but got "
+                                   f"{list(a.shape)}", "use .to(dtype) to convert the numbers")) from error
     register(t, input, seen_as, (dtype,))
     return t
+
+
+@composite()
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """The part of `length` elements from `start` on along `dim`, a view; `start` may count from the end.
+
+    >>> rushlight.narrow(rushlight.arange(5), 0, 1, 2)
+    tensor([1, 2])
+    """
+    if isinstance(start, Tensor):
+        if start.array.ndim or start.array.dtype.kind not in "iu":
+            raise RuntimeError(explain("start must be an 0-dim integral Tensor.", "give an int"))
+        start = start.item()
+    return s.narrow(input, dim, start, length)
+
+
+@composite()
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """The dimension `dim` as several of these sizes, of which one may be -1: what is left. A view where it can be.
+
+    >>> rushlight.unflatten(rushlight.zeros(2, 6), 1, (2, -1)).shape
+    torch.Size([2, 2, 3])
+    """
+    return s.unflatten(input, dim, sizes)
 
 
 method(view, "view")
@@ -120,15 +210,29 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
 @composite(tensor=False)
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """All tensors repeated to their common shape."""
-    shape = np.broadcast_shapes(*(t.array.shape for t in tensors))
-    return tuple(s.expand(t, shape) for t in tensors)
+    ts = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
+    try:
+        shape = np.broadcast_shapes(*(t.array.shape for t in ts))
+    except ValueError as error:
+        raise RuntimeError(explain(mismatch(ts), "make them equal, or 1", op="broadcast_tensors")) from error
+    return tuple(s.expand(t, shape) for t in ts)
 
 
 @composite()
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Dimensions at `source` moved to `destination`, the others in their order."""
     n = input.array.ndim
-    a, b = wrap_all(source, n), wrap_all(destination, n)
+    given = [tuple(d) if isinstance(d, Iterable) else (d,) for d in (source, destination)]
+    if len(given[0]) != len(given[1]):
+        raise RuntimeError(explain(
+            f"movedim: Invalid source or destination dims: source ({list(given[0])} dims) should contain the same number "
+            f"of dims as destination ({list(given[1])} dims)"))
+    a, b = (tuple([wrap(d, n) for d in dims]) for dims in given)
+    for name, dims, found in zip(("source", "destination"), given, (a, b)):
+        if len(set(found)) < len(found):
+            raise RuntimeError(explain(f"movedim: repeated dim in `{name}` ({list(dims)})"))
+    if not n:
+        return s.permute(input, ())
     rest = iter(d for d in range(n) if d not in a)
     return s.permute(input, tuple(a[b.index(d)] if d in b else next(rest) for d in range(n)))
 
@@ -148,132 +252,33 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None, *, ou
 
 
 @composite()
-def tile(input: Tensor, *dims: Any) -> Tensor:
+def tile(input: Tensor, *repeats: Any, dims: Any = None) -> Tensor:
     """The tensor repeated `dims` times along its last dimensions."""
-    times = sizes(dims[0]) if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else sizes(dims)
+    given = repeats if dims is None else (dims,)
+    times = sizes(given[0] if len(given) == 1 and isinstance(given[0], Iterable) else given)
     return s.repeat(input, (1,) * (input.array.ndim - len(times)) + times)
 
 
 @composite()
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """Elements moved by `shifts` along `dims`, those that fall off coming in at the other end."""
-    if dims is None:
+    moves = sizes(shifts)
+    if not moves:
+        raise RuntimeError(explain("`shifts` required"))
+    if dims is None or dims == ():
+        if len(moves) > 1:
+            raise RuntimeError(explain(f"shifts and dimensions must align. shifts: {len(moves)}, dims:0"))
         return released(s.reshape(roll(s.flatten(input), shifts, 0), input.array.shape))
-    moves = zip(sizes(shifts), wrap_all(dims, input.array.ndim))
-    for shift, d in moves:
+    along = tuple(dims) if isinstance(dims, Iterable) else (dims,)
+    if len(along) != len(moves):
+        raise RuntimeError(explain(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(along)}"))
+    if not input.array.ndim:
+        raise IndexError(explain(f"Dimension specified as {along[0]} but tensor has no dimensions"))
+    for shift, d in zip(moves, [wrap(d, input.array.ndim) for d in along]):
         n = input.array.shape[d]
         k = shift % n if n else 0
         input = s.cat((s.narrow(input, d, n - k, k), s.narrow(input, d, 0, n - k)), d)
     return input
-
-
-@composite(tensor=False)
-def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """Joined along the second dimension (vectors: the first)."""
-    ts = [t if t.array.ndim else s.reshape(t, (1,)) for t in tensors]
-    return s.cat(ts, 0 if ts[0].array.ndim == 1 else 1, out=out)
-
-
-@composite(tensor=False)
-def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """Joined along the first dimension, vectors as rows."""
-    return s.cat([t if t.array.ndim > 1 else s.reshape(t, (1, -1)) for t in tensors], 0, out=out)
-
-
-@composite(tensor=False)
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Coordinates of a grid: one tensor for each axis, all of the grid's shape."""
-    ts = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
-    if indexing == "xy" and len(ts) > 1:
-        first, second, *rest = meshgrid(ts[1], ts[0], *ts[2:])
-        return (second, first, *rest)
-    shape = tuple(t.array.size for t in ts)
-    return tuple(s.expand(s.reshape(t, (1,) * i + (-1,) + (1,) * (len(ts) - i - 1)), shape) for i, t in enumerate(ts))
-
-
-@composite(tensor=False)
-def atleast_1d(input: Tensor) -> Tensor:
-    """A number as a vector of one element."""
-    return input if input.array.ndim else s.reshape(input, (1,))
-
-
-@composite()
-def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """`value` where the mask is true, the input elsewhere.
-
-    >>> rushlight.tensor([1., 2.]).masked_fill(rushlight.tensor([True, False]), 0)
-    tensor([0., 2.])
-    """
-    if mask.array.dtype.kind != "b":
-        raise RuntimeError(explain(f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}",
-                                   "compare first: mask = m != 0"))
-    if not isinstance(value, Tensor):
-        value = created(from_array(np.asarray(value).astype(input.array.dtype)))
-    elif value.array.dtype != input.array.dtype:
-        value = s.to(value, input.dtype)
-    return choose(mask, value, input)
-
-
-@composite()
-def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements where the mask is true, as a vector."""
-    a, b = broadcast_tensors(input, mask)
-    return a[b] if out is None else into(out, a[b])  # type: ignore[index]
-
-
-@composite()
-def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
-    """The tensor with `values` written, or added, at the positions that the index tensors name."""
-    return write_at(input, values, list(indices), (*[HERE] * len(indices), ...), accumulate)
-
-
-@composite()
-def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """The tensor with one number at the slices `index` along `dim`."""
-    value = value if isinstance(value, Tensor) else created(from_array(np.asarray(value, input.array.dtype)))
-    shape = list(input.array.shape)
-    if shape:
-        shape[wrap(dim, len(shape))] = index.array.size
-    return input.index_copy(dim, index, s.expand(value, tuple(shape)))  # type: ignore[attr-defined]
-
-
-@composite(tensor=False)
-def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
-    """`input` where the condition is true, `other` elsewhere, broadcast; the condition alone: `nonzero` as a tuple.
-
-    >>> rushlight.where(rushlight.tensor([True, False]), 1., 2.)
-    tensor([1., 2.])
-    """
-    if input is None and other is None:
-        return nonzero(condition, as_tuple=True)
-    if isinstance(condition, Tensor) and condition.array.dtype.kind != "b":
-        raise RuntimeError(explain(f"where expected condition to be a boolean tensor, but got a tensor with dtype "
-                                   f"{condition.dtype}", "compare first: condition != 0"))
-    return choose(condition, input, other, out=out)
-
-
-@composite()
-def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
-    """The positions of the elements that are not 0: a row each, or one vector for each dimension."""
-    found = np.nonzero(input.array) if input.array.ndim else np.nonzero(input.array.reshape(1))[:1]
-    if as_tuple:
-        return tuple(from_array(i) for i in found)
-    rows = np.stack(found, 1) if input.array.ndim else np.zeros((len(found[0]), 0), np.int64)
-    return from_array(rows) if out is None else into(out, from_array(rows))
-
-
-@composite("argwhere")
-def argwhere(input: Tensor) -> Tensor:
-    """The positions of the elements that are not 0, a row each."""
-    return nonzero(input)
-
-
-def where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
-    """The tensor where the condition is true, `other` elsewhere."""
-    return where(condition, self, other)
-
-
-method(where_method, "where")
 
 
 def stacked(first: Tensor, rows: Sequence[Tensor]) -> Tensor:
@@ -282,6 +287,3 @@ def stacked(first: Tensor, rows: Sequence[Tensor]) -> Tensor:
 
 
 method(stacked, "_stacked")
-
-for function in (masked_fill, index_put, index_fill):
-    method(writing(function))

@@ -83,22 +83,31 @@ def along(x: ndarray, index: ndarray, dim: int) -> tuple:
     return tuple(index if d == dim else place for d, place in enumerate(places))
 
 
-def check_index(index: ndarray, n: int, name: str) -> None:
+def check_index(index: ndarray, n: int, name: str, dim: int = 0, kind: type[Exception] = IndexError) -> None:
+    """RuntimeError for an index that is no integer; an error of the given kind for one that is not there."""
     if index.dtype.kind not in "iu":
-        raise TypeError(f"{name}(): Expected dtype int32/int64 for index but got {index.dtype}")
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got {index.dtype}; cure: index.long()")
     if index.size and (index.min() < 0 or index.max() >= n):
         bad = int(index.max() if index.max() >= n else index.min())
-        raise IndexError(f"index {bad} is out of bounds for dimension with size {n}")
+        what = "index out of range in self: " if kind is IndexError else ""
+        raise kind(f"{what}index {bad} is out of bounds for dimension {dim} with size {n}")
 
 
 def gather(x: ndarray, index: ndarray, dim: int) -> ndarray:
     """out[i][j] = x[index[i][j]][j] for dim 0, and so on."""
+    if index.size == 0:
+        return np.empty(index.shape, x.dtype)
+    if (index.ndim or 1) != (x.ndim or 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor: "
+                           f"{index.ndim} and {x.ndim}")
     if x.ndim == 0 or index.ndim == 0:
+        check_index(index, x.size, "gather", dim, RuntimeError)
         return x.reshape(-1)[index.reshape(-1)].reshape(index.shape)
-    if index.ndim != x.ndim:
-        raise ValueError("Index tensor must have the same number of dimensions as input tensor: "
-                         f"{index.ndim} and {x.ndim}")
-    check_index(index, x.shape[dim], "gather")
+    for d, (n, k) in enumerate(zip(x.shape, index.shape)):
+        if d != dim and k > n:
+            raise RuntimeError(f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger than "
+                               f"self {list(x.shape)} apart from dimension {dim}")
+    check_index(index, x.shape[dim], "gather", dim, RuntimeError)
     return x[along(x, index, dim)]
 
 
@@ -110,7 +119,7 @@ def scatter_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarra
     if r.ndim == 0:
         r += source.reshape(-1)[:index.size].sum(dtype=r.dtype)
         return r
-    check_index(index, x.shape[dim], "scatter_add")
+    check_index(index, x.shape[dim], "scatter_add", dim, RuntimeError)
     np.add.at(r, along(r, index, dim), source[tuple(slice(n) for n in index.shape)])
     return r
 
@@ -124,7 +133,7 @@ def scatter(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
     if r.ndim == 0:
         r[...] = part.reshape(-1)[-1] if part.ndim else part
         return r
-    check_index(index, x.shape[dim], "scatter")
+    check_index(index, x.shape[dim], "scatter", dim, RuntimeError)
     r[along(r, index, dim)] = part
     return r
 

@@ -6,15 +6,27 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from numpy import ndarray, tril, triu  # noqa: F401
+from numpy import ndarray
 
 
 def reshape(x: ndarray, shape: tuple) -> ndarray:
     try:
         return x.reshape(shape)
     except ValueError as error:
-        raise ValueError(f"shape '{list(shape)}' is invalid for input of size {x.size}; cure: the sizes must multiply "
-                         f"to {x.size}, and -1 stands for what is left") from error
+        raise RuntimeError(f"{misshapen(x, shape)}; cure: the sizes must multiply to {x.size}, and -1 stands for what is "
+                           "left") from error
+
+
+def misshapen(x: ndarray, shape: tuple) -> str:
+    """Why x cannot have this shape, in torch's words."""
+    if any(n < -1 for n in shape):
+        return f"invalid shape dimension {min(shape)}"
+    if shape.count(-1) > 1:
+        return "only one dimension can be inferred"
+    if not x.size and -1 in shape and 0 in shape:
+        return (f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 "
+                "can be any value and is ambiguous")
+    return f"shape '{list(shape)}' is invalid for input of size {x.size}"
 
 
 def view(x: ndarray, shape: tuple) -> ndarray:
@@ -53,6 +65,21 @@ def flip(x: ndarray, dims: tuple) -> ndarray:
     return np.flip(x, dims if x.ndim else ()).copy()
 
 
+def tril(x: ndarray, diagonal: int = 0) -> ndarray:
+    check_matrix(x, "tril")
+    return np.tril(x, diagonal)
+
+
+def triu(x: ndarray, diagonal: int = 0) -> ndarray:
+    check_matrix(x, "triu")
+    return np.triu(x, diagonal)
+
+
+def check_matrix(x: ndarray, name: str) -> None:
+    if x.ndim < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+
+
 def permute(x: ndarray, dims: tuple) -> ndarray:
     return x.transpose(dims)
 
@@ -83,11 +110,24 @@ def flatten(x: ndarray, start_dim: int = 0, end_dim: int = -1) -> ndarray:
 
 
 def unflatten(x: ndarray, dim: int, shape: tuple) -> ndarray:
-    return reshape(x, x.shape[:dim] + tuple(shape) + x.shape[dim + 1:])
+    if not shape:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    try:
+        part = np.empty(x.shape[dim], bool).reshape(shape).shape
+    except ValueError as error:
+        raise RuntimeError(f"unflatten: Provided sizes {list(shape)} don't multiply up to the size of dim {dim} "
+                           f"({x.shape[dim]}) in the input tensor") from error
+    return x.reshape(x.shape[:dim] + part + x.shape[dim + 1:])
 
 
 def narrow(x: ndarray, dim: int, start: int, length: int) -> ndarray:
+    if not x.ndim:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.; cure: reshape(1) it first")
     n = x.shape[dim]
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    if not -n <= start <= n:
+        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
     start = start + n if start < 0 else start
     if not 0 <= start <= start + length <= n:
         raise ValueError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
@@ -112,6 +152,8 @@ def embed(g: ndarray, shape: tuple, key: tuple) -> ndarray:
 
 
 def diagonal(x: ndarray, offset: int = 0, dim0: int = 0, dim1: int = 1) -> ndarray:
+    if dim0 == dim1:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim0}, {dim1}")
     r = np.diagonal(x, offset, dim0, dim1)[...]
     with suppress(ValueError):                    # NumPy hands it out read-only; of a read-only array it stays so
         r.flags.writeable = True
@@ -163,15 +205,26 @@ def overwrite(x: ndarray, y: ndarray) -> ndarray:
 
 def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
     """One after another along `dim`; an empty 1-d tensor counts for nothing, as in torch."""
-    if not len(tensors):
-        raise ValueError("expected a non-empty list of Tensors")
     kept = [t for t in tensors if t.shape != (0,)] or list(tensors[:1])
     try:
         return np.concatenate(kept, dim)
     except ValueError as error:
-        shapes = ", ".join(str(t.shape) for t in kept)
-        raise ValueError(f"Sizes of tensors must match except in dimension {dim}, but the shapes are {shapes}; "
-                         "cure: bring the other dimensions to one size first") from error
+        raise RuntimeError(f"{not_joined(kept, dim)}; cure: bring the other dimensions to one size first") from error
+
+
+def not_joined(tensors: Sequence[ndarray], dim: int) -> str:
+    """Why tensors cannot be joined along `dim`, in torch's words."""
+    first = tensors[0]
+    for i, t in enumerate(tensors):
+        if not t.ndim:
+            return f"zero-dimensional tensor (at position {i}) cannot be concatenated"
+        if t.ndim != first.ndim:
+            return f"Tensors must have same number of dimensions: got {first.ndim} and {t.ndim}"
+        for d in range(t.ndim):
+            if d != dim and t.shape[d] != first.shape[d]:
+                return (f"Sizes of tensors must match except in dimension {dim}. Expected size {first.shape[d]} but got "
+                        f"size {t.shape[d]} for tensor number {i} in the list.")
+    return "cannot concatenate"
 
 
 def stack(tensors: Sequence[ndarray], new_dim: int = 0) -> ndarray:

@@ -1,0 +1,77 @@
+"""Views written out: `x_copy` is the view x, cloned; `x_scatter` is the tensor, cloned, with that view of it written."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rushlight.errors import explain
+from rushlight.memory_format import contiguous_format
+from rushlight.ops import complex as c
+from rushlight.ops import shape as s
+from rushlight.ops import shapes
+from rushlight.ops.build import composite
+from rushlight.ops.casts import clone, copy_, detach
+from rushlight.ops.families import into
+from rushlight.ops.products import t
+from rushlight.ops.strided import as_strided
+from rushlight.tensor import Tensor
+
+
+def alias(input: Tensor) -> Tensor:
+    return input
+
+
+def expand(input: Tensor, size: Any, *, implicit: bool = False) -> Tensor:
+    return s.expand(input, tuple(size))
+
+
+def slice_of(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    """The elements from start to end along `dim`, every `step`: a view."""
+    if step <= 0:
+        raise RuntimeError(explain("slice step must be positive"))
+    return s.getitem(input, (slice(None),) * shapes.wrap(dim, input.array.ndim) + (slice(start, end, step), ...))
+
+
+VIEWS: dict[str, Callable] = {
+    "alias": alias, "as_strided": as_strided, "detach": detach, "diagonal": s.diagonal, "expand": expand,
+    "narrow": shapes.narrow, "permute": s.permute, "select": s.select, "slice": slice_of, "split": shapes.split_method,
+    "split_with_sizes": shapes.split_with_sizes, "squeeze": s.squeeze, "t": t, "transpose": s.transpose,
+    "unbind": shapes.unbind, "unfold": s.unfold_dim, "unsqueeze": s.unsqueeze, "view": shapes.view,
+    "view_as_complex": c.view_as_complex, "view_as_real": c.view_as_real,
+}
+
+
+def copied(view: Callable) -> Callable:
+    """The function that clones what a view, or each of several, shows."""
+    def copy(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        seen = view(input, *args, **kwargs)
+        made = (clone(seen, memory_format=contiguous_format) if isinstance(seen, Tensor) else
+                tuple(clone(part, memory_format=contiguous_format) for part in seen))
+        return made if out is None else into(tuple(out) if isinstance(out, list) else out, made)
+    return copy
+
+
+def scattered(view: Callable, name: str) -> Callable:
+    """The function that clones a tensor and writes `src` into what the view shows of the copy."""
+    def scatter(input: Tensor, src: Tensor, *args: Any, out: Tensor | None = None, **kwargs: Any) -> Tensor:
+        made = clone(input)
+        region = view(made, *args, **kwargs)
+        if region.array.shape != src.array.shape:
+            raise RuntimeError(explain(f"expected src to have a size equal to the slice of self. src size = "
+                                       f"{list(src.shape)}, slice size = {list(region.shape)}", op=name))
+        copy_(region, src)
+        return made if out is None else into(out, made)
+    return scatter
+
+
+def offer(function: Callable, name: str, says: str, method: bool) -> None:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = says
+    composite(name, tensor=method)(function)
+
+
+for name, view in VIEWS.items():
+    offer(copied(view), f"{name}_copy", f"What `{name}` shows, with its own memory.", name == "narrow")
+for name in ("as_strided", "diagonal", "select", "slice"):
+    offer(scattered(VIEWS[name], f"{name}_scatter"), f"{name}_scatter",
+          f"The tensor with `src` written where `{name}` looks; a copy. RuntimeError if src has another shape.", True)

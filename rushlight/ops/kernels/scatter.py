@@ -1,0 +1,41 @@
+"""Elements sent to places, and reduced there."""
+from __future__ import annotations
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.ops.kernels.index import along, check_index
+
+UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+
+
+def reduce_at(x: ndarray, index: ndarray, source: ndarray, dim: int, reduce: str, include_self: bool = True) -> ndarray:
+    """x with source[i][j] reduced into [index[i][j]][j] for dim 0, and so on."""
+    r = np.array(x)
+    if index.size == 0:
+        return r
+    flat = r.reshape(r.shape or 1)
+    index, source = index.reshape(index.shape or 1), source.reshape(source.shape or 1)
+    check_index(index, flat.shape[dim], "scatter_reduce", dim, RuntimeError)
+    place = along(flat, index, dim)
+    if not include_self:
+        flat[place] = neutral(reduce, r.dtype)
+    UFUNCS[reduce].at(flat, place, source)
+    if reduce == "mean":
+        n = np.full(flat.shape, int(include_self))
+        np.add.at(n, place, 1)
+        n = np.maximum(n, 1)
+        flat[...] = flat // n if r.dtype.kind in "iub" else flat / n
+    return r
+
+
+def neutral(reduce: str, dtype: np.dtype) -> float:
+    """What a reduction begins with."""
+    if reduce in ("sum", "mean", "prod"):
+        return int(reduce == "prod")
+    sign = -1 if reduce == "amax" else 1
+    if dtype.kind not in "iub":
+        return sign * np.inf
+    if dtype.kind == "b":
+        return sign > 0
+    return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min

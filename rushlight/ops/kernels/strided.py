@@ -1,0 +1,66 @@
+"""Arrays by size, strides and beginning."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+
+class Memory:
+    """What NumPy makes an array of, by its array interface; it keeps the owner of the memory alive."""
+
+    def __init__(self, owner: ndarray, interface: dict[str, Any]):
+        self.owner, self.__array_interface__ = owner, interface
+
+
+def lie(x: ndarray, size: tuple, stride: tuple, start: int, own: tuple = ()) -> ndarray:
+    """The memory of x with this size and these steps, beginning `start` elements after x's first one; `own` is for the gradient."""
+    item, (address, readonly) = x.itemsize, x.__array_interface__["data"]
+    if 0 in size:
+        return np.empty(size, x.dtype)
+    view = np.asarray(Memory(x, {"shape": size, "strides": tuple(step * item for step in stride), "version": 3,
+                                 "typestr": x.__array_interface__["typestr"], "data": (address + start * item, readonly)}))
+    return view if view.dtype == x.dtype else view.view(x.dtype)         # bfloat16, which the interface calls void
+
+
+def places(size: tuple, stride: tuple, start: int) -> ndarray:
+    """Where in memory each element lies, in elements."""
+    found = np.full((), start)
+    for n, step in zip(size, stride):
+        found = found[..., None] + step * np.arange(n)
+    return found
+
+
+def memory_of(shape: tuple, own: tuple, size: tuple, stride: tuple, start: int) -> tuple[ndarray, ndarray, ndarray]:
+    """Places of x's elements and of the view's, counted from the lowest of both; how many elements of x share a place."""
+    mine, theirs = places(shape, own, 0), places(size, stride, start)
+    low = min([p.min() for p in (mine, theirs) if p.size], default=0)
+    high = max([p.max() for p in (mine, theirs) if p.size], default=-1)
+    return mine - low, theirs - low, np.bincount((mine - low).ravel(), minlength=high - low + 1)
+
+
+def unlie(g: ndarray, shape: tuple, size: tuple, stride: tuple, start: int, own: tuple) -> ndarray:
+    """The gradient of what as_strided looked at: added up by place in memory, shared by elements at one place."""
+    mine, theirs, count = memory_of(shape, own, size, stride, start)
+    memory = np.zeros(count.shape, g.dtype)
+    np.add.at(memory, theirs, g)
+    return np.asarray(memory[mine] / np.maximum(count[mine], 1).astype(g.real.dtype))
+
+
+def lie_again(x: ndarray, size: tuple, stride: tuple, start: int, own: tuple) -> ndarray:
+    """as_strided of a tensor that would have to lie as `own` says: a copy, with 0 outside it."""
+    mine, theirs, count = memory_of(x.shape, own, size, stride, start)
+    memory = np.zeros(count.shape, x.dtype)
+    np.add.at(memory, mine, x)
+    return np.asarray(memory[theirs] / np.maximum(count[theirs], 1).astype(x.real.dtype))
+
+
+def placed(x: ndarray, strides: tuple) -> ndarray:
+    """A copy with these strides in bytes, so that views mean the same places as they do in an array that lies so."""
+    if 0 in x.shape:
+        return x.copy()
+    room = np.empty(1 + sum((n - 1) * step for n, step in zip(x.shape, strides)) // x.itemsize, x.dtype)
+    r = lie(room, x.shape, tuple(step // x.itemsize for step in strides), 0)
+    r[...] = x
+    return r

@@ -1,0 +1,145 @@
+"""Where a condition holds: choosing, and reading and writing at masks."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rushlight.errors import explain
+from rushlight.ops import shape as s
+from rushlight.ops.arguments import wrap
+from rushlight.ops.arithmetic import writing
+from rushlight.ops.build import composite
+from rushlight.ops.elementwise import where as choose
+from rushlight.ops.families import into
+from rushlight.ops.index import index
+from rushlight.ops.kernels.index import HERE
+from rushlight.ops.shapes import broadcast_tensors
+from rushlight.tensor import Tensor, created, from_array, method, noticed
+
+
+def one_number(value: Any, input: Tensor, name: str) -> Tensor:
+    """A number or a 0-d tensor as a 0-d tensor of the input's dtype. RuntimeError for what does not fit."""
+    complex_number = value.is_complex() if isinstance(value, Tensor) else isinstance(value, complex)
+    if complex_number and input.array.dtype.kind != "c":
+        raise RuntimeError(explain(f"value cannot be converted to type {input.dtype} without overflow", "take its real part",
+                                   op=name))
+    if not isinstance(value, Tensor):
+        return created(from_array(np.asarray(value).astype(input.array.dtype)))
+    if value.array.ndim:
+        raise RuntimeError(explain(f"{name} only supports a 0-dimensional value tensor, but got tensor with "
+                                   f"{value.array.ndim} dimension(s).", "give a number"))
+    return value if value.array.dtype == input.array.dtype else s.to(value, input.dtype)
+
+
+@composite()
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`value`, a number or a 0-d tensor, where the mask is true, the input elsewhere.
+
+    RuntimeError if the mask is not bool, or the value is complex and the input is not.
+
+    >>> rushlight.tensor([1., 2.]).masked_fill(rushlight.tensor([True, False]), 0)
+    tensor([0., 2.])
+    """
+    if mask.array.dtype.kind != "b":
+        raise RuntimeError(explain(f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}",
+                                   "compare first: mask = m != 0"))
+    return choose(mask, one_number(value, input, "masked_fill_"), input)
+
+
+@composite()
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """The tensor with one number, or a 0-d tensor, at the slices `index` along `dim`.
+
+    IndexError for a slice that is not there.
+
+    >>> rushlight.index_fill(rushlight.zeros(3), 0, rushlight.tensor([0, 2]), 5)
+    tensor([5., 0., 5.])
+    """
+    if index.array.dtype.kind not in "iu":
+        raise IndexError(explain(f"index_fill_(): Expected dtype int64 for index. Got {index.dtype}", "use index.long()"))
+    if index.array.ndim > 1:
+        raise IndexError(explain("Index has to be a vector/scalar", "flatten() it", op="index_fill_"))
+    ndim = input.array.ndim
+    dim = wrap(dim, ndim)
+    n = input.array.shape[dim] if ndim else 1
+    wrong = index.array[(index.array >= n) | (index.array < -n)]
+    if wrong.size:
+        raise IndexError(explain(f"index {int(wrong[0])} is out of bounds for dimension {dim} with size {n}", op="index_fill_"))
+    chosen = np.zeros(n, bool)
+    chosen[index.array] = True
+    mask = created(from_array(chosen.reshape([n if d == dim else 1 for d in range(ndim)])))
+    return choose(mask, one_number(value, input, "index_fill_"), input)
+
+
+@composite()
+def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The elements where the mask is true, as a vector.
+
+    >>> rushlight.masked_select(rushlight.tensor([1, 2, 3]), rushlight.tensor([True, False, True]))
+    tensor([1, 3])
+    """
+    if mask.array.dtype.kind != "b":
+        raise RuntimeError(explain("masked_select: expected BoolTensor for mask", "compare first: mask = m != 0",
+                                   mask=mask.dtype))
+    a, b = broadcast_tensors(input, mask)
+    made = index(a, [b], (HERE, ...))
+    return made if out is None else into(out, made, input, mask)
+
+
+@composite(tensor=False)
+def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
+    """`input` where the condition is true, `other` elsewhere, broadcast; the condition alone: `nonzero` as a tuple.
+
+    >>> rushlight.where(rushlight.tensor([True, False]), 1., 2.)
+    tensor([1., 2.])
+    """
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    if input is None or other is None:
+        raise TypeError(explain("where() received an invalid combination of arguments: it takes (condition) or (condition, "
+                                "input, other)"))
+    if isinstance(condition, Tensor) and condition.array.dtype.kind != "b":
+        raise RuntimeError(explain(f"where expected condition to be a boolean tensor, but got a tensor with dtype "
+                                   f"{condition.dtype}", "compare first: condition != 0"))
+    return choose(condition, input, other, out=out)
+
+
+def where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """The tensor where the condition is true, `other` elsewhere."""
+    return where(condition, self, other)
+
+
+method(where_method, "where")
+
+
+@composite()
+def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
+    """The positions of the elements that are not 0: a row each, or one vector for each dimension.
+
+    >>> rushlight.nonzero(rushlight.tensor([0, 1, 1]))
+    tensor([[1],
+            [2]])
+    """
+    noticed(input)
+    found = np.nonzero(input.array) if input.array.ndim else np.nonzero(input.array.reshape(1))[:1]
+    if as_tuple:
+        return tuple(created(from_array(i)) for i in found)
+    rows = np.stack(found, 1) if input.array.ndim else np.zeros((len(found[0]), 0), np.int64)
+    made = created(from_array(rows))
+    return made if out is None else into(out, made)
+
+
+@composite("argwhere")
+def argwhere(input: Tensor) -> Tensor:
+    """The positions of the elements that are not 0, a row each.
+
+    >>> rushlight.argwhere(rushlight.tensor([0, 1, 1]))
+    tensor([[1],
+            [2]])
+    """
+    return nonzero(input)
+
+
+for function in (masked_fill, index_fill):
+    method(writing(function))

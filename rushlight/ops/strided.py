@@ -1,0 +1,129 @@
+"""How a tensor lies in its memory: `as_strided`, `resize_`, and views that a tensor becomes itself (`t_`, `squeeze_`)."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from rushlight.autograd.views import become
+from rushlight.errors import explain
+from rushlight.memory_format import contiguous_format, lies_so, memory_format, preserve_format, room_for
+from rushlight.ops import shape as s
+from rushlight.ops.arguments import sizes
+from rushlight.ops.build import build, composite, inner, inner_view
+from rushlight.ops.kernels import strided as kernels
+from rushlight.ops.products import t
+from rushlight.tensor import Tensor, from_array, method
+
+# `own`: the strides of x, `start`: where the result begins, both in elements from x's first one on.
+lie        = inner_view(lambda x, /, size, stride, start, own: lie(x, size, stride, start, own),
+                        x=lambda g, x_shape, size, stride, start, own: unlie(g, x_shape, size, stride, start, own),
+                        node="AsStridedBackward0", called="as_strided")
+unlie      = inner(lambda x, /, shape, size, stride, start, own: unlie(x, shape, size, stride, start, own),
+                   x=lambda g, size, stride, start, own: lie_again(g, size, stride, start, own))
+lie_again  = inner(lambda x, /, size, stride, start, own: lie_again(x, size, stride, start, own),
+                   x=lambda g, x_shape, size, stride, start, own: unlie(g, x_shape, size, stride, start, own))
+
+build(globals())
+
+
+@composite()
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A view of the tensor's memory with any size, steps and beginning, all in elements.
+
+    The gradient of an element of memory that stands several times in the view is their sum; memory outside the input
+    gets none. RuntimeError for what does not lie in the memory.
+
+    >>> rushlight.arange(5).as_strided((3, 2), (1, 1))
+    tensor([[0, 1],
+            [1, 2],
+            [2, 3]])
+    """
+    size, stride = sizes(size), sizes(stride)
+    offset = input.storage_offset() if storage_offset is None else storage_offset
+    check_room(input, size, stride, offset)
+    own = tuple(step // input.array.itemsize for step in input.array.strides)
+    return lie(input, size, stride, offset - input.storage_offset(), own)
+
+
+def check_room(input: Tensor, size: tuple, stride: tuple, offset: int) -> None:
+    """RuntimeError unless this lies in the tensor's memory."""
+    if len(size) != len(stride):
+        raise RuntimeError(explain(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}"))
+    if any(step < 0 for step in stride):
+        raise RuntimeError(explain("as_strided: Negative strides are not supported at the moment, got strides: "
+                                   f"{list(stride)}", "use flip()"))
+    if offset < 0 or any(n < 0 for n in size):
+        raise RuntimeError(explain(f"as_strided: sizes and offset cannot be negative: {list(size)}, {offset}"))
+    low, high = byte_bounds(input.root.array)
+    item = input.array.itemsize
+    needed = (1 + offset + sum((n - 1) * step for n, step in zip(size, stride))) * item
+    if 0 not in size and needed > high - low:
+        raise RuntimeError(explain(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
+                                   f"itemsize {item} requiring a storage size of {needed} are out of bounds for storage "
+                                   f"of size {high - low}", "the last element has to lie in the tensor's memory"))
+
+
+# -- views in place ----------------------------------------------------------------------------------------------------
+
+def turning(view: Callable) -> Callable:
+    """The form with an underscore of a view: the tensor itself becomes it, its memory stays."""
+    name = view.__name__ + "_"
+
+    def turn(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return become(input, lambda x: view(x, *args, **kwargs), name)
+    turn.__name__ = turn.__qualname__ = name
+    turn.__doc__ = f"The tensor itself becomes its `{view.__name__}`; its memory stays. Returns the tensor."
+    return turn
+
+
+composite("as_strided_")(turning(as_strided))
+for view, names in ((s.transpose, "transpose_ swapaxes_ swapdims_"), (s.squeeze, "squeeze_"), (t, "t_"),
+                    (s.unsqueeze, "unsqueeze_")):
+    method(turning(view), *names.split())
+
+
+# -- other sizes -------------------------------------------------------------------------------------------------------
+
+def resize_(self: Tensor, *size: Any, memory_format: memory_format = contiguous_format) -> Tensor:
+    """The tensor itself in another size: its memory is kept as far as it reaches, what is new is not set.
+
+    RuntimeError for a tensor that requires grad.
+    """
+    shape = sizes(size[0] if len(size) == 1 and not hasattr(size[0], "__index__") else size)
+    if self.node is not None:
+        raise RuntimeError(explain("cannot resize variables that require grad", "use reshape(), or detach() first"))
+    if memory_format is preserve_format:
+        raise RuntimeError(explain("Unsupported memory format Preserve", "use torch.contiguous_format"))
+    if shape == self.array.shape and lies_so(self.array, memory_format):
+        return self
+    become(self, lambda x: lie(enlarged(x, prod(shape)), shape, steps(shape, memory_format), 0, ()), "resize_")
+    return self
+
+
+def steps(shape: tuple, form: memory_format) -> tuple:
+    """The strides, in elements, of a tensor that lies so."""
+    return room_for(shape, np.dtype(np.int8), form).strides
+
+
+def enlarged(x: Tensor, n: int) -> Tensor:
+    """The tensor if its memory has room for n elements from its first one on, else a larger one that begins with it."""
+    memory = byte_bounds(x.root.array)[1] - x.data_ptr()
+    if n * x.array.itemsize <= memory:
+        return x
+    room = np.empty(n, x.array.dtype)
+    held = kernels.lie(x.array, (memory // x.array.itemsize,), (1,), 0)
+    room[:held.size] = held
+    return from_array(room)
+
+
+def resize_as_(self: Tensor, other: Tensor, *, memory_format: memory_format | None = None) -> Tensor:
+    """The tensor itself in the size of another: see `resize_`."""
+    return resize_(self, other.array.shape, memory_format=memory_format or contiguous_format)
+
+
+composite("resize_as_")(resize_as_)
+method(resize_)
