@@ -1,6 +1,18 @@
-"""What helps to use tensors: so far, data sets and their loaders."""
+"""What helps to use tensors: data sets and loaders, checkpoints, summaries of models, logs for TensorBoard."""
 from __future__ import annotations
 
-from rushlight.utils import data
+from importlib import import_module
+from typing import Any
 
-__all__ = ["data"]
+_LAZY = ("checkpoint", "data", "tensorboard")
+
+__all__ = ["checkpoint", "data", "summary", "tensorboard"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return import_module(f"rushlight.utils.{name}")
+    if name in ("summary", "ModelStatistics"):
+        found = globals()[name] = getattr(import_module("rushlight.utils.model_summary"), name)
+        return found
+    raise AttributeError(f"module 'rushlight.utils' has no attribute '{name}'")

@@ -1,0 +1,218 @@
+"""Trade time for memory: run a part of the forward again in backward, in place of keeping what it computed."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
+from typing import Any
+
+from rushlight.amp import autocast_mode as precision
+from rushlight.autograd.backward import backward
+from rushlight.autograd.function import Function
+from rushlight.autograd.grad_mode import enable_grad, no_grad
+from rushlight.autograd.graph import saved_tensors_hooks
+from rushlight.errors import explain
+from rushlight.random import default_generator
+from rushlight.tensor import Tensor
+
+Contexts = Callable[[], tuple[AbstractContextManager, AbstractContextManager]]
+stops_early: ContextVar[bool | None] = ContextVar("checkpoint_early_stop", default=None)
+
+
+class CheckpointError(RuntimeError):
+    """The second run did not compute what the first did."""
+
+
+def noop_context_fn() -> tuple[AbstractContextManager, AbstractContextManager]:
+    """Contexts for the two runs that change nothing."""
+    return nullcontext(), nullcontext()
+
+
+def checkpoint(function: Callable, *args: Any, use_reentrant: bool | None = None,
+               context_fn: Contexts = noop_context_fn, determinism_check: str = "default", debug: bool = False,
+               early_stop: bool = True, **kwargs: Any) -> Any:
+    """function(*args, **kwargs), whose intermediate results are not kept for backward, but computed again there.
+
+    The second run gets the same random numbers (`preserve_rng_state=False`: new ones), and autocast as it was. With
+    use_reentrant=False any arguments and results are differentiated, and `context_fn()` gives a context for each of the
+    two runs; with True only tensors among the arguments themselves, by `backward()` alone. `early_stop`: the second run
+    ends where all is computed that is needed.
+
+    ValueError for arguments that are not known, CheckpointError (a RuntimeError) if the second run saves something else.
+
+    >>> x = rushlight.ones(2, requires_grad=True)
+    >>> rushlight.utils.checkpoint.checkpoint(lambda x: x.exp().sin(), x, use_reentrant=False).sum().backward()
+    >>> x.grad
+    tensor([-2.4784, -2.4784])
+    """
+    if use_reentrant is None:
+        warnings.warn("torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. use_reentrant="
+                      "False is recommended.", stacklevel=2)
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if use_reentrant:
+        if kwargs:
+            raise ValueError(explain("Unexpected keyword arguments: " + ",".join(kwargs),
+                                     "pass them by position, or use_reentrant=False"))
+        if context_fn is not noop_context_fn or debug:
+            raise ValueError(explain("Passing `context_fn` or `debug` is only supported when use_reentrant=False."))
+        return Rerun.apply(function, Surroundings(preserve), *args)
+    if determinism_check not in ("default", "none"):
+        raise ValueError(explain("determinism_check should be one of ['default', 'none'], but got "
+                                 f"{determinism_check}"))
+    first, second = context_fn()
+    early_stop = early_stop if stops_early.get() is None else bool(stops_early.get())
+    part = Part(function, args, kwargs, second, Surroundings(preserve), determinism_check == "default", early_stop)
+    with saved_tensors_hooks(part.pack, part.unpack), first:
+        return function(*args, **kwargs)
+
+
+def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None,
+                          **kwargs: Any) -> Any:
+    """The functions one after the other, in `segments` parts, each of them but the last a `checkpoint`.
+
+    >>> model = rushlight.nn.Sequential(rushlight.nn.Linear(2, 2), rushlight.nn.ReLU(), rushlight.nn.Linear(2, 1))
+    >>> x = rushlight.ones(1, 2)
+    >>> rushlight.utils.checkpoint.checkpoint_sequential(model, 2, x, use_reentrant=False).shape
+    torch.Size([1, 1])
+    """
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError(explain("Unexpected keyword arguments: " + ",".join(kwargs)))
+    if use_reentrant is None:
+        warnings.warn("torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed "
+                      "explicitly. use_reentrant=False is recommended.", stacklevel=2)
+        use_reentrant = True
+    steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
+    size = len(steps) // segments
+    last = size * (segments - 1)
+    for start in range(0, last, size or 1):
+        input = checkpoint(in_turn(steps[start:start + size]), input, use_reentrant=use_reentrant,
+                           preserve_rng_state=preserve)
+    return in_turn(steps[last:])(input)
+
+
+def in_turn(functions: Sequence[Callable]) -> Callable[[Any], Any]:
+    def run(x: Any) -> Any:
+        for function in functions:
+            x = function(x)
+        return x
+    return run
+
+
+@contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """Inside it, checkpoints stop their second run early or not, whatever they were told."""
+    token = stops_early.set(enable)
+    try:
+        yield
+    finally:
+        stops_early.reset(token)
+
+
+class Surroundings:
+    """What a run depends on besides its arguments: random numbers and autocast, as they stand now."""
+
+    def __init__(self, preserve_rng_state: bool):
+        self.random = default_generator.get_state() if preserve_rng_state else None
+        self.precision = precision.state.get()
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """Inside it they are so again, and recording is on; afterwards they go on as before."""
+        on, lowest, cache = self.precision
+        now = default_generator.get_state()
+        if self.random is not None:
+            default_generator.set_state(self.random)
+        try:
+            with enable_grad(), precision.autocast("cpu", lowest, on, cache):
+                yield
+        finally:
+            if self.random is not None:
+                default_generator.set_state(now)
+
+
+# -- without a backward inside the backward ------------------------------------------------------------------------------
+
+class Enough(Exception):
+    """All that is needed is computed: the second run ends here."""
+
+
+class Part:
+    """A run whose nodes keep numbers in place of tensors: the i-th saved is the i-th that a second run saves."""
+
+    def __init__(self, function: Callable, args: tuple, kwargs: dict, context: AbstractContextManager,
+                 surroundings: Surroundings, checks: bool, early_stop: bool):
+        self.function, self.args, self.kwargs, self.context = function, args, kwargs, context
+        self.surroundings, self.checks, self.early_stop = surroundings, checks, early_stop
+        self.kinds: list[tuple] = []              # shape and dtype of each tensor saved
+        self.found: dict[int, Tensor] = {}        # what the second run saved and backward has not yet asked for
+
+    def pack(self, tensor: Tensor) -> int:
+        self.kinds.append((tensor.shape, tensor.dtype))
+        return len(self.kinds) - 1
+
+    def unpack(self, number: int) -> Tensor:
+        if number not in self.found:
+            self.run()
+        return self.found.pop(number)
+
+    def run(self) -> None:
+        """The second run. CheckpointError if it saves something else."""
+        saved: list[Tensor] = []
+
+        def keep(tensor: Tensor) -> None:
+            saved.append(tensor.detach())
+            if self.early_stop and len(saved) == len(self.kinds):
+                raise Enough
+
+        with self.surroundings.again(), saved_tensors_hooks(keep, lambda nothing: nothing), self.context, suppress(Enough):
+            self.function(*self.args, **self.kwargs)
+        if len(saved) != len(self.kinds):
+            raise CheckpointError(explain(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                f"recomputation.\nNumber of tensors saved during forward: {len(self.kinds)}\nNumber of tensors saved "
+                f"during recomputation: {len(saved)}.", "let the function do the same each time: no counters, no other "
+                "random numbers"))
+        self.check(saved)
+        self.found = dict(enumerate(saved))
+
+    def check(self, saved: list[Tensor]) -> None:
+        for i, (tensor, (shape, dtype)) in enumerate(zip(saved, self.kinds)):
+            if self.checks and (tensor.shape != shape or tensor.dtype is not dtype):
+                raise CheckpointError(explain(
+                    "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
+                    f"during the forward pass.\ntensor at position {i}:\nsaved metadata: {{'shape': {shape}, 'dtype': "
+                    f"{dtype}}}\nrecomputed metadata: {{'shape': {tensor.shape}, 'dtype': {tensor.dtype}}}"))
+
+
+# -- with one ------------------------------------------------------------------------------------------------------------
+
+class Rerun(Function):
+    """Runs without recording; its backward runs again with it, and goes backward through that."""
+
+    @staticmethod
+    def forward(ctx: Any, function: Callable, surroundings: Surroundings, *args: Any) -> Any:
+        if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=4)
+        positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        ctx.rerun = function, surroundings, [None if isinstance(a, Tensor) else a for a in args], positions
+        ctx.save_for_backward(*(args[i] for i in positions))
+        with no_grad():
+            return function(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> tuple:
+        function, surroundings, others, positions = ctx.rerun
+        args = list(others)
+        for i, tensor in zip(positions, ctx.saved_tensors):
+            args[i] = tensor.detach().requires_grad_(tensor.requires_grad)
+        with surroundings.again():
+            outputs = function(*args)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        pairs = [(out, g) for out, g in zip(outputs, gradients) if isinstance(out, Tensor) and out.requires_grad]
+        if not pairs:
+            raise RuntimeError(explain("none of output has requires_grad=True, this checkpoint() is not necessary"))
+        backward([out for out, _ in pairs], [g for _, g in pairs])
+        return None, None, *(a.grad if isinstance(a, Tensor) else None for a in args)
