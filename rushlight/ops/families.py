@@ -93,10 +93,6 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
     if out.dtype.category < result.dtype.category:
         raise RuntimeError(explain(f"result type {result.dtype.scalar_type} can't be cast to the desired output type "
                                    f"{out.dtype.scalar_type}", f"give an out= of dtype {result.dtype}"))
-    if any(n > 1 and step == 0 for n, step in zip(out.array.shape, out.array.strides)):
-        raise RuntimeError(explain("unsupported operation: more than one element of the written-to tensor refers to a "
-                                   "single memory location. Please clone() the tensor before performing the operation.",
-                                   "give an out= that was not made by expand()"))
     check_memory(out.array, [t.array for t in apart])
     if out.array.shape == result.array.shape:
         np.copyto(out.array, result.array, casting="unsafe")
@@ -111,7 +107,7 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
 def check_memory(out: ndarray, apart: list[ndarray]) -> None:
     """RuntimeError if elements of `out` share memory with each other, or with one of the other arrays."""
     what = None
-    if 0 in out.strides and any(n > 1 and step == 0 for n, step in zip(out.shape, out.strides)):
+    if out.size and 0 in out.strides and any(n > 1 and step == 0 for n, step in zip(out.shape, out.strides)):
         what = "more than one element of the written-to tensor refers"
     elif any(np.shares_memory(out, a) for a in apart if np.may_share_memory(out, a)):
         what = "some elements of the input tensor and the written-to tensor refer"
