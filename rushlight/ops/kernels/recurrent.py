@@ -69,9 +69,9 @@ def in_gates(x: ndarray, gates: int) -> ndarray:
     return x.reshape(-1, gates, x.shape[-1] // gates).swapaxes(0, 1)
 
 
-def by_gate(weight: ndarray, gates: int) -> ndarray:
-    """(gates H, P) -> (gates, P, H), to be multiplied from the left by states (n, P)."""
-    return np.ascontiguousarray(weight.reshape(gates, -1, weight.shape[1]).swapaxes(1, 2))
+def by_gate(weight: ndarray, order: Sequence[int]) -> ndarray:
+    """(gates H, P) -> (gates, P, H), in this order, to be multiplied from the left by states (n, P)."""
+    return np.take(weight.reshape(len(order), -1, weight.shape[1]).swapaxes(1, 2), order, axis=0)
 
 
 def widened(arrays: Arrays) -> list[ndarray]:
@@ -89,42 +89,42 @@ def shaped(rows: ndarray, like: ndarray) -> ndarray:
     return rows.reshape(*like.shape[:-1], rows.shape[-1])
 
 
-def per_gate(values: Sequence[float], dtype: np.dtype) -> ndarray:
-    return np.array(values, dtype)[:, None, None]
-
-
 # -- LSTM: i, f, o = sigmoid, g = tanh of x + w h; c' = f c + i g; h' = o tanh(c') ----------------------------------------
+
+LSTM_ORDER = (0, 1, 3, 2)                         # torch's i, f, g, o as i, f, o, g: the sigmoids side by side
+
 
 def lstm(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
     """x (rows, 4 H), h (N, P), c (N, H), weight (4 H, P), and if P is not H a projection (P, H) -> out (rows, P), h, c.
 
-    Also what the way back needs (6, rows, H): i, f, g, o, c' and its tanh.
+    Also what the way back needs (6, rows, H): i, f, o, g, c' and its tanh.
     """
     x, h0, c0, weight, *projection = widened(tensors)
-    steps, rows, w = Steps(x, len(h0), sizes, reverse), in_gates(x, 4), by_gate(weight, 4)
-    saved = np.empty((6, *rows.shape[1:]), x.dtype)
-    gates, cells, tanh_c = saved[:4], saved[4], saved[5]
-    out = np.empty((rows.shape[1], h0.shape[1]), x.dtype)
-    scale, shift = per_gate((.5, .5, 1, .5), x.dtype), per_gate((.5, .5, 0, .5), x.dtype)
-    scratch, h, c = np.empty((4, *c0.shape), x.dtype), h0, c0
+    steps, w, half = Steps(x, len(h0), sizes, reverse), by_gate(weight, LSTM_ORDER), x.dtype.type(.5)
+    rows = in_gates(x, 4)
+    saved, out = np.empty((6, *rows.shape[1:]), x.dtype), np.empty((rows.shape[1], h0.shape[1]), x.dtype)
+    for to, gate in zip(saved, LSTM_ORDER):
+        np.multiply(rows[gate], 1 if gate == 2 else half, out=to)
+    w[:3] *= half
+    now, product, h = np.empty((5, *c0.shape), x.dtype), np.empty((2, *c0.shape), x.dtype), h0
+    now[4] = c0                                   # i, f, o, g and c: i g and f c are one call
     for a, b in steps.spans:
-        h, c, t = first_rows(h, h0, b - a), first_rows(c, c0, b - a), scratch[:, :b - a]
-        np.matmul(h, w, out=t)
-        np.add(t, rows[:, a:b], out=t)
-        np.multiply(t, scale, out=t)
-        np.tanh(t, out=t)
-        np.multiply(t, scale, out=t)
-        i, f, g, o = np.add(t, shift, out=gates[:, a:b])
-        np.multiply(f, c, out=t[1])
-        np.multiply(i, g, out=t[0])
-        c = np.add(t[0], t[1], out=cells[a:b])
-        np.tanh(c, out=tanh_c[a:b])
+        h, t, gates, p = first_rows(h, h0, b - a), now[:, :b - a], now[:4, :b - a], product[:, :b - a]
+        i_f_o, o, c = t[:3], t[2], t[4]
+        np.matmul(h, w, out=gates)
+        np.add(gates, saved[:4, a:b], out=gates)
+        np.tanh(gates, out=gates)
+        np.multiply(i_f_o, half, out=i_f_o)
+        np.add(i_f_o, half, out=i_f_o)
+        np.multiply(t[:2], t[3:], out=p)
+        np.add(p[0], p[1], out=c)
+        tanh_c = np.tanh(c, out=saved[5, a:b])
+        saved[:5, a:b] = t
         if projection:
-            np.multiply(o, tanh_c[a:b], out=t[0])
-            h = np.matmul(t[0], projection[0].T, out=out[a:b])
+            h = np.matmul(np.multiply(o, tanh_c, out=p[0]), projection[0].T, out=out[a:b])
         else:
-            h = np.multiply(o, tanh_c[a:b], out=out[a:b])
-    return *narrowed([shaped(out, x), steps.last(out, h0), steps.last(cells, c0)], tensors[0]), saved
+            h = np.multiply(o, tanh_c, out=out[a:b])
+    return *narrowed([shaped(out, x), steps.last(out, h0), now[4].copy()], tensors[0]), saved
 
 
 def lstm_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
@@ -152,22 +152,21 @@ def lstm_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
         np.matmul(grads[a:b], weight, out=h)
     found = [grads.reshape(x.shape), dh, dc, grads.T @ steps.before(h0, out)]
     if projection:
-        found.append(totals.T @ (saved[3] * saved[5]))
+        found.append(totals.T @ (saved[2] * saved[5]))
     return narrowed(found, tensors[0])
 
 
 def lstm_slopes(saved: ndarray, c: ndarray) -> tuple[ndarray, ndarray]:
     """By how much c' (for i, f and g) and h' (for o) change with what gates are made of; and h' with c'."""
-    gates, (i, f, g, o, _, tanh_c) = saved[:4], saved
-    slopes = gates * gates
-    np.subtract(gates[:2], slopes[:2], out=slopes[:2])
-    np.subtract(1, slopes[2], out=slopes[2])
-    np.subtract(o, slopes[3], out=slopes[3])
-    for slope, factor in zip(slopes, (g, c, i, tanh_c)):
+    i, f, o, g, _, tanh_c = saved
+    slopes, o_slope = np.empty((4, *c.shape), c.dtype), np.multiply(tanh_c, tanh_c)
+    for slope, gate, factor in ((slopes[0], i, g), (slopes[1], f, c), (slopes[3], o, tanh_c)):
+        np.multiply(gate, gate, out=slope)
+        np.subtract(gate, slope, out=slope)
         slope *= factor
-    o_slope = tanh_c * tanh_c
-    np.subtract(1, o_slope, out=o_slope)
-    o_slope *= o
+    for slope, factor in ((np.multiply(g, g, out=slopes[2]), i), (o_slope, o)):
+        np.subtract(1, slope, out=slope)
+        slope *= factor
     return slopes, o_slope
 
 
@@ -179,7 +178,7 @@ def gru(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
     Also what the way back needs (4, rows, H): r, z, n, and the w h + b of n.
     """
     x, h0, weight, *bias = widened(tensors)
-    steps, rows, w = Steps(x, len(h0), sizes, reverse), in_gates(x, 3), by_gate(weight, 3)
+    steps, rows, w = Steps(x, len(h0), sizes, reverse), in_gates(x, 3), by_gate(weight, (0, 1, 2))
     saved, out = np.empty((4, *rows.shape[1:]), x.dtype), np.empty((rows.shape[1], h0.shape[1]), x.dtype)
     half, scratch, h = x.dtype.type(.5), np.empty((3, *h0.shape), x.dtype), h0
     b_h = bias[0].reshape(3, 1, -1) if bias else None
