@@ -71,7 +71,7 @@ LATEX = {
     r"\frac{x}{y} \, \left\lfloor \frac{x}{y} \right\rfloor": lambda x, y: x / y * floor(x / y),
     r"\left(\frac{x}{y}\right)^{2}": lambda x, y: (x / y) ** 2,
     r"\operatorname{zeros\_like}\left(g\right)": lambda g: zeros_like(g),
-    r"x \, \left(-1\right)": lambda x: x * (-1),
+    r"x \cdot \left(-1\right)": lambda x: x * (-1),
     r"i \, g": lambda g: 1j * g,
 }  # fmt: skip
 

@@ -273,7 +273,8 @@ def unsigned(written: str) -> str:
 
 
 def latex_product(f: Formula) -> str:
-    """Factors side by side, equal ones as a power; a number that does not come first after a dot."""
+    """Factors side by side, equal ones as a power; numbers and brackets that do not come first after a dot: x (y) is
+    read as a call."""
     first, factors = f.parts[0], [f.parts[1]]
     while isinstance(first, Formula) and first.head == "*":
         first, factor = first.parts
@@ -285,8 +286,9 @@ def latex_product(f: Formula) -> str:
         one, *more = same
         count = 1 + len(more)
         shown = latex(one, POWER if written else STRENGTH["*"]) if count == 1 else f"{latex(one, ATOM)}^{{{count}}}"
-        dot = "\\cdot" if shown[0].isdigit() else "\\,"
-        written = f"{written} {dot} {unsigned(shown)}" if written else shown
+        shown = unsigned(shown) if written else shown
+        dot = "\\cdot" if shown[0].isdigit() or shown.startswith("\\left(") else "\\,"
+        written = f"{written} {dot} {shown}" if written else shown
     return "-" + unsigned(written) if negative else written
 
 

@@ -20,11 +20,13 @@ from rushlight.tensor import Tensor
 
 @dataclass
 class Arrival:
-    """A gradient that an edge brings: as the rule gave it, and what its target has received with it."""
+    """A gradient that an edge brings: as the rule gave it, summed to its target's shape (`part`), and what the target
+    has received with it."""
 
     slot: int  # which edge of the node
     target: Node
     gives: Any
+    part: Any
     total: Any
     first: bool  # nothing had arrived there before
 
@@ -77,7 +79,7 @@ def step(node: Node, g: Any, outgoing: Any, totals: dict[Node, Any]) -> Step:
         fitted = ge if ge.shape == edge.shape else sum_to_array(ge, edge.shape)
         known = totals.get(edge)
         totals[edge] = fitted if known is None else known + fitted
-        done.arrivals.append(Arrival(slot, edge, frozen(ge), frozen(totals[edge]), known is None))
+        done.arrivals.append(Arrival(slot, edge, frozen(ge), frozen(fitted), frozen(totals[edge]), known is None))
     return done
 
 
