@@ -34,18 +34,18 @@ hypot      = op(lambda x, y, /: sqrt(x * x + y * y), x=lambda g, x, out: g * x /
 # -- exponentials and logarithms
 
 exp        = floating(lambda x, /: exp(x),          x=lambda g, out: g * out)
-exp2       = floating(lambda x, /: exp2(x),         x=lambda g, out: g * out * 0.6931471805599453)
-expm1      = floating(lambda x, /: exp(x) - 1,      x=lambda g, out: g * (out + 1))
+exp2       = floating(lambda x, /: exp2(x),         x=lambda g, out: g * out * 0.6931471805599453, alias="special_exp2")
+expm1      = floating(lambda x, /: exp(x) - 1,      x=lambda g, out: g * (out + 1), alias="special_expm1")
 log        = floating(lambda x, /: log(x),          x=lambda g, x: g / x)
 log2       = floating(lambda x, /: log2(x),         x=lambda g, x: g / (x * 0.6931471805599453))
 log10      = floating(lambda x, /: log10(x),        x=lambda g, x: g / (x * 2.302585092994046))
-log1p      = floating(lambda x, /: log(1 + x),      x=lambda g, x: g / (x + 1))
+log1p      = floating(lambda x, /: log(1 + x),      x=lambda g, x: g / (x + 1), alias="special_log1p")
 logaddexp  = op(lambda x, y, /: log(exp(x) + exp(y)),
                 x=lambda g, x, y: g * sigmoid(x - y),               y=lambda g, x, y: g * sigmoid(y - x), numbers="")
 logaddexp2 = op(lambda x, y, /: log2(exp2(x) + exp2(y)),
                 x=lambda g, x, out: g * exp2(x - out),              y=lambda g, y, out: g * exp2(y - out), numbers="")
 xlogy      = floating(lambda x, y, /: x * log(y),   x=lambda g, x, y: g * where((x == 0) & (y <= 0), 0, log(y)),
-                      y=lambda g, x, y: g * x / y, numbers="x y")
+                      y=lambda g, x, y: g * x / y, numbers="x y", alias="special_xlogy")
 
 # -- trigonometry
 
@@ -64,14 +64,12 @@ tanh       = floating(lambda x, /: tanh(x),         x=lambda g, out: g * (1 - ou
 asinh      = floating(lambda x, /: asinh(x),        x=lambda g, x: g * rsqrt(x * x + 1),        alias="arcsinh")
 acosh      = floating(lambda x, /: acosh(x),        x=lambda g, x: g * rsqrt(x - 1) * rsqrt(x + 1), alias="arccosh")
 atanh      = floating(lambda x, /: atanh(x),        x=lambda g, x: g / (1 - x * x),             alias="arctanh")
-sinc       = floating(lambda x, /: sinc(x),
-                      x=lambda g, x: g * where(x == 0, 0, (cos(x * 3.141592653589793) - sinc(x)) / x))
 deg2rad    = floating(lambda x, /: x * 0.017453292519943295,  x=lambda g: g * 0.017453292519943295)
 rad2deg    = floating(lambda x, /: x * 57.29577951308232,     x=lambda g: g * 57.29577951308232)
 
 # -- sigmoids and rectifiers
 
-sigmoid    = floating(lambda x, /: 1 / (1 + exp(-x)), x=lambda g, out: g * out * (1 - out))
+sigmoid    = floating(lambda x, /: 1 / (1 + exp(-x)), x=lambda g, out: g * out * (1 - out), alias="special_expit")
 relu       = op(lambda x, /: maximum(x, 0),         x=lambda g, out: g * (out > 0))
 silu       = floating(lambda x, /: x * sigmoid(x),  x=lambda g, x: g * sigmoid(x) * (1 + x * (1 - sigmoid(x))),
                       method=False)
@@ -83,12 +81,8 @@ elu        = floating(lambda x, /, alpha=1.0, scale=1.0, input_scale=1.0:
                       where(x > 0, x * scale, expm1(minimum(x, 0) * input_scale) * (alpha * scale)), method=False,
                       x=lambda g, x, alpha, scale, input_scale: where(
                           x > 0, g * scale, g * exp(minimum(x, 0) * input_scale) * (alpha * scale * input_scale)))
-erf        = floating(lambda x, /: erf(x),          x=lambda g, x: g * exp(-x * x) * 1.1283791670955126)
-erfc       = floating(lambda x, /: erfc(x),         x=lambda g, x: -g * exp(-x * x) * 1.1283791670955126)
-erfinv     = floating(lambda x, /: erfinv(x),       x=lambda g, out: g * exp(out * out) * 0.886226925452758)
-lgamma     = floating(lambda x, /: lgamma(x),       x=lambda g, x: g * digamma(x))
-digamma    = floating(lambda x, /: digamma(x),      x=lambda g, x: g * polygamma(x, 1))
-polygamma  = floating(lambda x, /, n: polygamma(x, n), order="n x", x=lambda g, x, n: g * polygamma(x, n + 1))
+erf        = floating(lambda x, /: erf(x),          x=lambda g, x: g * exp(-x * x) * 1.1283791670955126,  alias="special_erf")
+erfc       = floating(lambda x, /: erfc(x),         x=lambda g, x: -g * exp(-x * x) * 1.1283791670955126, alias="special_erfc")
 
 # -- steps: flat almost everywhere
 

@@ -189,42 +189,34 @@ def softplus(x: ndarray, beta: float = 1.0, threshold: float = 20.0) -> ndarray:
     return np.where(bx > threshold, x, np.log1p(np.exp(np.minimum(bx, threshold))) / beta)
 
 
-def sinc(x: ndarray) -> ndarray:
-    """sin(pi x) / (pi x), and 1 at 0."""
-    y = np.where(x == 0, 1, x * np.pi)
-    return np.where(x == 0, 1, np.sin(y) / y).astype(x.dtype, copy=False)
-
-
 def xlogy(x: ndarray, y: ndarray) -> ndarray:
     """x log y, and 0 where x is 0."""
     return np.where(np.isnan(y), y, np.where(x == 0, x.dtype.type(0), x * np.log(np.where(x == 0, 1, y))))
 
 
-def from_scipy(name: str) -> Callable:
-    """SciPy's special function of that name, imported when first called; the dtype stays."""
-    def kernel(x: ndarray, *first: Any) -> ndarray:
-        try:
-            from scipy import special
-        except ImportError as error:
-            raise ImportError(f"{name} needs SciPy: pip install scipy") from error
+def scipy_function(name: str) -> Callable:
+    """SciPy's special function of that name."""
+    try:
+        from scipy import special
+    except ImportError as error:
+        raise ImportError(f"{name} needs SciPy: pip install scipy") from error
+    return getattr(special, name)
+
+
+def of_reals(function: Callable) -> Callable:
+    """The function for real numbers: what comes out has the first array's dtype, half types go by single precision."""
+    def kernel(x: ndarray, *others: ndarray) -> ndarray:
         if x.dtype.kind == "c":
-            raise TypeError(f"'{name}' not supported for complex numbers")
-        small = x.dtype.kind == "V" or x.dtype.itemsize == 2
-        r = getattr(special, name)(*first, np.asarray(x, np.float32) if small else x)
-        return np.asarray(r).astype(x.dtype, copy=False)
+            raise TypeError("not supported for complex numbers")
+        if x.dtype.kind == "V" or x.dtype.itemsize == 2:
+            return kernel(x.astype(np.float32), *[y.astype(np.float32) for y in others]).astype(x.dtype)
+        return np.asarray(function(x, *others)).astype(x.dtype, copy=False)
     return kernel
 
 
-def lgamma(x: ndarray) -> ndarray:
-    return np.where(np.isneginf(x), -x, gammaln(x))          # SciPy has -inf there
+def from_scipy(name: str) -> Callable:
+    """SciPy's special function of that name, imported when first called."""
+    return of_reals(lambda *arrays: scipy_function(name)(*arrays))
 
 
-def polygamma(x: ndarray, n: int) -> ndarray:
-    return polygamma_of(x, n)
-
-
-erf, erfc, erfinv, erfcx = from_scipy("erf"), from_scipy("erfc"), from_scipy("erfinv"), from_scipy("erfcx")
-gammaln, digamma = from_scipy("gammaln"), from_scipy("digamma")
-polygamma_of = from_scipy("polygamma")
-i0, i0e, i1, i1e = from_scipy("i0"), from_scipy("i0e"), from_scipy("i1"), from_scipy("i1e")
-ndtr, log_ndtr, ndtri = from_scipy("ndtr"), from_scipy("log_ndtr"), from_scipy("ndtri")
+erf, erfc = from_scipy("erf"), from_scipy("erfc")

@@ -1,0 +1,7 @@
+"""Special functions, as in torch.special: `rushlight.special.erfcx(x)` and its like."""
+from __future__ import annotations
+
+from rushlight.ops import special_functions as special_functions
+from rushlight.ops.build import members
+
+globals().update(members("special"))
