@@ -268,6 +268,8 @@ FAULTS = {
     "state's dimensions": lambda lib: lib.nn.GRU(2, 3)(lib.ones(1, 1, 2), lib.ones(1, 3)),
     "states' dimensions": lambda lib: lib.nn.LSTM(2, 3)(lib.ones(1, 2), (lib.ones(1, 3), lib.ones(1, 1, 3))),
     "cell's size": lambda lib: lib.nn.LSTM(2, 3)(lib.ones(1, 1, 2), (lib.ones(1, 1, 3), lib.ones(1, 2, 3))),
+    "three states": lambda lib: lib.nn.LSTM(2, 3)(lib.ones(1, 1, 2), [lib.ones(1, 1, 3)] * 3),
+    "no steps": lambda lib: lib.nn.GRU(2, 3)(lib.ones(0, 1, 2)),
     "dropout": lambda lib: lib.nn.LSTM(2, 3, dropout=2),
     "dropout true": lambda lib: lib.nn.LSTM(2, 3, dropout=True),
     "hidden size": lambda lib: lib.nn.LSTM(2, 0),

@@ -146,6 +146,8 @@ class RNNBase(Module):
             raise RuntimeError(f"input must have {dims} dimensions, got {x.dim()}")
         if x.size(-1) != self.input_size:
             raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.size(-1)}")
+        if x.size(0) == 0:
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
 
     def _check_states(self, states: tuple, wanted: list[tuple[int, int, int]]) -> None:
         for i, (state, shape) in enumerate(zip(states, wanted)):
@@ -245,6 +247,8 @@ class LSTM(RNNBase):
         return [(n, batch, self.proj_size or self.hidden_size), (n, batch, self.hidden_size)]
 
     def _as_tuple(self, hx: Any) -> tuple:
+        if len(hx) > 2:
+            raise RuntimeError("lstm expects two hidden states")
         return hx[0], hx[1]
 
     def _from_tuple(self, states: tuple) -> Any:
