@@ -22,7 +22,7 @@ from rushlight.ops.matrices import (
     given,
 )
 from rushlight.ops.products import conjugate_transpose, matmul
-from rushlight.ops.shape import narrow, tril, unsqueeze
+from rushlight.ops.shape import narrow, overwrite, tril, unsqueeze
 from rushlight.tensor import Tensor, from_array
 
 Cholesky = return_type("linalg_cholesky_ex", ["L", "info"])
@@ -253,8 +253,7 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
     if n < tau.array.shape[-1]:
         raise RuntimeError(explain(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]"))
     if recorded(A, (tau,)):
-        unit = eye(m, n, dtype=A.dtype).expand(A.shape)  # type: ignore[attr-defined]
-        return given(out, reflect(A, tau, unit))
+        return given(out, reflect(A, tau, overwrite(A, eye(m, n, dtype=A.dtype))))
     return given(out, from_array(reflected(A.array, tau.array)))
 
 

@@ -17,8 +17,8 @@ euclidean  = inner(lambda x, y, /: euclidean(x, y), node="CdistBackward0",
 
 @shared
 def ratio(g, out):
-    """g / out; 0 for what has no length."""
-    return where(out == 0, 0, g) / where(out == 0, 1, out)
+    """g / out; 0 for what has no length. Its own derivative there is nan, as there is none."""
+    return where(out == 0, 0, g / out)
 
 
 @shared
@@ -41,9 +41,9 @@ def norm_gradient(g, x, out, p, axes):
         return g * evenly(size == out, axes, g) * sgn(x)
     share = size / where(out == 0, 1, out)
     if p > 2:
-        return g * sgn(x) * pow(share, p - 1)
+        return g * sgn(x) * share ** (p - 1)
     none = (x == 0) | (out == 0)
-    return g * sgn(x) * where(none, 0, pow(where(none, 1, share), p - 1))
+    return g * sgn(x) * where(none, 0, where(none, 1, share) ** (p - 1))
 
 
 build(globals())

@@ -246,11 +246,11 @@ DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
 @composite("linalg_lstsq", tensor=False)
-def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None, out: Any = None) -> Any:
     """X that minimizes |A X - B|, the shortest of them, as (solution, residuals, rank, singular_values).
 
     A: (..., m, n); B: (..., m, k), or (..., m). `residuals`: sums of squares, where m > n and A is of full rank, else
-    empty; `rank` is not found by driver 'gels', `singular_values` only by 'gelsd' and 'gelss'. Singular values below
+    empty, as for 'gelsy'; `rank` is not found by driver 'gels', `singular_values` only by 'gelsd' and 'gelss'. Singular values below
     `rcond` times the largest count as 0 (the dtype's eps times max(m, n) unless told). `driver`: LAPACK's, 'gelsy'
     unless told; 'gels' wants full rank. The gradient is that of pinv(A) B.
 
@@ -265,13 +265,13 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     if rcond is None:
         rcond = float(np.finfo(A.array.dtype).eps) * max(m, n)
     x, rank, values = s.least_squares(A, b, float(rcond), driver)
-    if m > n and (driver == "gels" or bool((rank.array == n).all())):
+    if m > n and driver != "gelsy" and (driver == "gels" or bool((rank.array == n).all())):
         left = e.abs(e.sub(matmul(A, x), b))
         residuals = total(e.mul(left, left), -2)
         residuals = squeeze(residuals, -1) if vector else residuals
     else:
-        residuals = from_array(np.zeros(0, A.array.real.dtype))
-    return LeastSquares((squeeze(x, -1) if vector else x, residuals, rank, values))
+        residuals = e.abs(narrow(reshape(x, (-1,)), 0, 0, 0))         # nothing, but in the graph
+    return given(out, LeastSquares((squeeze(x, -1) if vector else x, residuals, rank, values)))
 
 
 def least_squares_operands(A: Tensor, B: Tensor, driver: str | None) -> tuple[Tensor, bool]:

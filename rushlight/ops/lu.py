@@ -19,6 +19,7 @@ from rushlight.ops.solving import triangular
 from rushlight.tensor import Tensor, from_array
 
 LU, Unpacked = (return_type(name, ["P", "L", "U"]) for name in ("linalg_lu", "lu_unpack"))
+LUWithInfo = return_type("_lu_with_info", ["LU", "pivots", "info"])
 LUFactor = return_type("linalg_lu_factor", ["LU", "pivots"])
 LUFactorEx = return_type("linalg_lu_factor_ex", ["LU", "pivots", "info"])
 LDLFactor = return_type("linalg_ldl_factor", ["LD", "pivots"])
@@ -76,7 +77,7 @@ def old_lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = No
     tensor([2, 2], dtype=torch.int32)
     """
     made = lu_of(A, pivot, False)
-    return given(out, tuple(made) if get_infos else tuple(made[:2]))
+    return given(out, LUWithInfo(made) if get_infos else tuple(made[:2]))
 
 
 @composite("linalg_lu")

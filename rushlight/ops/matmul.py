@@ -11,7 +11,7 @@ adopt(kernels)
 mm         = product(lambda x, y, /: x @ y,             x=lambda g, y: g @ y.mT,       y=lambda g, x: x.mT @ g,
                      names={"y": "mat2"})
 dot        = product(lambda x, y, /: dot(x, y),         x=lambda g, y: g * y,          y=lambda g, x: g * x,
-                     names={"y": "tensor"})
+                     names={"y": "tensor"}, strict="dot : expected both vectors to have same dtype")
 # x w^T + b, with w of shape (out, in): what nn.Linear computes
 linear     = inner(lambda x, weight, bias, /: linear(x, weight, bias),
                      x=lambda g, weight: g @ weight,    weight=lambda g, x: rows(g).mT @ rows(x),

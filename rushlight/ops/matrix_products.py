@@ -5,10 +5,13 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from rushlight import dtypes
-from rushlight.creation import arange, eye, ones_like
+from rushlight.creation import eye, ones_like
 from rushlight.errors import explain
 from rushlight.ops import elementwise as e
+from rushlight.ops.arguments import wrap
 from rushlight.ops.arithmetic import Number, writing
 from rushlight.ops.build import composite
 from rushlight.ops.complex import conj
@@ -16,9 +19,9 @@ from rushlight.ops.matmul import dot
 from rushlight.ops.matrices import check_square, check_tensor, given, with_names
 from rushlight.ops.products import bmm, matmul, outer, plus_product
 from rushlight.ops.reduce import sum as total
-from rushlight.ops.shape import cat, diagonal, permute, reshape, unsqueeze
+from rushlight.ops.shape import cat, diagonal, overwrite, permute, reshape, unsqueeze
 from rushlight.ops.shapes import broadcast_tensors
-from rushlight.tensor import Tensor, method
+from rushlight.tensor import Tensor, from_array, method
 
 composite("linalg_matmul")(matmul)
 
@@ -66,7 +69,7 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """The sum of products over pairs of dimensions: the last `dims` of a with the first of b, or two lists of them.
 
-    RuntimeError where two such dimensions have different sizes.
+    RuntimeError where two such dimensions have different sizes; one of size 1 broadcasts.
 
     >>> rushlight.tensordot(rushlight.ones(2, 3, 4), rushlight.ones(3, 4, 5), 2).shape
     torch.Size([2, 5])
@@ -74,7 +77,11 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     in_a, in_b = contracted(a, b, dims)
     m, n = a.array.ndim, b.array.ndim
     for i, j in zip(in_a, in_b):
-        if a.array.shape[i] != b.array.shape[j]:
+        if a.array.shape[i] == 1:
+            b = total(b, (j,), True)
+        elif b.array.shape[j] == 1:
+            a = total(a, (i,), True)
+        elif a.array.shape[i] != b.array.shape[j]:
             raise RuntimeError(explain(f"contracted dimensions need to match, but first has size {a.array.shape[i]} in "
                                        f"dim {i} and second has size {b.array.shape[j]} in dim {j}"))
     kept_a, kept_b = ([d for d in range(k) if d not in used] for k, used in
@@ -238,7 +245,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | N
     if input.array.ndim != other.array.ndim:
         raise RuntimeError(explain("linalg.cross: inputs must have the same number of dimensions.",
                                    shapes=(tuple(input.shape), tuple(other.shape))))
-    d = dim if -input.array.ndim <= dim < input.array.ndim else input.size(dim)  # type: ignore[attr-defined]
+    d = wrap(dim, input.array.ndim)
     sizes = input.array.shape[d], other.array.shape[d]
     if sizes != (3, 3):
         raise RuntimeError(explain(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and "
@@ -279,7 +286,7 @@ def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     if n < 0:
         A, n = A.inverse(), -n  # type: ignore[attr-defined]
     if n == 0:
-        return given(out, eye(A.array.shape[-1], dtype=A.dtype).expand(A.shape).clone())  # type: ignore[attr-defined]
+        return given(out, overwrite(A, eye(A.array.shape[-1], dtype=A.dtype)))
     result: Tensor | None = None
     while True:
         n, odd = divmod(n, 2)
@@ -303,7 +310,8 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
             [1, 3, 9]])
     """
     check_tensor(x, "linalg.vander", "x")
-    count = (x.array.shape[-1] if x.array.ndim else 1) if N is None else N
+    x = unsqueeze(x, 0) if x.array.ndim == 0 else x
+    count = x.array.shape[-1] if N is None else N
     if count <= 1:
         raise RuntimeError(explain("N must be greater than 1."))
     if x.dtype is dtypes.bool_:
@@ -323,5 +331,5 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """
     if x.array.ndim != 1:
         raise RuntimeError(explain("x must be a one-dimensional tensor.", shape=tuple(x.shape)))
-    powers = arange(x.array.shape[0] if N is None else N)
+    powers = from_array(np.arange(x.array.shape[0] if N is None else N))
     return e.pow(unsqueeze(x, -1), powers if increasing else powers.flip(0))  # type: ignore[attr-defined]

@@ -111,14 +111,19 @@ def of_singular_values(A: Tensor, ord: Any, rows: int, columns: int) -> Tensor:
     values = linalg_svdvals(permute(A, (*rest, rows, columns)))
     if ord == "nuc":
         return r.sum(values, -1)
-    return r.amax(values, -1) if ord > 0 else r.amin(values, -1)
+    return largest(values, -1) if ord > 0 else r.amin(values, -1)
 
 
 def of_sums(A: Tensor, ord: float, rows: int, columns: int) -> Tensor:
     added, chosen = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = vector_norm(A, 1, added)
     chosen -= chosen > added
-    return r.amax(sums, chosen) if ord > 0 else r.amin(sums, chosen)
+    return largest(sums, chosen) if ord > 0 else r.amin(sums, chosen)
+
+
+def largest(x: Tensor, dim: int) -> Tensor:
+    """Of numbers that are not negative; 0 of none."""
+    return r.amax(x, dim) if x.array.shape[dim] else r.sum(x, dim)
 
 
 @composite("linalg_norm", tensor=False)

@@ -107,7 +107,8 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, 
 
 def plus_product(input: Tensor, r: Tensor, beta: Number, alpha: Number, out: Tensor | None) -> Tensor:
     if r.dtype.category < dtypes.FLOATING:        # of integers: whole factors
-        beta, alpha = int(beta), int(alpha)  # type: ignore[arg-type]
+        whole = bool if r.dtype is dtypes.bool_ else int
+        beta, alpha = whole(beta), whole(alpha)  # type: ignore[arg-type]
     r = r if alpha == 1 else e.mul(r, alpha)
     r = r if beta == 0 else e.add(r, input if beta == 1 else e.mul(input, beta))
     return r if out is None else into(out, r)

@@ -70,7 +70,7 @@ def products_without_two(s):
     # of s_k, i and j: 1 for k = i or k = j
     all_three = reshape(one, (n, 1, n)) + reshape(one, (1, n, n))
     k = reshape(s, tuple(s.shape[:-1]) + (1, 1, n))
-    return prod(where(all_three > 0, 1, k), (len(k.shape) - 1,), False) * (1 - one)
+    return prod(where(all_three > 0, 1, k), (len(k.shape) - 1,)) * (1 - one)
 
 
 @shared

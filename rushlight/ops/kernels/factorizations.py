@@ -177,7 +177,7 @@ def ldl(x: ndarray, hermitian: bool) -> tuple[ndarray, ndarray, ndarray]:
     if x.size:
         for i in np.ndindex(info.shape):
             factor[i], pivots[i], info[i] = factorize(x[i], lower=True)
-    return factor, pivots, info
+    return np.tril(factor), pivots, info
 
 
 def ldl_solution(factor: ndarray, pivots: ndarray, b: ndarray, hermitian: bool) -> ndarray:
