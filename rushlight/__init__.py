@@ -9,7 +9,7 @@ from typing import Any
 # silenced, so that the user's own NumPy code still warns.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
 
-from rushlight import autograd, copying, creation, dtypes, ops, sampling  # noqa: E402
+from rushlight import autograd, copying, creation, dtypes, ops, ranges, sampling  # noqa: E402
 from rushlight.autograd.grad_mode import (  # noqa: E402
     enable_grad,
     inference_mode,
@@ -41,7 +41,7 @@ from rushlight.version import __version__  # noqa: E402
 inf, nan, pi, e = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045
 newaxis = None
 
-globals().update(creation.FUNCTIONS | dtypes.NAMES | sampling.FUNCTIONS | FORMATS)
+globals().update(creation.FUNCTIONS | ranges.FUNCTIONS | dtypes.NAMES | sampling.FUNCTIONS | FORMATS)
 
 
 def _offer() -> None:
@@ -52,9 +52,8 @@ def _offer() -> None:
 _offer()
 later.left.append("rushlight.nn.functional")      # attaches methods too: x.hardshrink()
 
-_LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "compiler", "cuda", "accelerator", "backends", "random",
-         "serialization",
-         "linalg", "fft", "special", "masked", "signal")
+_LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "compiler", "cuda", "accelerator", "backends",
+         "distributions", "random", "serialization", "linalg", "fft", "special", "masked", "signal")
 
 # Functions whose modules are loaded when they are first called for.
 _HOME = {"set_float32_matmul_precision": "backends", "get_float32_matmul_precision": "backends",
