@@ -348,14 +348,18 @@ def pooled_size(op: str, shape: Ints, kernel: Ints, stride: Ints, padding: Ints,
     check_windows(op, kernel, stride, padding, dilation)
     size = shape[1:]
     if len(size) != len(kernel) or not prod(shape):
-        raise RuntimeError(f"{op}: Expected {len(kernel) + 1}D or {len(kernel) + 2}D (batch mode) tensor with optional "
-                           f"0 dim batch size for input, but got an input of (channels, *size) = {list(shape)}")
+        what = "Expected input's non-batch dimensions to have positive length" if len(kernel) == 3 else \
+            f"Expected {len(kernel) + 1}D or {len(kernel) + 2}D (batch mode) tensor with optional 0 dim batch size for input"
+        raise RuntimeError(f"{op}: {what}, but got an input of (channels, *size) = {list(shape)}")
     for k, p, d in zip(kernel, padding, dilation):
         if p > ((k - 1) * d + 1) // 2:
             raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} "
                                f"and dilation={d}. {op}: pad the input itself with F.pad")
     out = window_counts(size, kernel, stride, padding, dilation, ceil)
     if min(out) < 1:
+        if op == "max_pool1d":
+            raise RuntimeError(f"max_pool1d() Invalid computed output size: {out[0]}; cure: pad the input or take a "
+                               f"smaller kernel than {kernel} with dilation {dilation}")
         given, made = ("x".join(map(str, (shape[0], *dims))) for dims in (size, out))
         raise RuntimeError(f"Given input size: ({given}). Calculated output size: ({made}). Output size is too small. "
                            f"{op}: pad the input or take a smaller kernel than {kernel} with dilation {dilation}")
