@@ -13,7 +13,7 @@ from rushlight.ops.families import into
 from rushlight.ops.reduce import sum as total
 from rushlight.ops.reductions import cumsum
 from rushlight.ops.shape import cat, clone, narrow, reshape, to
-from rushlight.tensor import Tensor
+from rushlight.tensor import Tensor, from_array
 
 
 def ends(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
@@ -62,6 +62,8 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     """
     if not y.array.ndim:
         raise IndexError(explain(f"Dimension specified as {dim} but tensor has no dimensions"))
+    if not y.array.shape[dim]:
+        return from_array(y.array.sum(dim, y.array.dtype))
     return total(areas("trapezoid", y, x, dx, dim), wrap(dim, y.array.ndim))
 
 
@@ -131,7 +133,7 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
 def each_spacing(input: Tensor, spacing: Any, dims: Sequence[int], chosen: bool) -> list:
     """The spacing of each dimension: a number or a tensor of coordinates."""
     if not isinstance(spacing, (list, tuple)):
-        return [spacing] * len(dims)
+        return [1 if spacing is None else spacing] * len(dims)
     what = "torch.gradient expected spacing to be unspecified, a scalar "
     if len(spacing) != len(dims) and chosen:
         raise RuntimeError(explain(f"{what}or it's spacing and dim arguments to have the same length, but got a spacing "

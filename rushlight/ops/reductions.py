@@ -214,6 +214,10 @@ def equal(input: Tensor, other: Tensor) -> bool:
 @composite()
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """|input - other| <= atol + rtol |other|, element by element."""
+    for i, t in enumerate((input, other)):
+        if not isinstance(t, Tensor):
+            raise TypeError(explain(f"isclose(): argument '{('input', 'other')[i]}' (position {i + 1}) must be Tensor, not "
+                                    f"{type(t).__name__}", "make it a tensor: torch.tensor(...)"))
     for name, bound in (("rtol", rtol), ("atol", atol)):
         if bound < 0:
             raise RuntimeError(explain(f"{name} must be greater than or equal to zero, but got {bound}"))
@@ -243,5 +247,5 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     if extra < 0 or any(n not in (1, m) for n, m in zip(to_shape, shape[extra:])):
         raise RuntimeError(explain(f"size {{{list(to_shape)}}} is not expandable to size {{{list(shape)}}}.",
                                    "each size must be 1 or the tensor's own, counted from the last dimension"))
-    dims = broadcast_axes(shape, to_shape)
-    return reshape(r.sum(self, dims, True), to_shape) if dims else self
+    dims = broadcast_axes(shape, to_shape) or (None if not to_shape else ())
+    return self if dims == () else reshape(r.sum(self, dims, True), to_shape)  # type: ignore[arg-type]

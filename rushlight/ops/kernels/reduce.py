@@ -79,9 +79,15 @@ def reduced(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool, name: str) -
 
 
 def refuse(x: ndarray, kinds: str, what: str) -> None:
-    """NotImplementedError for an array of these kinds of numbers."""
-    if x.dtype.kind in kinds:
+    """NotImplementedError for an array of these kinds of numbers, unless it is empty."""
+    if x.dtype.kind in kinds and x.size:
         raise NotImplementedError(f"{what} '{of(x.dtype).scalar_type}'; cure: convert it with .to(dtype)")
+
+
+def check_dim(x: ndarray, dim: int) -> None:
+    """For what NumPy is not asked about: an array of no elements, or of no dimensions, which has 0 and -1."""
+    if not -max(x.ndim, 1) <= dim < max(x.ndim, 1):
+        raise np.exceptions.AxisError(dim, max(x.ndim, 1))
 
 
 def check_elements(x: ndarray, dims: Any, name: str, whole: type[Exception] = IndexError) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels.reduce import refuse
+from rushlight.ops.kernels.reduce import check_dim, refuse
 
 
 def cummin(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
     """The smallest element so far, and the last place where it stood."""
     refuse(x, "c", '"cummin_cpu" not implemented for')
+    check_dim(x, dim)
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
     values = np.minimum.accumulate(x, dim)
@@ -21,6 +22,7 @@ def cummin(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
 def logcumsumexp(x: ndarray, dim: int) -> ndarray:
     """log(exp(x_0) + ... + exp(x_i)), never overflowing."""
     refuse(x, "iub", '"logcumsumexp_out_cpu" not implemented for')
+    check_dim(x, dim)
     if not x.ndim or not x.size:
         return x.copy()
     if x.dtype.kind != "c":
@@ -28,11 +30,11 @@ def logcumsumexp(x: ndarray, dim: int) -> ndarray:
         return np.logaddexp.accumulate(wide, dim).astype(x.dtype, copy=False)
     out = np.moveaxis(x.copy(), dim, 0)           # a view: filled row by row
     for i in range(1, len(out)):
-        top = finite(np.maximum(out[i - 1].real, out[i].real))
-        out[i] = np.log(np.exp(out[i - 1] - top) + np.exp(out[i] - top)) + top
+        out[i] = log_of_sum(out[i - 1], out[i])
     return np.moveaxis(out, 0, dim)
 
 
-def finite(x: ndarray) -> ndarray:
-    """x, or 0 where it is infinite, so that it may be subtracted."""
-    return np.where(np.isfinite(x), x, x.dtype.type(0))
+def log_of_sum(x: ndarray, y: ndarray) -> ndarray:
+    """log(exp(x) + exp(y)) of complex numbers: the larger one plus a little, so the angle goes on past pi."""
+    low, high = np.where(x.real < y.real, x, y), np.where(x.real < y.real, y, x)
+    return np.where(high.real == -np.inf, high, high + np.log1p(np.exp(low - high)))

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels.reduce import check_elements, chosen, refuse
+from rushlight.ops.kernels.reduce import check_dim, check_elements, chosen, refuse
 
 
 def kthvalue(x: ndarray, k: int, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, ndarray]:
@@ -62,7 +63,9 @@ def mode(x: ndarray, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, nda
 
 def counted(x: ndarray, dim: int, name: str, refused: str = "bc") -> int:
     """How many elements there are along a dimension: at least one, of a dtype that has an order."""
-    refuse(x, refused, f'"{name}_cpu" not implemented for')
+    check_dim(x, dim)
+    if x.ndim:
+        refuse(x, refused, f'"{name}_cpu" not implemented for')
     check_elements(x, dim, name)
     return x.shape[dim] if x.ndim else 1
 
@@ -103,7 +106,8 @@ def searchsorted(x: ndarray, values: ndarray, sorter: ndarray | None, right: boo
         x = np.take_along_axis(x, sorter, -1)
     if x.ndim == 1:
         return np.asarray(np.searchsorted(x, values, side)).astype(kind)  # type: ignore[call-overload]
-    rows, wanted = x.reshape(-1, x.shape[-1]), values.reshape(-1, values.shape[-1])
+    count = prod(x.shape[:-1])
+    rows, wanted = x.reshape(count, x.shape[-1]), values.reshape(count, values.shape[-1])
     found = np.empty(wanted.shape, kind)
     for place, row, value in zip(found, rows, wanted):
         place[...] = np.searchsorted(row, value, side)  # type: ignore[call-overload]
