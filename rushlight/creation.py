@@ -1,7 +1,6 @@
-"""Tensors from nothing, from numbers and from other arrays."""
+"""Tensors from nothing, from numbers and from other arrays. Ranges of numbers are in ranges.py."""
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from functools import reduce
 from operator import index
@@ -12,7 +11,9 @@ import numpy as np
 from rushlight import dtypes
 from rushlight.device import device as device_type
 from rushlight.errors import explain
+from rushlight.memory_format import memory_format, preserve_format, room_for
 from rushlight.ops.families import into
+from rushlight.ops.kernels.strided import lie
 from rushlight.tensor import Tensor, created, from_array, method
 
 Dtype = dtypes.dtype | None
@@ -110,7 +111,11 @@ def first_leaf(data: Any) -> Any:
 
 
 def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
-    """The data as a tensor, without a copy where that is possible: an array's memory is shared."""
+    """The data as a tensor, without a copy where that is possible: an array's memory is shared.
+
+    >>> rushlight.as_tensor([1, 2], dtype=rushlight.float64)
+    tensor([1., 2.], dtype=torch.float64)
+    """
     if isinstance(data, Tensor):
         return data if dtype is None or dtype is data.dtype else data.to(dtype)  # type: ignore[attr-defined]
     array = data if isinstance(data, np.ndarray) else array_of(data, dtype)
@@ -118,10 +123,27 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
     return made(array, dtype, False, device)
 
 
-asarray = as_tensor
+def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | None = None,
+            requires_grad: bool = False) -> Tensor:
+    """The object as a tensor. `copy`: True for memory of its own, False for the object's own memory or ValueError.
+
+    >>> rushlight.asarray(np.zeros(2), copy=True)
+    tensor([0., 0.], dtype=torch.float64)
+    """
+    t = as_tensor(obj, dtype, device)
+    shares = isinstance(obj, (Tensor, np.ndarray)) and np.may_share_memory(t.array, np.asarray(array_of(obj, None)))
+    if copy is False and not shares:
+        what = f"tensor with dtype '{obj.dtype}' into dtype '{dtype}'" if isinstance(obj, (Tensor, np.ndarray)) else \
+            "arbitrary sequence into a tensor"
+        raise ValueError(explain(f"can't alias {what}.", "leave copy= away"))
+    if copy and shares:
+        t = created(from_array(t.array.copy()))
+    if t is obj:
+        return t if requires_grad else t.detach()  # type: ignore[attr-defined]
+    return t.requires_grad_(requires_grad) if requires_grad else t
 
 
-def from_numpy(array: np.ndarray) -> Tensor:
+def from_numpy(ndarray: np.ndarray) -> Tensor:
     """The tensor on a NumPy array's memory: a write to either shows in both. TypeError for dtypes torch lacks.
 
     >>> a = np.zeros(2)
@@ -129,10 +151,14 @@ def from_numpy(array: np.ndarray) -> Tensor:
     >>> a
     array([1., 0.])
     """
-    if not isinstance(array, np.ndarray):
-        raise TypeError(explain(f"expected np.ndarray (got {type(array).__name__})", "use torch.tensor(...)"))
-    dtypes.of(array.dtype)
-    return from_array(array)
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(explain(f"expected np.ndarray (got {type(ndarray).__name__})", "use torch.tensor(...)"))
+    dtypes.of(ndarray.dtype)
+    if any(step < 0 for step in ndarray.strides):
+        raise ValueError(explain("At least one stride in the given numpy array is negative, and tensors with negative strides "
+                                 "are not currently supported. (You can probably work around this by making a copy of your "
+                                 "array with array.copy().)"))
+    return from_array(ndarray)
 
 
 def from_dlpack(other: Any) -> Tensor:
@@ -174,125 +200,162 @@ def filled(name: str, fill: Callable, what: str) -> Callable:
     return create
 
 
-def filled_like(name: str, fill: Callable, what: str) -> Callable:
+def filled_like(name: str, number: int | None, what: str) -> Callable:
     def create(input: Tensor, *, dtype: Dtype = None, layout: Any = None, device: Any = None,
-               requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False) -> Tensor:
-        d = input.array.dtype if dtype is None else dtypes.as_dtype(dtype).numpy
-        return made(fill(input.array, d), None, requires_grad, device)
+               requires_grad: bool = False, memory_format: memory_format = preserve_format,
+               pin_memory: bool = False) -> Tensor:
+        return made(like(input.array, dtype, memory_format, number), None, requires_grad, device)
     create.__name__ = create.__qualname__ = name
-    create.__doc__ = f"A tensor of the input's shape and dtype {what}."
+    create.__doc__ = f"""A tensor of the input's shape, dtype and order in memory, unless told, {what}.
+
+    >>> rushlight.{name}(rushlight.ones(2, 3)).shape
+    torch.Size([2, 3])
+    """
     return create
+
+
+def like(array: np.ndarray, dtype: Dtype, form: memory_format | None, number: Any = None) -> np.ndarray:
+    """An array like another one, full of a number if there is one."""
+    d = array.dtype if dtype is None else dtypes.as_dtype(dtype).numpy
+    kept = form is None or form is preserve_format
+    if kept and number == 0:
+        return np.zeros_like(array, d)            # memory that the system hands out as zeros
+    r = np.empty_like(array, d) if kept else room_for(array.shape, d, form)  # type: ignore[arg-type]
+    if number is not None:
+        r[...] = number
+    return r
 
 
 zeros = filled("zeros", np.zeros, "full of 0")
 ones = filled("ones", np.ones, "full of 1")
 empty = filled("empty", np.empty, "with whatever was in memory")
-zeros_like = filled_like("zeros_like", np.zeros_like, "full of 0")
-ones_like = filled_like("ones_like", np.ones_like, "full of 1")
-empty_like = filled_like("empty_like", np.empty_like, "with whatever was in memory")
+zeros_like = filled_like("zeros_like", 0, "full of 0")
+ones_like = filled_like("ones_like", 1, "full of 1")
+empty_like = filled_like("empty_like", None, "with whatever was in memory")
 
 
 def full(size: Any, fill_value: Any, *, out: Tensor | None = None, dtype: Dtype = None, layout: Any = None,
-         device: Any = None, requires_grad: bool = False) -> Tensor:
+         device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """A tensor of the given size full of one number, in the number's dtype unless told.
 
     >>> rushlight.full((2,), 7)
     tensor([7, 7])
     """
-    fill_value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    fill_value = number(fill_value)
     d = dtypes.of_scalar(fill_value) if dtype is None else dtypes.as_dtype(dtype)
+    check_real(fill_value, d)
     return made(np.full(shape_of((size,)), fill_value, d.numpy), None, requires_grad, device, out)
 
 
 def full_like(input: Tensor, fill_value: Any, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False,
-              memory_format: Any = None, layout: Any = None) -> Tensor:
-    """A tensor of the input's shape and dtype full of one number."""
-    return full(input.array.shape, fill_value, dtype=input.dtype if dtype is None else dtype,
-                requires_grad=requires_grad)
+              memory_format: memory_format = preserve_format, layout: Any = None, pin_memory: bool = False) -> Tensor:
+    """A tensor of the input's shape and dtype full of one number.
 
-
-def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Dtype = None,
-           layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """start, start + step, ... up to but without end. Integers give int64, a float among the arguments the default.
-
-    >>> rushlight.arange(1, 2.5, 0.5)
-    tensor([1.0000, 1.5000, 2.0000])
+    >>> rushlight.full_like(rushlight.zeros(2), 7)
+    tensor([7., 7.])
     """
-    if end is None:
-        start, end = 0, start
-    start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
-    if step == 0 or (end - start) * step < 0:
-        what = "step must be nonzero" if step == 0 else "upper bound and lower bound inconsistent with step sign"
-        raise RuntimeError(explain(what, arange=(start, end, step)))
-    whole = all(isinstance(v, int) for v in (start, end, step))
-    d = dtypes.as_dtype(dtype) if dtype is not None else dtypes.int64 if whole else dtypes.get_default_dtype()
-    n = -(-(end - start) // step) if whole else math.ceil((end - start) / step)
-    wide = np.int64 if whole else np.float64
-    return made((np.arange(n, dtype=wide) * step + start).astype(d.numpy), None, requires_grad, device, out)
+    fill_value = number(fill_value)
+    check_real(fill_value, input.dtype if dtype is None else dtypes.as_dtype(dtype))
+    return made(like(input.array, dtype, memory_format, fill_value), None, requires_grad, device)
 
 
-def linspace(start: Any, end: Any, steps: int, *, out: Tensor | None = None, dtype: Dtype = None, layout: Any = None,
-             device: Any = None, requires_grad: bool = False) -> Tensor:
-    """`steps` numbers from start to end, both included, evenly spaced.
+def number(value: Any) -> Any:
+    """A Python number, also from a tensor of one element."""
+    return value.item() if isinstance(value, Tensor) else value
 
-    >>> rushlight.linspace(0, 1, 3)
-    tensor([0.0000, 0.5000, 1.0000])
+
+def check_real(value: Any, d: dtypes.dtype) -> None:
+    """RuntimeError for a complex number where the dtype is real."""
+    if isinstance(value, complex) and not d.is_complex:
+        raise RuntimeError(explain(f"value cannot be converted to type {d.scalar_type.lower()} without overflow",
+                                   "take its real part, or give a complex dtype"))
+
+
+def scalar_tensor(s: Any, *, dtype: Dtype = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+                  pin_memory: bool = False) -> Tensor:
+    """A 0-d tensor of one number, in the default dtype unless told.
+
+    >>> rushlight.scalar_tensor(3)
+    tensor(3.)
     """
-    start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
-    if steps < 0:
-        raise RuntimeError(explain("number of steps must be non-negative"))
-    d = dtypes.as_dtype(dtype) if dtype is not None else default(isinstance(start, complex) or isinstance(end, complex))
-    return made(evenly_spaced(start, end, steps, d), None, requires_grad, device, out)
-
-
-def evenly_spaced(start: Any, end: Any, steps: int, d: dtypes.dtype) -> np.ndarray:
-    """Counted from the nearer end and in the dtype itself, as torch does, so that the last bits agree."""
-    if d.category < dtypes.FLOATING:
-        return np.trunc(np.linspace(start, end, steps)).astype(d.numpy)
-    kind = d.numpy.type
-    if steps == 1:
-        return np.asarray([start], d.numpy)
-    i = np.arange(steps)
-    step = (kind(end) - kind(start)) / kind(max(steps - 1, 1))
-    low, high = kind(start) + step * i.astype(d.numpy), kind(end) - step * (steps - 1 - i).astype(d.numpy)
-    return np.where(i < steps // 2, low, high).astype(d.numpy)
-
-
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Tensor | None = None, dtype: Dtype = None,
-             layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """`steps` numbers from base^start to base^end, evenly spaced in their logarithm."""
+    if not isinstance(s, (bool, int, float, complex, np.number, Tensor)):
+        raise TypeError(explain(f"scalar_tensor(): argument 's' (position 1) must be Number, not {type(s).__name__}"))
     d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
-    start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
-    return made(np.power(base, np.linspace(start, end, steps)).astype(d.numpy), None, requires_grad, device, out)
+    return full((), s, dtype=d, device=device, requires_grad=requires_grad)
+
+
+def empty_strided(size: Any, stride: Any, *, dtype: Dtype = None, layout: Any = None, device: Any = None,
+                  requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """A tensor of the given size and steps in memory, in elements, with whatever was there.
+
+    >>> rushlight.empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
+    shape, steps = shape_of((size,)), shape_of((stride,))
+    if len(shape) != len(steps):
+        raise RuntimeError(explain(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
+                                   f"({len(steps)})"))
+    d = (dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)).numpy
+    n = 0 if 0 in shape else 1 + sum((k - 1) * step for k, step in zip(shape, steps))
+    return made(lie(np.empty(n, d), shape, steps, 0), None, requires_grad, device)
+
+
+def empty_permuted(size: Any, physical_layout: Any, *, dtype: Dtype = None, layout: Any = None, device: Any = None,
+                   requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """A tensor of the given size whose dimensions lie in memory in this order, the outermost first; not set.
+
+    >>> rushlight.empty_permuted((1, 2, 3, 3), (0, 2, 3, 1)).stride()
+    (18, 1, 6, 2)
+    """
+    shape, order = shape_of((size,)), tuple(physical_layout)
+    if len(order) != len(shape):
+        raise RuntimeError(explain("Number of dimensions in size does not match the length of the physical_layout; i.e. "
+                                   f"len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}"))
+    if any(not 0 <= d < len(shape) for d in order):
+        bad = next(d for d in order if not 0 <= d < len(shape))
+        raise RuntimeError(explain(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {bad})"))
+    if len(set(order)) < len(order):
+        raise RuntimeError(explain("Duplicate dim not allowed", physical_layout=order))
+    d = (dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)).numpy
+    array = np.empty([shape[k] for k in order], d).transpose(np.argsort(order) if order else ())
+    return made(array, None, requires_grad, device)
 
 
 def eye(n: int, m: int | None = None, *, out: Tensor | None = None, dtype: Dtype = None, layout: Any = None,
         device: Any = None, requires_grad: bool = False) -> Tensor:
-    """1 on the diagonal, 0 elsewhere."""
+    """1 on the diagonal, 0 elsewhere.
+
+    >>> rushlight.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    for name, size in (("n", n), ("m", m)):
+        if size is not None and not hasattr(size, "__index__"):
+            raise TypeError(explain(f"eye(): argument '{name}' must be int, not {type(size).__name__}"))
+        if size is not None and size < 0:
+            raise RuntimeError(explain(f"{name} must be greater or equal to 0, got {size}", op="eye"))
     d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
-    rows, columns = shape_of((n, n if m is None else m))
-    return made(np.eye(rows, columns, dtype=d.numpy), None, requires_grad, device, out)
+    return made(np.eye(n, m, dtype=d.numpy), None, requires_grad, device, out)
 
 
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = None, device: Any = None,
-                 layout: Any = None) -> Tensor:
-    """The rows and columns of a matrix's lower triangle, as two rows."""
-    return made(np.stack(np.tril_indices(row, offset, col)), dtype or dtypes.int64, False, device)
+def triangle(name: str, of: Callable, what: str) -> Callable:
+    def indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Any = None,
+                layout: Any = None) -> Tensor:
+        for side, size in (("row", row), ("col", col)):
+            if size < 0:
+                raise RuntimeError(explain(f"{side} must be non-negative, got{size}", op=name))
+        return made(np.stack(of(row, offset, col)), dtype, False, device)
+    indices.__name__ = indices.__qualname__ = name
+    indices.__doc__ = f"""The rows and columns of a matrix's {what} triangle, as two rows.
+
+    >>> rushlight.{name}(2, 2)
+    {np.array2string(np.stack(of(2, 0, 2)), prefix="    tensor(", separator=", ").join(("tensor(", ")"))}
+    """
+    return indices
 
 
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = None, device: Any = None,
-                 layout: Any = None) -> Tensor:
-    """The rows and columns of a matrix's upper triangle, as two rows."""
-    return made(np.stack(np.triu_indices(row, offset, col)), dtype or dtypes.int64, False, device)
-
-
-def complex_from_parts(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Any:
-    """real + i imag, of two tensors of one floating-point dtype."""
-    if real.dtype is not imag.dtype or not real.dtype.is_floating_point:
-        raise RuntimeError(explain("complex(): expected both inputs to be Half, Float or Double tensors of the same dtype, "
-                                   f"but got {real.dtype} and {imag.dtype}", "convert them with .to(dtype)"))
-    r = real + imag * 1j  # type: ignore[operator]
-    return r if out is None else into(out, r)
+tril_indices = triangle("tril_indices", np.tril_indices, "lower")
+triu_indices = triangle("triu_indices", np.triu_indices, "upper")
 
 
 def is_tensor(obj: Any) -> bool:
@@ -329,11 +392,10 @@ def new_like(create: Callable) -> Callable:
     return new
 
 
-for function in (zeros, ones, empty, full, tensor):
+for function in (zeros, ones, empty, full, tensor, empty_strided):
     method(new_like(function), f"new_{function.__name__}")
 
 FUNCTIONS = {f.__name__: f for f in (
-    tensor, as_tensor, from_numpy, from_dlpack, frombuffer, zeros, ones, empty, zeros_like, ones_like, empty_like, full,
-    full_like, arange, linspace, logspace, eye, tril_indices, triu_indices, is_tensor, is_floating_point,
-    is_complex, result_type, numel)} | {
-    "complex": complex_from_parts,    "asarray": as_tensor}
+    tensor, as_tensor, asarray, from_numpy, from_dlpack, frombuffer, zeros, ones, empty, zeros_like, ones_like, empty_like,
+    full, full_like, scalar_tensor, empty_strided, empty_permuted, eye, tril_indices, triu_indices, is_tensor,
+    is_floating_point, is_complex, result_type, numel)}

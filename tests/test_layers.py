@@ -16,7 +16,7 @@ LAYERS = [
     ["printing", "ops.table", "autograd.node", "autograd.clock", "autograd.grad_mode"],
     ["tensor"],
     ["autograd", "ops.worlds", "copying"],  # the engine hands out tensors
-    ["ops", "creation", "random", "sampling", "serialization"],
+    ["ops", "creation", "ranges", "random", "sampling", "serialization"],
     ["autograd.functional", "autograd.forward_ad", "autograd.gradcheck"],
     ["linalg", "fft", "special", "masked", "signal", "backends", "accelerator"],
     ["nn", "optim", "cuda", "compile", "compiler", "utils", "amp", "vision", "viz", "distributions", "func", "distributed",

@@ -4,13 +4,23 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from rushlight.ops.build import build, composite, inner_view, view
+from rushlight.errors import explain
+from rushlight.ops.build import build, composite, inner_view, op, view
 from rushlight.ops.elementwise import conj as conjugate
+from rushlight.ops.families import into
 from rushlight.ops.worlds import ARRAYS
 from rushlight.tensor import Tensor, assign_property
 
+ARRAYS["of_parts"] = lambda x, y: from_parts(x, y)
 ARRAYS["view_pairs"] = lambda x: parted(np.asarray(x))
 ARRAYS["join_pairs"] = lambda x: joined(x if x.strides[-1:] == (x.itemsize,) else np.ascontiguousarray(x))
+
+
+def from_parts(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """x + iy, without a sum: infinite parts stay apart."""
+    r = np.empty(np.broadcast_shapes(x.shape, y.shape), np.result_type(x.dtype, np.complex64))
+    r.real, r.imag = x, y
+    return r
 
 
 def parted(x: np.ndarray) -> np.ndarray:
@@ -29,10 +39,31 @@ def joined(x: np.ndarray) -> np.ndarray:
 
 real_part  = inner_view(lambda x, /: x.real,    x=lambda g, x_dtype: to(g, x_dtype))
 imag_part  = inner_view(lambda x, /: x.imag,    x=lambda g, x_dtype: to(g, x_dtype) * 1j)
+of_parts   = op(lambda x, y, /: x + 1j * y,     method=False, inplace=False, function=False,
+                x=lambda g: real(g),            y=lambda g: real(g * 1j), node="ComplexBackward0", called="complex")
 view_as_real = view(lambda x, /: view_pairs(x), x=lambda g: view_as_complex(g))
 view_as_complex = view(lambda x, /: join_pairs(x), x=lambda g: view_as_real(conj(g)), copies=True)
 
 build(globals())
+
+
+@composite("complex", tensor=False)
+def complex_of(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """real + i imag, broadcast, of two tensors of one floating-point dtype. RuntimeError for others.
+
+    >>> rushlight.complex(rushlight.tensor(1.), rushlight.tensor(2.))
+    tensor(1.+2.j)
+    """
+    a, b = real.dtype, imag.dtype
+    if not (a.is_floating_point and b.is_floating_point):
+        raise RuntimeError(explain("Expected both inputs to be Half, Float or Double tensors but got "
+                                   f"{a.scalar_type} and {b.scalar_type}", "convert them: x.float()", op="complex"))
+    if a is not b:
+        raise RuntimeError(explain(f"Expected object of scalar type {a.scalar_type} but got scalar type {b.scalar_type} for "
+                                   "second argument", "convert one with .to(dtype)", op="complex"))
+    a.to_complex()                                # says so if there is none
+    made = of_parts(real, imag)
+    return made if out is None else into(out, made)
 
 
 @composite(tensor=False)

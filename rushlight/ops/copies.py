@@ -45,9 +45,14 @@ def copied(view: Callable) -> Callable:
     """The function that clones what a view, or each of several, shows."""
     def copy(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         seen = view(input, *args, **kwargs)
-        made = (clone(seen, memory_format=contiguous_format) if isinstance(seen, Tensor) else
-                tuple(clone(part, memory_format=contiguous_format) for part in seen))
-        return made if out is None else into(tuple(out) if isinstance(out, list) else out, made)
+        if isinstance(seen, Tensor):
+            made = clone(seen, memory_format=contiguous_format)
+            return made if out is None else into(out, made)
+        several = tuple([clone(part, memory_format=contiguous_format) for part in seen])
+        if out is None:
+            return several
+        into(tuple(out), several)                 # torch returns nothing then
+        return None
     return copy
 
 

@@ -12,7 +12,7 @@ from rushlight.ops.build import composite
 from rushlight.ops.families import into
 from rushlight.ops.kernels.index import HERE
 from rushlight.ops.scattering import check_places, covered, gather
-from rushlight.ops.masks import nonzero
+from rushlight.ops.masks import nonzero, where
 from rushlight.ops.shapes import broadcast_tensors
 from rushlight.tensor import Tensor, created, from_array, method, noticed
 
@@ -125,12 +125,14 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
         raise RuntimeError(explain(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}",
                                    "convert them: indices.long()"))
     if dim is None:
-        return gather(s.reshape(input, (-1,)), 0, s.reshape(indices, (-1,)), out=out)
+        return take_along_dim(s.reshape(input, (-1,)), s.reshape(indices, (-1,)), 0, out=out)
     if input.array.ndim != indices.array.ndim:
         raise RuntimeError(explain("torch.take_along_dim(): input and indices should have the same number of dimensions, "
                                    f"but got {input.array.ndim} dimensions for input, and {indices.array.ndim} dimensions "
                                    "for indices"))
     dim = wrap(dim, input.array.ndim)
+    n = input.array.shape[dim] if input.array.ndim else 1
+    indices = where(indices < 0, indices + n, indices)  # type: ignore[operator]
     a, b = list(input.array.shape), list(indices.array.shape)
     for d in range(len(a)):
         if d != dim:

@@ -23,7 +23,7 @@ def ravel(input: Tensor) -> Tensor:
     >>> rushlight.ravel(rushlight.tensor([[1, 2], [3, 4]]))
     tensor([1, 2, 3, 4])
     """
-    return s.reshape(input, (-1,) if input.array.size else (0,))
+    return s.reshape(s.contiguous(input), (input.array.size,))
 
 
 @composite()

@@ -12,6 +12,7 @@ from rushlight.errors import explain
 from rushlight.ops import shape as s
 from rushlight.ops.arguments import mismatch, sizes, wrap
 from rushlight.ops.build import composite
+from rushlight.ops.families import into
 from rushlight.tensor import Tensor, created, from_array, method
 
 
@@ -41,7 +42,8 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
     """
     if not len(several(tensors, "cat")):
         raise ValueError(explain("cat(): expected a non-empty list of Tensors"))
-    return s.cat(tensors, dim, out=out)
+    made = s.cat(tensors, dim)
+    return made if out is None else into(out, made, *tensors)
 
 
 @composite(tensor=False)

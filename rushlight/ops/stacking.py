@@ -11,6 +11,7 @@ import numpy as np
 from rushlight.errors import explain
 from rushlight.ops import shape as s
 from rushlight.ops.build import composite
+from rushlight.ops.families import into
 from rushlight.ops.index import index_select
 from rushlight.ops.shapes import several
 from rushlight.tensor import Tensor, created, from_array
@@ -56,7 +57,8 @@ def joining(name: str, bring: Callable[[Tensor], Tensor], dim: int, says: str) -
         if not len(several(tensors, name)):
             raise RuntimeError(explain(f"{name} expects a non-empty TensorList"))
         ts = [bring(t) for t in tensors]
-        return s.cat(ts, min(dim, ts[0].array.ndim - 1), out=out)
+        made = s.cat(ts, min(dim, ts[0].array.ndim - 1))
+        return made if out is None else into(out, made, *tensors)
     join.__name__ = join.__qualname__ = name
     join.__doc__ = f"""Tensors joined {says}.
 

@@ -16,8 +16,9 @@ from rushlight.ops.build import build, composite, inner
 from rushlight.ops.families import into, return_type
 from rushlight.ops.index import gather
 from rushlight.ops.kernels import histograms as kernels
-from rushlight.ops.shape import expand, permute, reshape
+from rushlight.ops.shape import clone, expand, permute, reshape
 from rushlight.ops.worlds import adopt
+from rushlight.ranges import linspace
 from rushlight.tensor import Tensor, from_array
 
 adopt(kernels)
@@ -247,7 +248,7 @@ def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tens
     """
     points = reshape(floats("histogramdd", input), (-1, 1))
     flat = None if weight is None or weight.array.shape != input.array.shape else reshape(weight, (-1,))
-    hist, edges = boxes(points, [bins] if isinstance(bins, Tensor) else [int(bins)], range,
+    hist, edges = boxes(points, [clone(bins) if isinstance(bins, Tensor) else int(bins)], range,
                         weight if flat is None else flat, density)
     made = Histogram((hist, edges[0]))
     return made if out is None else into(out, made)
@@ -331,7 +332,7 @@ def spread(i: int, n: int, low: float, high: float, dtype: np.dtype) -> np.ndarr
                                    f"dimension {i}"))
     if low == high:
         low, high = low - 0.5, high + 0.5
-    return np.linspace(low, high, n + 1).astype(dtype)
+    return linspace(low, high, n + 1, dtype=dtypes.of(dtype)).array
 
 
 def check_edges(i: int, b: Tensor, points: Tensor) -> None:

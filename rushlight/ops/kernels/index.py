@@ -6,6 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy import ndarray
 
+from rushlight.ops.kernels.shape import extent
+
 
 def merged(key: tuple, indices: Sequence[ndarray]) -> tuple:
     """The key with its index arrays put back in the places marked None-of-its-own (`HERE`)."""
@@ -107,7 +109,7 @@ def gather(x: ndarray, index: ndarray, dim: int) -> ndarray:
         if d != dim and k > n:
             raise RuntimeError(f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger than "
                                f"self {list(x.shape)} apart from dimension {dim}")
-    check_index(index, x.shape[dim], "gather", dim, RuntimeError)
+    check_index(index, extent(x, dim), "gather", dim, RuntimeError)
     return x[along(x, index, dim)]
 
 
@@ -119,7 +121,7 @@ def scatter_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarra
     if r.ndim == 0:
         r += source.reshape(-1)[:index.size].sum(dtype=r.dtype)
         return r
-    check_index(index, x.shape[dim], "scatter_add", dim, RuntimeError)
+    check_index(index, extent(x, dim), "scatter_add", dim, RuntimeError)
     np.add.at(r, along(r, index, dim), source[tuple(slice(n) for n in index.shape)])
     return r
 
@@ -133,7 +135,7 @@ def scatter(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
     if r.ndim == 0:
         r[...] = part.reshape(-1)[-1] if part.ndim else part
         return r
-    check_index(index, x.shape[dim], "scatter", dim, RuntimeError)
+    check_index(index, extent(x, dim), "scatter", dim, RuntimeError)
     r[along(r, index, dim)] = part
     return r
 
@@ -142,7 +144,7 @@ def index_select(x: ndarray, index: ndarray, dim: int) -> ndarray:
     """The slices of x at `index` along `dim`."""
     if x.ndim == 0:
         return x.copy()
-    check_index(index, x.shape[dim], "index_select")
+    check_index(index, extent(x, dim), "index_select")
     return np.take(x, index.reshape(-1), dim)
 
 
@@ -152,7 +154,7 @@ def index_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
     if r.ndim == 0:
         r += source.sum(dtype=r.dtype)
         return r
-    check_index(index, x.shape[dim], "index_add")
+    check_index(index, extent(x, dim), "index_add")
     add_rows(np.moveaxis(r, dim, 0), index.reshape(-1), np.moveaxis(source, dim, 0))
     return r
 
@@ -163,7 +165,7 @@ def index_copy(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray
     if r.ndim == 0:
         r[...] = source.reshape(())
         return r
-    check_index(index, x.shape[dim], "index_copy")
+    check_index(index, extent(x, dim), "index_copy")
     np.moveaxis(r, dim, 0)[index.reshape(-1)] = np.moveaxis(source, dim, 0)
     return r
 

@@ -113,17 +113,24 @@ def unflatten(x: ndarray, dim: int, shape: tuple) -> ndarray:
     if not shape:
         raise RuntimeError("unflatten: sizes must be non-empty")
     try:
-        part = np.empty(x.shape[dim], bool).reshape(shape).shape
+        part = np.empty(extent(x, dim), bool).reshape(shape).shape
     except ValueError as error:
         raise RuntimeError(f"unflatten: Provided sizes {list(shape)} don't multiply up to the size of dim {dim} "
                            f"({x.shape[dim]}) in the input tensor") from error
     return x.reshape(x.shape[:dim] + part + x.shape[dim + 1:])
 
 
+def extent(x: ndarray, dim: int) -> int:
+    """The size of a dimension; NumPy's error for one that is not there becomes torch's (arguments.failure)."""
+    if dim >= x.ndim:
+        raise np.exceptions.AxisError(dim, x.ndim)
+    return x.shape[dim]
+
+
 def narrow(x: ndarray, dim: int, start: int, length: int) -> ndarray:
     if not x.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.; cure: reshape(1) it first")
-    n = x.shape[dim]
+    n = extent(x, dim)
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     if not -n <= start <= n:
@@ -135,7 +142,8 @@ def narrow(x: ndarray, dim: int, start: int, length: int) -> ndarray:
 
 
 def select(x: ndarray, dim: int, index: int) -> ndarray:
-    if not -x.shape[dim] <= index < x.shape[dim]:
+    n = extent(x, dim)
+    if not -n <= index < n:
         raise IndexError(f"select(): index {index} out of range for tensor of size {list(x.shape)} at dimension {dim}")
     return x[(slice(None),) * dim + (index, ...)]
 
@@ -243,7 +251,7 @@ def unbind(x: ndarray, dim: int = 0) -> list[ndarray]:
 
 
 def split_sizes(x: ndarray, lengths: Sequence[int], dim: int = 0) -> list[ndarray]:
-    if builtins_sum(lengths) != x.shape[dim]:
+    if builtins_sum(lengths) != extent(x, dim):
         raise ValueError(f"split_with_sizes expects split_sizes to sum exactly to {x.shape[dim]} (input tensor's size "
                          f"at dimension {dim}), but got split_sizes={list(lengths)}")
     bounds = np.cumsum((0, *lengths)).tolist()

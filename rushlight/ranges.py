@@ -1,0 +1,136 @@
+"""Ranges of numbers: arange, linspace, logspace."""
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from rushlight import dtypes
+from rushlight.creation import Dtype, default, made, number
+from rushlight.errors import explain
+from rushlight.tensor import Tensor
+
+
+def numeric(d: dtypes.dtype, name: str) -> dtypes.dtype:
+    """The dtype, unless it is bool, which has no ranges."""
+    if d is dtypes.bool_:
+        raise NotImplementedError(explain(f'"{name}_cpu" not implemented for \'Bool\'', "make it of integers, and convert"))
+    return d
+
+
+def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Dtype = None,
+           layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """start, start + step, ... up to but without end. Integers give int64, a float among the arguments the default.
+
+    >>> rushlight.arange(1, 2.5, 0.5)
+    tensor([1.0000, 1.5000, 2.0000])
+    """
+    if end is None:
+        start, end = 0, start
+    start, end, step = map(number, (start, end, step))
+    whole = all(isinstance(v, int) for v in (start, end, step))
+    d = numeric(dtypes.as_dtype(dtype) if dtype is not None else out.dtype if out is not None else
+                dtypes.int64 if whole else dtypes.get_default_dtype(), "arange")
+    check_range(start, end, step)
+    if d is dtypes.int64:                         # torch counts in the dtype itself
+        start, end, step = map(int, (start, end, step))
+        whole = True
+        if step == 0:
+            raise ValueError(explain("step must be nonzero", "a step that becomes 0 in whole numbers leads nowhere"))
+    n = -(-(end - start) // step) if whole else math.ceil((end - start) / step)
+    if d.category < dtypes.FLOATING:
+        start, step = int(start), int(step)
+    return made(counted(start, step, n, d), None, requires_grad, device, out)
+
+
+def counted(start: Any, step: Any, n: int, d: dtypes.dtype) -> np.ndarray:
+    """start, start + step, ...: n numbers, worked out as exactly as there are numbers for."""
+    wide = np.int64 if d.category < dtypes.FLOATING else np.float64
+    return (np.arange(n, dtype=wide) * step + start).astype(d.numpy)
+
+
+def check_range(start: Any, end: Any, step: Any) -> None:
+    """RuntimeError for a range without an end, or in the wrong direction."""
+    if step == 0:
+        raise RuntimeError(explain("step must be nonzero", arange=(start, end, step)))
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(explain(f"unsupported range: {start} -> {end}"))
+    if (end - start) * step < 0:
+        raise RuntimeError(explain("upper bound and lower bound inconsistent with step sign", arange=(start, end, step)))
+
+
+def closed_range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Dtype = None,
+                 layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """start, start + step, ... up to and with end, in the default dtype. torch advises `arange` instead.
+
+    >>> rushlight.range(1, 3)
+    tensor([1., 2., 3.])
+    """
+    warnings.warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent "
+                  "with Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
+                  UserWarning, stacklevel=2)
+    if end is None:
+        start, end = 0, start
+    start, end, step = map(number, (start, end, step))
+    d = numeric(dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype), "range")
+    check_range(start, end, step)
+    return made(counted(start, step, math.floor((end - start) / step) + 1, d), None, requires_grad, device, out)
+
+
+def check_steps(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:
+    """The ends as numbers. TypeError or RuntimeError for what is none, and for a number of steps that is none."""
+    if not hasattr(steps, "__index__"):
+        got = ", ".join(type(v).__name__ for v in (start, end, steps))
+        raise TypeError(explain(f"{name}() received an invalid combination of arguments - got ({got}), but expected one of: "
+                                "(Number start, Number end, int steps)", "steps is a whole number"))
+    if any(isinstance(v, Tensor) and v.array.ndim for v in (start, end)):
+        dims = [v.array.ndim if isinstance(v, Tensor) else 0 for v in (start, end)]
+        raise RuntimeError(explain(f"{name} only supports 0-dimensional start and end tensors, but got start with {dims[0]} "
+                                   f"dimension(s) and end with {dims[1]} dimension(s)."))
+    if steps < 0:
+        raise RuntimeError(explain("number of steps must be non-negative", op=name))
+    return number(start), number(end)
+
+
+def linspace(start: Any, end: Any, steps: int, *, out: Tensor | None = None, dtype: Dtype = None, layout: Any = None,
+             device: Any = None, requires_grad: bool = False) -> Tensor:
+    """`steps` numbers from start to end, both included, evenly spaced.
+
+    >>> rushlight.linspace(0, 1, 3)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    start, end = check_steps("linspace", start, end, steps)
+    d = dtypes.as_dtype(dtype) if dtype is not None else default(isinstance(start, complex) or isinstance(end, complex))
+    return made(evenly_spaced(start, end, steps, numeric(d, "linspace")).astype(d.numpy), None, requires_grad, device, out)
+
+
+def evenly_spaced(start: Any, end: Any, steps: int, d: dtypes.dtype) -> np.ndarray:
+    """Counted from the nearer end and in the dtype itself, as torch does, so that the last bits agree."""
+    kind = d.numpy.type
+    if d.category < dtypes.FLOATING:              # whole ends, but steps between them in double precision
+        start, end, kind = int(start), int(end), np.float64
+    if steps == 1:
+        return np.asarray([start], kind)
+    i = np.arange(steps)
+    step = (kind(end) - kind(start)) / kind(max(steps - 1, 1))
+    low, high = kind(start) + step * i.astype(kind), kind(end) - step * (steps - 1 - i).astype(kind)
+    return np.where(i < steps // 2, low, high)
+
+
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Tensor | None = None, dtype: Dtype = None,
+             layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """`steps` numbers from base^start to base^end, evenly spaced in their logarithm.
+
+    >>> rushlight.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
+    start, end = check_steps("logspace", start, end, steps)
+    d = dtypes.as_dtype(dtype) if dtype is not None else default(isinstance(start, complex) or isinstance(end, complex))
+    wide = dtypes.complex128 if d.is_complex else dtypes.float64 if d.category == dtypes.FLOATING else d
+    powers = evenly_spaced(start, end, steps, numeric(wide, "logspace"))
+    return made(np.power(base, powers).astype(d.numpy), None, requires_grad, device, out)
+
+
+FUNCTIONS = {f.__name__: f for f in (arange, linspace, logspace)} | {"range": closed_range}
