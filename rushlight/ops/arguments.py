@@ -240,7 +240,9 @@ def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
     found = {t.array.dtype for t in tensors if t is not None}
     if len(found) > 1:
         names = " and ".join(sorted(dtypes.of(d).scalar_type for d in found))
-        raise RuntimeError(explain(f"{op.called}(): expected inputs to have the same dtype, but got {names}",
+        strict = op.options.get("strict")
+        what = strict if isinstance(strict, str) else f"{op.called}(): expected inputs to have the same dtype"
+        raise RuntimeError(explain(f"{what}, but got {names}",
                                    "convert one with .to(dtype)", inputs=", ".join(describe(t) for t in tensors)))
 
 

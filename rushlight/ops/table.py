@@ -121,7 +121,7 @@ OPTIONS = {
     "function": "whether the package has it as a function",
     "list": "the outputs are a list of any length",
     "out": "(op, out, result) -> out: fills out= where it must have a certain dtype",
-    "strict": "operands of different dtypes are an error",
+    "strict": "operands of different dtypes are an error; in these words, if it is text",
     "copies": "a view that may have to copy",
     "node": "torch's name of the node where it is not the op's",
     "random": "draws fresh numbers: two calls are never one, and nothing is computed once for all",
