@@ -107,6 +107,18 @@ def fusion(lib, nn):
     return [[repr(m) for m in fused], [state(m) for m in fused], [bool(e.abs().max() < 1e-5) for e in errors]]
 
 
+def orthogonal_weights(lib, nn):
+    seen = []
+    for shape in ((3, 3), (2, 3), (4, 2)):
+        for how in ("matrix_exp", "cayley", "householder", None):
+            for trivial in (True, False):
+                lib.manual_seed(0)
+                m = nn.utils.parametrizations.orthogonal(nn.Linear(*shape), orthogonal_map=how, use_trivialization=trivial)
+                m(lib.ones(1, shape[0])).sum().backward()
+                seen += [m.weight.detach(), m.parametrizations.weight.original.grad]
+    return seen
+
+
 class Tied:
     """A module with a tied parameter and a buffer that forward replaces, in either library."""
 
@@ -132,7 +144,7 @@ def functional_calls(lib, nn):
             call(m, state, x).detach(), state["c"], m.c, m.a.detach(), call(m, ({"a": zero}, state), x)]
 
 
-for _story in (weight_norms, spectral_norms, pruning, fusion, functional_calls):
+for _story in (weight_norms, spectral_norms, orthogonal_weights, pruning, fusion, functional_calls):
     globals()[f"test_{_story.__name__}"] = told(_story)
 
 

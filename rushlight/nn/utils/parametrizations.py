@@ -3,14 +3,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from rushlight import linalg
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.nn.module import Module
 from rushlight.nn.utils.norm import as_matrix, largest_singular, norm_except_dim, unit, with_norm
 from rushlight.nn.utils.parametrize import register_parametrization
 from rushlight.nn.utils.spectral_norm import rows_of
 from rushlight.ops import elementwise as e
+from rushlight.ops import reduce as r
 from rushlight.ops.products import matmul
-from rushlight.tensor import Tensor
+from rushlight.ops.shape import cat, tril
+from rushlight.sampling import randn
+from rushlight.tensor import Tensor, created, from_array
 
 
 class _WeightNorm(Module):
@@ -113,3 +119,129 @@ def spectral_norm(module: Module, name: str = "weight", n_power_iterations: int 
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     made = _SpectralNorm(weight, n_power_iterations, rows_of(module) if dim is None else dim, eps)
     return register_parametrization(module, name, made)
+
+
+# -- orthogonal --------------------------------------------------------------------------------------------------------
+
+algebra: Any = linalg                             # its functions are made from the table
+MAPS = ("matrix_exp", "cayley", "householder")
+
+
+class _Orthogonal(Module):
+    """Matrices with orthonormal columns, or rows where these are fewer, from matrices without constraints.
+
+    `base` (with `use_trivialization`): the product is taken with it, so that any orthogonal value can be assigned.
+    """
+
+    base: Tensor | None
+
+    def __init__(self, weight: Tensor, orthogonal_map: str, *, use_trivialization: bool = True):
+        super().__init__()
+        if weight.is_complex() and orthogonal_map == "householder":
+            raise ValueError("The householder parametrization does not support complex tensors.")
+        self.shape, self.orthogonal_map = weight.shape, orthogonal_map
+        if use_trivialization:
+            self.register_buffer("base", None)
+
+    def forward(self, X: Tensor) -> Tensor:
+        rows, columns = X.array.shape[-2:]
+        x = X.mT if rows < columns else X
+        q = reflections(x) if self.orthogonal_map == "householder" else rotation(x, self.orthogonal_map)
+        base = self._buffers.get("base")
+        q = q if base is None else matmul(base, q)
+        return q.mT if rows < columns else q
+
+    def right_inverse(self, Q: Tensor) -> Tensor:
+        """What forward makes this value of; a matrix that is not orthogonal is made so first."""
+        if Q.shape != self.shape:
+            raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape "
+                             f"{Q.shape}.")
+        rows, columns = Q.array.shape[-2:]
+        q = Q.mT if rows < columns else Q
+        if "base" not in self._buffers:
+            return self._without_base(q, rows < columns)
+        if rows == columns:
+            self.base = q.clone() if is_orthogonal(q) else made_orthogonal(q)
+        else:
+            n, k = q.array.shape[-2:]
+            more = randn(*q.array.shape[:-2], n, n - k, dtype=q.dtype)
+            self.base = made_orthogonal(cat([q, more], -1))
+        return from_array(0 - np.broadcast_to(np.eye(rows, columns, dtype=Q.array.dtype), Q.array.shape))
+
+    def _without_base(self, q: Tensor, transposed: bool) -> Tensor:
+        if self.orthogonal_map != "householder":
+            raise NotImplementedError("It is not possible to assign to the matrix exponential or the Cayley "
+                                      "parametrizations when use_trivialization=False.")
+        packed, tau = np.linalg.qr(q.array, "raw")
+        a = np.swapaxes(packed, -1, -2).copy()                # reflections below the diagonal; its signs are kept
+        i = np.arange(tau.shape[-1])
+        a[..., i, i] = np.where(tau == 0, -1, 1) * np.sign(a[..., i, i])
+        return from_array(np.swapaxes(a, -1, -2) if transposed else a)
+
+
+def rotation(x: Tensor, by: str) -> Tensor:
+    """exp(A), or Cayley's (1 + A / 2) (1 - A / 2)^-1, of the skew matrix A that the lower triangle of x (n, k) gives."""
+    n, k = x.array.shape[-2:]
+    lower = tril(x)
+    if n != k:
+        blank = created(from_array(np.zeros((*x.array.shape[:-1], n - k), x.array.dtype)))
+        lower = cat([lower, blank], -1)
+    skew = e.sub(lower, lower.mH)
+    if by == "matrix_exp":
+        q = algebra.matrix_exp(skew)
+    else:
+        one = created(from_array(np.eye(n, dtype=x.array.dtype)))
+        half = e.mul(skew, 0.5)
+        q = algebra.solve(e.sub(one, half), e.add(one, half))
+    return q[..., :k]
+
+
+def reflections(x: Tensor) -> Tensor:
+    """The product of the Householder reflections below the diagonal of x, its columns with the diagonal's signs."""
+    a = tril(x, -1)
+    tau = 2.0 / e.add(r.sum(e.mul(a, a), (-2,)), 1)
+    signs = from_array(np.diagonal(x.array, axis1=-2, axis2=-1).astype(np.int32).astype(x.array.dtype)[..., None, :])
+    return e.mul(algebra.householder_product(a, tau), signs)
+
+
+def is_orthogonal(q: Tensor) -> bool:
+    """Whether q^H q is the identity, to 100 times the dtype's precision."""
+    a = q.array
+    product = np.swapaxes(a.conj(), -1, -2) @ a
+    return np.allclose(product, np.eye(product.shape[-1]), atol=10 * np.finfo(a.dtype).eps * a.shape[-1])
+
+
+def made_orthogonal(a: Tensor) -> Tensor:
+    """Q of a = Q R, with the signs for which R has a positive diagonal."""
+    q, triangle = np.linalg.qr(a.array)
+    diagonal = np.diagonal(triangle, axis1=-2, axis2=-1)
+    return from_array((q * np.sign(diagonal)[..., None, :]).astype(a.array.dtype))
+
+
+def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None = None, *,
+               use_trivialization: bool = True) -> Module:
+    """weight^T weight = 1 (or weight weight^T, where rows are fewer), for a matrix or batches of them; returns the
+    module.
+
+    `orthogonal_map`: 'matrix_exp' (square ones, unless told), 'cayley', or 'householder' (the others): how an
+    unconstrained matrix becomes one. `use_trivialization`: times a fixed orthogonal matrix, so that the value begins as
+    the weight made orthogonal, and others can be assigned. ValueError for a vector, another map, or a name that is none.
+    M. Lezcano, Trivializations for Gradient-Based Optimization on Manifolds, https://arxiv.org/abs/1909.09501
+
+    >>> m = rushlight.nn.utils.parametrizations.orthogonal(rushlight.nn.Linear(4, 2))
+    >>> rushlight.allclose(m.weight @ m.weight.T, rushlight.eye(2), atol=1e-5)
+    True
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, Tensor):
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    if weight.array.ndim < 2:
+        raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.array.ndim} dimensions.")
+    if orthogonal_map is None:
+        square = weight.array.shape[-2] == weight.array.shape[-1]
+        orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
+    if orthogonal_map not in MAPS:
+        raise ValueError('orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
+                         f"Got: {orthogonal_map}")
+    made = _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
+    return register_parametrization(module, name, made, unsafe=True)
