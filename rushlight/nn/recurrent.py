@@ -13,7 +13,7 @@ from rushlight.nn.functional.recurrent import Weights
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.nn.settings import uninitialized
-from rushlight.nn.utils.rnn import PackedSequence
+from rushlight.nn.utils.rnn import PackedSequence, steps_of
 from rushlight.tensor import Tensor
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
@@ -107,7 +107,7 @@ class RNNBase(Module):
 
     def _packed(self, input: PackedSequence, states: tuple | None) -> tuple[PackedSequence, Any]:
         """Sequences as they are packed, the longest first; states come and go in the order before packing."""
-        sizes = input.steps
+        sizes = steps_of(input)
         if states is not None and input.sorted_indices is not None:
             states = tuple(s.index_select(1, input.sorted_indices) for s in states)
         out, last = self._run(input.data, states, sizes, sizes[0])

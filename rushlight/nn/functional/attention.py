@@ -32,9 +32,8 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     if enable_gqa:
         heads = query.array.shape[-3]
         key, value = (repeat_interleave(t, heads // t.array.shape[-3], -3) for t in (key, value))
-    root = math.sqrt(1 / math.sqrt(query.array.shape[-1]) if scale is None else abs(scale))   # on both: less overflow
-    q, k = e.mul(query, root if scale is None or scale >= 0 else -root), e.mul(key, root)
-    scores = matmul(q, transpose(k, -2, -1))
+    query = e.mul(query, 1 / math.sqrt(query.array.shape[-1]) if scale is None else scale)
+    scores = matmul(query, transpose(key, -2, -1))
     somewhere = None
     if is_causal:
         scores = e.where(causal(scores), scores, -math.inf)

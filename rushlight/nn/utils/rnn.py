@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from rushlight.device import device as device_type
+from rushlight.device import present
 from rushlight.errors import explain
 from rushlight.ops.index import index_copy, index_select
 from rushlight.ops.shape import cat, reshape
@@ -49,11 +49,6 @@ class PackedSequence(_Parts):
     def __getnewargs__(self) -> tuple:
         return tuple(self)
 
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """`batch_sizes` as Python ints."""
-        return tuple(self.batch_sizes.tolist())
-
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """With the data as `Tensor.to` gives them; itself if nothing changes."""
         data = self.data.to(*args, **kwargs)
@@ -65,7 +60,7 @@ class PackedSequence(_Parts):
 
     def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """RuntimeError: there is no GPU."""
-        return self.to(*args, **{**kwargs, "device": device_type("cuda")})
+        return self.to(*args, **{**kwargs, "device": present("cuda")})
 
     def pin_memory(self) -> PackedSequence:
         """Itself: there is no GPU to copy to."""
@@ -100,6 +95,11 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     tensor([1, 2, 0])
     """
     return None if permutation is None else of(np.argsort(permutation.tolist()))
+
+
+def steps_of(sequence: PackedSequence) -> tuple[int, ...]:
+    """How many rows each step has, as Python ints."""
+    return tuple(sequence.batch_sizes.tolist())
 
 
 def of(array: ndarray) -> Tensor:
@@ -181,7 +181,7 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
     (tensor([[1, 2, 3],
             [4, 0, 0]]), tensor([3, 1]))
     """
-    sizes = np.array(sequence.steps)
+    sizes = np.array(steps_of(sequence))
     longest, batch = len(sizes), int(sizes[0])
     if total_length is not None and total_length < longest:
         raise ValueError("Expected total_length to be at least the length of the longest sequence in input, but got "
