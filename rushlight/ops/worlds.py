@@ -29,9 +29,10 @@ def rebind(function: Callable, world: dict[str, Any]) -> Callable:
 
 
 def adopt(kernels: ModuleType) -> None:
-    """Let every public function of a module of kernels be a name of the world of arrays."""
+    """Let every public function of a module of kernels be a name of the world of arrays; not Python's own (math.prod)."""
     ARRAYS.update((name, value) for name, value in vars(kernels).items()
-                  if not name.startswith("_") and callable(value))
+                  if not name.startswith("_") and callable(value)
+                  and getattr(value, "__module__", None) not in ("math", "itertools"))
 
 
 def shared(function: Callable) -> Callable:
@@ -104,15 +105,16 @@ def save_source(op: Op) -> str:
     kept = []
     for name in op.saves:
         base, _, fact = name.rpartition("_")
+        users = [j for j, user in enumerate(edges) if op.rules[user] and name in parameters(op.rules[user])]
+        test = " or ".join(f"e[{j}] is not None" for j in users)
         if name in op.inputs:
-            users = [j for j, user in enumerate(edges) if op.rules[user] and name in parameters(op.rules[user])]
-            test = " or ".join(f"e[{j}] is not None" for j in users)
             item = f"a[{names.index(name)}]"
             kept.append(item if "tensors" in op.inputs or len(edges) == 1 else f"{item} if {test} else None")
         elif name in names:
             kept.append(f"a[{names.index(name)}]")
-        elif name in outputs:
-            kept.append(f"r[{outputs.index(name)}]")
+        elif name in outputs:                     # a later write to it matters only to rules that will run
+            item = f"r[{outputs.index(name)}]"
+            kept.append(item if len(users) == len(edges) else f"{item} if {test} else None")
         elif name == "tensors_shapes":
             kept.append(f"[t.array.shape for t in a[{names.index('tensors')}]]")
         elif fact in ("shape", "dtype") and base in op.inputs:
@@ -178,7 +180,7 @@ def saved_tensors(self: Node) -> tuple[Tensor, ...]:
     for name, item in zip(names, self.saved):
         if isinstance(item, Tensor):
             found.append(item)
-        elif name == "out":
+        elif name == "out" and item is not None:
             found.append(saved_output(self, item))
         elif isinstance(item, (tuple, list)):
             found.extend(t for t in item if isinstance(t, Tensor))
@@ -199,7 +201,7 @@ def saved_by_name(self: Node, name: str) -> Any:
         saved = ", ".join(self.op.saves) or "nothing"
         raise AttributeError(f"'{type(self).__name__}' has saved {saved}, not '{wanted}'")
     item = self.saved[self.op.saves.index(wanted)]
-    return saved_output(self, item) if wanted == "out" else item
+    return saved_output(self, item) if wanted == "out" and item is not None else item
 
 
 Node.__getattr__ = saved_by_name  # type: ignore[attr-defined]
