@@ -10,6 +10,7 @@ from rushlight import dtypes
 from rushlight.creation import made, shape_of
 from rushlight.dtypes import dtype as Dtype
 from rushlight.errors import explain
+from rushlight.ops.arguments import mismatch
 from rushlight.ops.casts import copy_
 from rushlight.ops.shape import overwrite
 from rushlight.tensor import Tensor, from_array, method, noticed
@@ -36,28 +37,35 @@ def float_dtype(dtype: Dtype | None) -> np.dtype:
     return (dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)).numpy
 
 
+def given(shape: tuple, size: Any) -> tuple[int, ...]:
+    """The shape that was given: as rand(2, 3), rand((2, 3)) or rand(size=(2, 3))."""
+    return shape_of(shape if size is None else (size,))
+
+
 # -- fresh tensors ---------------------------------------------------------------------------------------------------
 
-def rand(*size: Any, generator: Generator | None = None, out: Tensor | None = None, dtype: Dtype | None = None,
-         layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def rand(*shape: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None,
+         dtype: Dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+         pin_memory: bool = False) -> Tensor:
     """Uniform numbers in [0, 1), of the given size; default dtype unless told.
 
     >>> _ = rushlight.manual_seed(42)
     >>> rushlight.rand(3)
     tensor([0.8823, 0.9150, 0.3829])
     """
-    return drawn(source(generator).uniform(shape_of(size), float_dtype(dtype)), None, requires_grad, device, out)
+    return drawn(source(generator).uniform(given(shape, size), float_dtype(dtype)), None, requires_grad, device, out)
 
 
-def randn(*size: Any, generator: Generator | None = None, out: Tensor | None = None, dtype: Dtype | None = None,
-          layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def randn(*shape: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None,
+          dtype: Dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+          pin_memory: bool = False) -> Tensor:
     """Normal numbers of mean 0 and standard deviation 1, of the given size; default dtype unless told.
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.randn(3)
     tensor([ 1.5410, -0.2934, -2.1788])
     """
-    return drawn(source(generator).normal(shape_of(size), float_dtype(dtype)), None, requires_grad, device, out)
+    return drawn(source(generator).normal(given(shape, size), float_dtype(dtype)), None, requires_grad, device, out)
 
 
 def randint(low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None,
@@ -98,21 +106,43 @@ def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Dty
                  **options: Any) -> Tensor:
     """`randint` in the input's shape and dtype."""
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, tuple(input.array.shape), dtype=input.dtype if dtype is None else dtype)
+    options.pop("memory_format", None)
+    return randint(low, high, tuple(input.array.shape), dtype=input.dtype if dtype is None else dtype, **options)
 
 
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None,
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None,
            out: Tensor | None = None, dtype: Dtype | None = None, layout: Any = None, device: Any = None,
-           requires_grad: bool = False) -> Tensor:
-    """Normal numbers: of one mean and deviation and a size, or for each element of tensors its own."""
-    if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
-        array = source(generator).normal(shape_of((size,)), float_dtype(dtype), float(mean), float(std))
-        return drawn(array, None, requires_grad, device, out)
+           requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """mean + std z, z normal: of one mean and deviation and a size, or for each element of tensors its own.
+
+    RuntimeError for a negative deviation and for shapes that do not broadcast, TypeError for numbers without a size.
+
+    >>> rushlight.normal(rushlight.tensor([1., 2.]), 0.)
+    tensor([1., 2.])
+    """
+    if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        t = drawn(spread(mean, std, source(generator)), None, requires_grad, device, out)
+        return unmoved(t, mean, std)
+    if size is None:
+        raise TypeError(explain(f"normal() received an invalid combination of arguments - got ({type(mean).__name__}, "
+                                f"{type(std).__name__})", "give a size: normal(0., 1., (2, 3))"))
+    array = source(generator).normal(shape_of((size,)), float_dtype(dtype), float(mean), float(std))
+    return drawn(array, None, requires_grad, device, out)
+
+
+def spread(mean: Any, std: Any, g: Generator) -> np.ndarray:
+    """Normal numbers around each mean."""
     m, s = (t.array if isinstance(t, Tensor) else np.asarray(t) for t in (mean, std))
-    shape = np.broadcast_shapes(m.shape, s.shape)
+    if not (s >= 0).all():
+        every = "all elements of std >= 0.0" if isinstance(std, Tensor) else f"std >= 0.0, but found std {std:g}"
+        raise RuntimeError(explain(f"normal expects {every}"))
+    try:
+        shape = np.broadcast_shapes(m.shape, s.shape)
+    except ValueError:
+        raise RuntimeError(explain(mismatch([from_array(m), from_array(s)]), "one mean and deviation for each element"
+                                   )) from None
     kind = (mean if isinstance(mean, Tensor) else std).array.dtype
-    z = source(generator).normal(shape, kind)
-    return unmoved(drawn((z * s + m).astype(kind), None, requires_grad, device, out), mean, std)
+    return (g.normal(shape, kind) * s + m).astype(kind)
 
 
 def unmoved(t: Tensor, *parameters: Any) -> Tensor:
@@ -138,6 +168,8 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     >>> rushlight.multinomial(rushlight.tensor([0., 1., 0.]), 3, replacement=True)
     tensor([1, 1, 1])
     """
+    if out is not None and out.dtype is not dtypes.int64:
+        raise RuntimeError(explain(f"multinomial expects Long tensor out, got: {out.dtype.scalar_type}"))
     return drawn(source(generator).multinomial(input.array, num_samples, replacement), None, False, None, out)
 
 

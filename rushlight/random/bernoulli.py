@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from rushlight.dtypes import of
+
 from .filling import DType, Shape, blocks, empty, kind_of
 from .stream import Stream
 
@@ -23,7 +25,8 @@ def bernoulli(stream: Stream, p: np.ndarray, dtype: DType | None = None) -> np.n
     array([0., 1., 0.])
     """
     if kind_of(p.dtype) != "f":
-        raise TypeError(f"bernoulli is not there for p of dtype {p.dtype}: convert it to a floating dtype")
+        raise NotImplementedError(f"\"bernoulli\" not implemented for '{of(p.dtype).scalar_type}': convert p to a floating "
+                                  "dtype")
     good = (p >= 0) & (p <= 1)
     if not good.all():
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: bernoulli needs probabilities "

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from rushlight.dtypes import of
+
 Shape = int | Sequence[int]
 DType = str | type | np.dtype  # numpy.typing has more of them, and takes 1 ms to import
 BLOCK = 32 * 624  # elements: the float64 temporaries of a block stay in the L2 cache; whole groups of 16 fit
@@ -16,13 +18,13 @@ def empty(op: str, shape: Shape, dtype: DType, kinds: str) -> tuple[np.ndarray, 
     """A new array and its flat view, of the real and imaginary parts if it is complex.
 
     `kinds` says which dtypes `op` has: f floating, c complex, i signed, u unsigned integer, b bool.
-    TypeError for another dtype.
+    NotImplementedError for another dtype, as in torch.
     """
     out = np.empty(shape, dtype)
     kind = kind_of(out.dtype)
     if kind not in kinds:
-        raise TypeError(f"{op} is not there for dtype {out.dtype}: use one that is "
-                        + " or ".join(_KINDS[k] for k in kinds))
+        raise NotImplementedError(f"\"{op}\" not implemented for '{of(out.dtype).scalar_type}': use a dtype that is "
+                                  + " or ".join(_KINDS[k] for k in kinds))
     flat = out.reshape(-1)
     return out, flat.view(out.real.dtype) if kind == "c" else flat
 

@@ -28,7 +28,7 @@ def normal(stream: Stream, shape: Shape, dtype: DType = np.float32, mean: float 
     array([ 1.5409961, -0.2934289], dtype=float32)
     """
     if not std >= 0.0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     out, parts = empty("normal", shape, dtype, "fc")
     if parts.dtype != out.dtype:
         std = std / math.sqrt(2.0)

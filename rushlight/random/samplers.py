@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from rushlight.dtypes import of
+
 from .filling import kind_of
 from .normal import next_standard
 from .rounding import narrow
@@ -20,9 +22,10 @@ _THIRD, _SQUEEZE = np.float32(1) / np.float32(3), float(np.float32(0.0331))
 
 
 def check(op: str, values: np.ndarray, good: np.ndarray, wanted: str, half: bool = False) -> None:
-    """TypeError unless the dtype is floating, of at least 32 bits if not `half`; RuntimeError unless all are `good`."""
+    """NotImplementedError unless floating, of 32 bits or more if not `half`; RuntimeError unless all are good."""
     if kind_of(values.dtype) != "f" or (values.itemsize < 4 and not half):
-        raise TypeError(f"{op} is not there for dtype {values.dtype}: convert it to float32 or float64")
+        raise NotImplementedError(f"\"{op}\" not implemented for '{of(values.dtype).scalar_type}': convert to float32 or "
+                                  "float64")
     if not good.all():
         raise RuntimeError(f"{op} needs {wanted}, got {values[~good].ravel()[0]}")
 
@@ -42,7 +45,8 @@ def poisson(stream: Stream, rate: np.ndarray) -> np.ndarray:
     >>> rushlight.Generator().manual_seed(0).poisson(np.array([4.0, 50.0]))
     array([ 7., 52.])
     """
-    check("poisson", rate, (rate >= 0) & np.isfinite(rate), "rates that are finite and non-negative", half=True)
+    check("poisson", rate, (rate >= 0) & np.isfinite(rate), "rates that are finite (invalid Poisson rate, expected rate to "
+          "be non-negative)", half=True)
     return _sampled(rate, (_poisson(stream, r) for r in rate.ravel().tolist()))
 
 

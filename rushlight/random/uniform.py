@@ -49,7 +49,7 @@ def check_bounds(dtype: np.dtype, low: float, high: float) -> None:
         if not abs(bound) <= limit:
             raise RuntimeError(f"{name} is out of bounds for {dtype}: {bound} does not lie in [{-limit}, {limit}]")
     if low > high:
-        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}")
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
     if high - low > limit:
         raise RuntimeError(f"uniform_ expects to-from <= {limit}, the largest {dtype}, but found to={high} and "
                            f"from={low} which result in to-from to exceed the limit: draw from [0, 1) and scale it")
