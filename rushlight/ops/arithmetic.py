@@ -68,7 +68,14 @@ def scaled(input: Any, other: Any, alpha: Number) -> Any:
 
 
 def rsub(input: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
-    """other - alpha * input."""
+    """other - alpha * input.
+
+    >>> rushlight.rsub(rushlight.tensor([1., 2.]), 10)
+    tensor([9., 8.])
+    """
+    if not isinstance(input, Tensor):
+        raise TypeError(explain(f"rsub() received an invalid combination of arguments - got ({type(input).__name__}, "
+                                f"{type(other).__name__})", "the first argument is a tensor"))
     return e.sub(other, input if alpha == 1 else scaled(other, input, alpha))
 
 
@@ -115,6 +122,9 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
     """
     if decimals == 0:
         return e.round(input, out=out)
+    if input.dtype.category < dtypes.FLOATING:
+        raise NotImplementedError(explain(f"\"round\" with decimals not implemented for '{input.dtype.scalar_type}'",
+                                          "convert it: x.float()"))
     ten = 10.0 ** abs(decimals)
     r = e.div(e.round(e.mul(input, ten)), ten) if decimals > 0 else e.mul(e.round(e.div(input, ten)), ten)
     return r if out is None else into(out, r)

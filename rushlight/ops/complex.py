@@ -86,6 +86,13 @@ def conj(input: Tensor) -> Tensor:
     return conjugate(input) if input.is_complex() else input
 
 
+@composite()
+def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """a - ib for a + ib, as `conj` here always is; a real tensor itself."""
+    made = conj(input)
+    return made if out is None else into(out, made)
+
+
 @composite("resolve_conj", "resolve_neg")
 def resolved(input: Tensor) -> Tensor:
     """The tensor itself: conjugates and negatives are computed at once here."""

@@ -10,7 +10,8 @@ adopt(kernels)
 # -- gamma and its derivatives
 
 lgamma     = floating(lambda x, /: lgamma(x),       x=lambda g, x: g * digamma(x),          alias="special_gammaln")
-digamma    = floating(lambda x, /: digamma(x),      x=lambda g, x: g * polygamma(x, 1),     alias="special_digamma special_psi")
+digamma    = floating(lambda x, /: digamma(x),      x=lambda g, x: g * polygamma(x, 1),
+                      alias="special_digamma special_psi")
 polygamma  = floating(lambda x, /, n: polygamma(x, n), order="n x", alias="special_polygamma",
                       x=lambda g, x, n: g * polygamma(x, n + 1))
 igamma     = op(lambda x, y, /: igamma(x, y),       x=lambda g: no_derivative("igamma"),    alias="special_gammainc",

@@ -8,7 +8,6 @@ import numpy as np
 from numpy import (  # noqa: F401
     add,
     ceil,
-    conj,
     copysign,
     cos,
     cosh,
@@ -18,9 +17,6 @@ from numpy import (  # noqa: F401
     exp2,
     expm1,
     floor,
-    fmax,
-    fmin,
-    hypot,
     isfinite,
     isinf,
     isnan,
@@ -42,7 +38,6 @@ from numpy import (  # noqa: F401
     nextafter,
     rad2deg,
     reciprocal,
-    signbit,
     sin,
     sinh,
     sqrt,
@@ -73,7 +68,22 @@ def quotient(ufunc: np.ufunc) -> Callable:
     return kernel
 
 
+def refusing(kinds: str, function: Callable, words: str = "") -> Callable:
+    """The function for arrays of other kinds than these, for which NumPy has an answer and torch an error, in `words`."""
+    def kernel(x: ndarray, *others: Any) -> ndarray:
+        if x.dtype.kind in kinds:
+            raise NotImplementedError(words) if words else TypeError(f"not supported for {x.dtype}")
+        return function(x, *others)
+    return kernel
+
+
 floor_divide, remainder, fmod = quotient(np.floor_divide), quotient(np.remainder), quotient(np.fmod)
+fmax = refusing("c", np.fmax, "fmax not implemented for complex tensors.")
+fmin = refusing("c", np.fmin, "fmin not implemented for complex tensors.")
+hypot = refusing("iub", np.hypot)
+signbit = refusing("c", np.signbit, "signbit is not implemented for complex tensors.")
+clamp_min = refusing("c", np.maximum, "clamp is not supported for complex types; cure: clamp x.real and x.imag")
+clamp_max = refusing("c", np.minimum, "clamp is not supported for complex types; cure: clamp x.real and x.imag")
 
 
 def pow(x: ndarray, y: ndarray) -> ndarray:
@@ -115,7 +125,8 @@ def round(x: ndarray) -> ndarray:
 def sign(x: ndarray) -> ndarray:
     """-1, 0 or 1; 0 for nan."""
     if x.dtype.kind == "c":
-        raise TypeError("not supported for complex numbers; cure: sgn() gives x / |x|")
+        raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use "
+                                  "torch.sgn instead.")
     return (x > 0).astype(x.dtype) - (x < 0) if x.dtype.kind != "b" else x.copy()
 
 
@@ -125,11 +136,15 @@ def sgn(x: ndarray) -> ndarray:
 
 def heaviside(x: ndarray, y: ndarray) -> ndarray:
     """1 for positive x, 0 for negative and nan, y for 0."""
+    if x.dtype.kind == "c":
+        raise NotImplementedError("heaviside is not yet implemented for complex tensors.")
     return np.where(x == 0, y, (x > 0).astype(x.dtype))
 
 
 def logaddexp(x: ndarray, y: ndarray) -> ndarray:
     """log(exp(x) + exp(y)); of complex numbers shifted by the one with the larger real part."""
+    if x.dtype.kind in "iub":
+        raise TypeError("not supported for whole numbers; cure: convert them: x.float()")
     if x.dtype.kind != "c":
         return np.logaddexp(x, y)
     m = np.where(x.real >= y.real, x, y)
@@ -151,6 +166,8 @@ def relu(x: ndarray) -> ndarray:
 
 
 def frac(x: ndarray) -> ndarray:
+    if x.dtype.kind in "iub":
+        raise TypeError("not supported for whole numbers")
     return x - np.trunc(x)
 
 
@@ -161,12 +178,14 @@ def angle(x: ndarray) -> ndarray:
     return np.where(np.isnan(x), x, np.where(x < 0, x.dtype.type(np.pi), x.dtype.type(0)))
 
 
-def clamp_min(x: ndarray, y: ndarray) -> ndarray:
-    return np.maximum(x, y)
+def addcmul(x: ndarray, y: ndarray, z: ndarray, value: Any = 1) -> ndarray:
+    if x.dtype.kind == "b":
+        raise TypeError("not supported for bool")
+    return x + y * z * x.dtype.type(value)
 
 
-def clamp_max(x: ndarray, y: ndarray) -> ndarray:
-    return np.minimum(x, y)
+def conj(x: ndarray) -> ndarray:
+    return np.conj(x) if x.dtype.kind == "c" else x.copy()
 
 
 def is_complex(x: ndarray) -> bool:
@@ -175,6 +194,8 @@ def is_complex(x: ndarray) -> bool:
 
 def lerp(x: ndarray, y: ndarray, weight: Any) -> ndarray:
     """x + w (y - x), from the nearer end for exactness at both."""
+    if x.dtype.kind in "iub":
+        raise TypeError("not supported for whole numbers; cure: convert them: x.float()")
     return np.where(np.abs(weight) < 0.5, x + weight * (y - x), y - (y - x) * (1 - weight))
 
 

@@ -1,0 +1,37 @@
+"""Kernels of seldom called elementwise ops: whole numbers' divisors, floating-point numbers' parts, polar coordinates."""
+from __future__ import annotations
+
+import numpy as np
+from numpy import isreal, ndarray  # noqa: F401
+
+from rushlight.ops.kernels.elementwise import refusing
+
+gcd, lcm = refusing("b", np.gcd), refusing("b", np.lcm)
+
+
+def nextafter(x: ndarray, y: ndarray) -> ndarray:
+    """The number next to x on the way to y."""
+    if x.dtype.kind in "iub":
+        raise TypeError("not supported for whole numbers")
+    return np.nextafter(x, y)
+
+
+def frexp(x: ndarray) -> tuple[ndarray, ndarray]:
+    """m and e with x = m 2^e, 1/2 <= |m| < 1; e is 0 where x is 0, infinite or nan."""
+    if x.dtype.kind not in "fV":
+        raise TypeError("torch.frexp() only supports floating-point dtypes; cure: convert it first: x.float()")
+    m, e = np.frexp(x.astype(np.float32) if x.dtype.kind == "V" else x)
+    return np.asarray(m).astype(x.dtype, copy=False), np.where(np.isfinite(x), e, 0).astype(np.int32)
+
+
+def polar(x: ndarray, y: ndarray) -> ndarray:
+    """x (cos y + i sin y)"""
+    r = np.empty(np.broadcast_shapes(x.shape, y.shape), np.result_type(x.dtype, np.complex64))
+    r.real, r.imag = x * np.cos(y), x * np.sin(y)
+    return r
+
+
+def addcdiv(x: ndarray, y: ndarray, z: ndarray, value: float = 1) -> ndarray:
+    return x + y / z * value
+
+
