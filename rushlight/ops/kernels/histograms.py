@@ -10,10 +10,8 @@ def counts_between(x: ndarray, edges: list[ndarray], weight: ndarray | None) -> 
     shape = tuple(len(e) - 1 for e in edges)
     inside, place = np.ones(len(x), bool), np.zeros(len(x), np.int64)
     for column, e, n in zip(x.T, edges, shape):
-        at = np.searchsorted(e, column, "right") - 1
-        at[column == e[-1]] = n - 1
-        inside &= (at >= 0) & (at < n)
-        place = place * n + at
+        inside &= (column >= e[0]) & (column <= e[-1])
+        place = place * n + np.minimum(np.searchsorted(e, column, "right") - 1, n - 1)
     weights = None if weight is None else weight[inside]
     return np.bincount(place[inside], weights, int(np.prod(shape))).reshape(shape).astype(x.dtype)
 
