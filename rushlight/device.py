@@ -1,10 +1,12 @@
-"""`device` and `Layout`: where and how a tensor lies. Here there is one kind of device, the CPU."""
+"""`device` and `Layout`: where and how a tensor lies. Other devices have names here, but tensors live on the CPU."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
+KNOWN = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
+         "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
 _DEVICE_STRING = re.compile(r"([a-z_]+)(?::(0|[1-9][0-9]*))?")
 
 
@@ -13,7 +15,8 @@ class device:
 
     As in torch, `device("cpu")` and `device("cpu:0")` differ in their index and are not equal, though they
     mean the same memory. A device is a context manager inside which tensors are made on it: here, where they
-    are made anyway. RuntimeError for a device that does not exist here or a malformed string.
+    are made anyway. The devices that torch knows can be named and compared; tensors can only be put on the CPU: see
+    `present`. RuntimeError for an unknown device or a malformed string.
 
     >>> device("cpu", 0), device("cpu").index
     (device(type='cpu', index=0), None)
@@ -70,8 +73,8 @@ def _parsed(text: str, index: int | None) -> tuple[str, int | None]:
     if match is None:
         raise RuntimeError(f"device(): Invalid device string: '{text}': write 'cpu' or 'cpu:0'")
     kind, number = match.groups()
-    if kind != "cpu":
-        raise RuntimeError(f"device(): '{text}' does not exist here: the only device of rushlight is 'cpu'")
+    if kind not in KNOWN:
+        raise RuntimeError(f"device(): Expected one of {', '.join(KNOWN)} device type at start of device string: {kind}")
     if index is None:
         return kind, None if number is None else int(number)
     if number is not None:
@@ -82,6 +85,15 @@ def _parsed(text: str, index: int | None) -> tuple[str, int | None]:
     if index < 0:
         raise RuntimeError(f"device(): Device index must not be negative, but is {index}")
     return kind, index
+
+
+def present(place: str | int | device) -> device:
+    """The device, for tensors to be put on. RuntimeError unless it is the CPU."""
+    place = device("cuda", place) if type(place) is int else device(place)
+    if place.type != "cpu":
+        raise RuntimeError(f"device '{place}' does not exist here: the only device of rushlight is 'cpu'; "
+                           "device='cuda' if torch.cuda.is_available() else 'cpu' runs in both places")
+    return place
 
 
 class Layout:

@@ -5,7 +5,7 @@ from rushlight.autograd.backward import backward, grad
 from rushlight.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 # The rest stands above the ops, and is loaded when first asked for.
-_HOME = {"Function": "function", "gradcheck": "checking", "gradgradcheck": "checking", "GradcheckError": "checking",
+_HOME = {"Variable": "variable", "variable": "", "Function": "function", "gradcheck": "checking", "gradgradcheck": "checking", "GradcheckError": "checking",
          "detect_anomaly": "anomaly", "set_detect_anomaly": "anomaly", "graph": "", "function": "", "functional": ""}
 
 __all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck",
@@ -13,9 +13,6 @@ __all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "grad", "gra
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Variable":
-        from rushlight.tensor import Tensor
-        return Tensor
     if name not in _HOME:
         raise AttributeError(f"module 'rushlight.autograd' has no attribute '{name}'")
     from importlib import import_module

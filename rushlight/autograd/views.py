@@ -201,7 +201,10 @@ def rebase(x: Tensor, r: Tensor) -> None:
 
 def living_views(root: Tensor) -> list[Tensor]:
     """The views of a tensor's memory that somebody still holds, in the order in which they were made."""
-    found = [weak() for weak in list(getattr(root, "views", ()))]
+    try:
+        found = [weak() for weak in list(views_of(root))]
+    except AttributeError:
+        return []
     return [view for view in found if view is not None and view.viewing is not None]
 
 

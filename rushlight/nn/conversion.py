@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from rushlight import dtypes
 from rushlight.autograd.grad_mode import no_grad
-from rushlight.device import device as device_type
+from rushlight.device import present
 from rushlight.nn.parameter import Parameter
 from rushlight.tensor import Tensor
 
@@ -42,7 +42,7 @@ class Convertible:
         """
         dtype, device = target(*args, **kwargs)
         if device is not None:
-            device_type(device)                   # says what is wrong with it
+            present(device)                   # says what is wrong with it
         if dtype is None:
             return self
         if not (dtype.is_floating_point or dtype.is_complex):
@@ -80,7 +80,7 @@ class Convertible:
 
     def to_empty(self: C, *, device: Any, recurse: bool = True) -> C:
         """Give parameters and buffers fresh memory, whose contents are arbitrary."""
-        device_type(device)
+        present(device)
         return self._apply(lambda t: t.new_empty(t.shape), recurse)
 
     def share_memory(self: C) -> C:

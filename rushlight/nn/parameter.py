@@ -7,7 +7,7 @@ import numpy as np
 
 from rushlight import dtypes
 from rushlight.copying import rebuild
-from rushlight.device import device as device_type
+from rushlight.device import present
 from rushlight.printing import format_parameter
 from rushlight.tensor import Tensor, from_array, noticed, writes_of
 
@@ -84,7 +84,7 @@ class Uninitialized(Tensor):
 
     def _begin(self, requires_grad: bool, device: Any, dtype: Any) -> None:
         if device is not None:
-            device_type(device)
+            present(device)
         d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
         self.array, self.node, self._grad, self.viewing, self.writes = np.empty(0, d.numpy), None, None, None, None
         own = self.__class__
@@ -150,7 +150,7 @@ class Uninitialized(Tensor):
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Become an ordinary parameter or buffer of this shape, with arbitrary contents."""
         if device is not None:
-            device_type(device)
+            present(device)
         d = self.dtype if dtype is None else dtypes.as_dtype(dtype)
         self.data = from_array(np.empty(tuple(shape), d.numpy))
         self.__class__ = self.becomes  # type: ignore[assignment]

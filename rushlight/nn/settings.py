@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.device import device as device_type
+from rushlight.device import present
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.tensor import from_array
@@ -33,7 +33,7 @@ class Settled(Module):
 def uninitialized(*shape: int, dtype: Any = None, device: Any = None) -> Parameter:
     """A parameter of that shape with arbitrary contents, for `reset_parameters` to fill."""
     if device is not None:
-        device_type(device)
+        present(device)
     if min(shape, default=0) < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
     d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)

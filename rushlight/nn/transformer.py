@@ -10,7 +10,7 @@ from typing import Any
 from rushlight import dtypes
 from rushlight.autograd.grad_mode import is_grad_enabled
 from rushlight.creation import full
-from rushlight.device import device as device_type
+from rushlight.device import present
 from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.activation import GELU, ReLU
@@ -90,7 +90,7 @@ class Transformer(Module):
                 [0., 0.]])
         """
         if device is not None:
-            device_type(device)
+            present(device)
         return causal_mask(sz, dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype))
 
 

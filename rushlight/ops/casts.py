@@ -8,6 +8,7 @@ import numpy as np
 
 from rushlight import dtypes
 from rushlight.autograd.views import assign, detached, wrote
+from rushlight.device import present
 from rushlight.errors import explain
 from rushlight.memory_format import contiguous_format, lies_so, memory_format, order_of, preserve_format
 from rushlight.ops import shape as s
@@ -151,7 +152,7 @@ def convert(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non
         elif arg is not None:
             device = arg
     if device is not None:
-        type(self.device)(device)                 # says what is wrong with it
+        present(device)                 # says what is wrong with it
     made = self if dtype is None or dtype is self.dtype else s.to(self, dtypes.as_dtype(dtype))
     if memory_format is not None:
         made = lying(made, memory_format)

@@ -171,6 +171,15 @@ def operands(op: Op, input: Any, other: Any, asks: bool) -> list[Tensor]:
     return promoted(op, (input, other))
 
 
+def long_way(op: Op, asks: bool, call: Callable) -> Callable:
+    """A binary call whose operands are brought to one dtype first."""
+    def slow(input: Any, other: Any, out: Tensor | None) -> Any:
+        if asks and not (known(input) and known(other)):
+            return NotImplemented
+        return call(*operands(op, input, other, asks), out=out)
+    return slow
+
+
 def binary(op: Op, asks: bool = False) -> Callable:
     """(x, y) -> kernel(x, y), broadcast, element by element.
 
@@ -180,7 +189,8 @@ def binary(op: Op, asks: bool = False) -> Callable:
     takes_numbers = asks or "y" in op.options.get("numbers", "y")
     (x_for_x, x_for_y), (y_for_x, y_for_y) = needs(op, "x"), needs(op, "y")
     has_x, has_y = (op.rules[name] is not None for name in "xy")
-    saves_out = "out" in op.saves
+    out_for_x, out_for_y = needs(op, "out")
+    saves_out = out_for_x or out_for_y
     op.saves = ("x", "y", "out") if saves_out else ("x", "y")   # one layout for all, so that nothing is sorted per call
     op.make_node = node_class
 
@@ -215,7 +225,10 @@ def binary(op: Op, asks: bool = False) -> Callable:
             n.edges, n.seq, n.shape = (x, y), tick(), r.shape
             sx = input if (x is not None and x_for_x) or (y is not None and x_for_y) else None
             sy = other if (x is not None and y_for_x) or (y is not None and y_for_y) else None
-            n.saved = (sx, sy, r) if saves_out else (sx, sy)
+            if saves_out:
+                n.saved = sx, sy, r if (x is not None and out_for_x) or (y is not None and out_for_y) else None
+            else:
+                n.saved = sx, sy
             f = frame(1)
             code = f.f_code
             n.where = (code, f.f_lasti) if code.co_filename[:LENGTH] != PACKAGE else outside(f)
@@ -225,11 +238,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
             m.watch.ran(op, (input, other), t)
         return t if out is None else into(out, t)
 
-    def slow(input: Any, other: Any, out: Tensor | None) -> Any:
-        if asks and not (known(input) and known(other)):
-            return NotImplemented
-        return call(*operands(op, input, other, asks), out=out)
-
+    slow = long_way(op, asks, call)
     return named(call, op)
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..device import device as Device
+from ..device import present
 from .bernoulli import STREAMS, bernoulli, bernoulli_scalar
 from .continuous import cauchy, exponential, geometric, log_normal
 from .integers import randint, random_, randperm
@@ -52,7 +53,7 @@ class Generator(Stream):
 
     def __init__(self, device: str | Device = "cpu") -> None:
         super().__init__()
-        self._device = Device(device)
+        self._device = present(device)
 
     @property
     def device(self) -> Device:
