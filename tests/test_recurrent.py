@@ -264,6 +264,8 @@ FAULTS = {
     "4-d LSTM": lambda lib: lib.nn.LSTM(2, 3)(lib.ones(1, 1, 1, 2)),
     "features": lambda lib: lib.nn.GRU(2, 3)(lib.ones(1, 1, 3)),
     "dtype": lambda lib: lib.nn.GRU(2, 3)(lib.ones(1, 1, 2, dtype=lib.float64)),
+    "state's dtype": lambda lib: lib.nn.GRU(2, 3)(lib.ones(1, 1, 2), lib.ones(1, 1, 3, dtype=lib.float64)),
+    "cell's state's dtype": lambda lib: lib.nn.RNNCell(2, 3)(lib.ones(1, 2), lib.ones(1, 3, dtype=lib.float64)),
     "state's size": lambda lib: lib.nn.GRU(2, 3)(lib.ones(1, 1, 2), lib.ones(1, 1, 2)),
     "state's dimensions": lambda lib: lib.nn.GRU(2, 3)(lib.ones(1, 1, 2), lib.ones(1, 3)),
     "states' dimensions": lambda lib: lib.nn.LSTM(2, 3)(lib.ones(1, 2), (lib.ones(1, 3), lib.ones(1, 1, 3))),

@@ -67,6 +67,7 @@ def layers(mode: str, x: Tensor, states: Sequence[Tensor], weights: Sequence[Wei
 
     `weights` stand in order, and the states' first dimension too: layer 0 forward, layer 0 backward, layer 1 forward, ...
     """
+    check_dtypes(x, states)
     run, directions = DIRECTIONS[mode], 1 + bidirectional
     starts = list(zip(*[unbind(s) for s in states]))
     last: list[tuple] = []
@@ -77,6 +78,14 @@ def layers(mode: str, x: Tensor, states: Sequence[Tensor], weights: Sequence[Wei
         if dropout and i + directions < len(weights):
             x = drop(x, dropout)
     return x, tuple(stack(each) for each in zip(*last))
+
+
+def check_dtypes(x: Tensor, states: Sequence[Tensor]) -> None:
+    """RuntimeError for a state that is not of the input's dtype."""
+    for state in states:
+        if state.array.dtype != x.array.dtype:
+            raise RuntimeError(explain(f"mat1 and mat2 must have the same dtype, but got {state.dtype.scalar_type} and "
+                                       f"{x.dtype.scalar_type}", f"give states of the input's dtype: .to({x.dtype})"))
 
 
 # -- one step --------------------------------------------------------------------------------------------------------
@@ -118,6 +127,7 @@ def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: T
 
 def check_cell(input: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, gates: int) -> None:
     """RuntimeError, in torch's words, where sizes do not go together."""
+    check_dtypes(input, states)
     shape, hidden = input.array.shape, w_hh.array.shape[0] // gates
     if shape[-1] != w_ih.array.shape[1]:
         raise RuntimeError(explain(f"input has inconsistent input_size: got {shape[-1]} expected {w_ih.array.shape[1]}"))
