@@ -78,7 +78,7 @@ from rushlight.nn.loss import (
     TripletMarginWithDistanceLoss,
 )
 from rushlight.nn.module import Module
-from rushlight.nn.multihead import MultiheadAttention
+from rushlight.nn.multihead import MultiheadAttention, NonDynamicallyQuantizableLinear
 from rushlight.nn.normalization import (
     BatchNorm1d,
     BatchNorm2d,
