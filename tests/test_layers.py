@@ -17,12 +17,12 @@ LAYERS = [
     ["tensor"],
     ["autograd", "ops.worlds", "copying"],  # the engine hands out tensors
     ["ops", "creation", "ranges", "random", "sampling", "serialization"],
-    ["autograd.functional", "autograd.forward_ad", "autograd.gradcheck"],
+    ["autograd.functional", "autograd.forward_ad", "autograd.gradcheck", "autograd.checking"],
     ["linalg", "fft", "special", "masked", "signal", "backends", "accelerator"],
-    ["nn", "optim", "cuda", "compile", "compiler", "utils", "amp", "vision", "viz", "distributions", "func", "distributed",
+    ["nn", "optim", "cuda", "compile", "compiler", "utils", "amp", "vision", "viz", "func", "distributed",
      "testing"],  # fmt: skip
     [""],
-    ["compat", "demo", "cli", "__main__"],
+    ["compat", "distributions", "demo", "cli", "__main__"],
 ]
 
 

@@ -1,0 +1,183 @@
+"""Derivatives of functions: Jacobians, Hessians, and their products with vectors.
+
+For y = f(x): J[i, j] = d y_i / d x_j; vjp gives v' J, jvp gives J v. For f with one number: H[i, j] = d^2 y / d x_i d x_j;
+vhp and hvp give its products with v. Inputs and outputs are tensors or tuples of them, and so are results. Without
+`create_graph` the results are outside the graph. `strict`: RuntimeError where an output does not depend on an input,
+instead of zeros.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rushlight.autograd.backward import grad
+from rushlight.autograd.grad_mode import enable_grad
+from rushlight.creation import ones_like, zeros_like
+from rushlight.errors import explain
+from rushlight.ops.shape import reshape, stack
+from rushlight.tensor import Tensor, created, from_array
+
+Tensors = tuple[Tensor, ...]
+
+
+def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """(f(x), v' J): the gradient of the outputs weighted by `v`, which may be left out for one number.
+
+    RuntimeError if `v` does not fit the outputs.
+
+    >>> x, v = rushlight.tensor([1.0, 2.0]), rushlight.tensor([1.0, 1.0])
+    >>> rushlight.autograd.functional.vjp(lambda x: x * x, x, v)
+    (tensor([1., 4.]), tensor([2., 4.]))
+    """
+    xs, ys, tuples = run(func, inputs, create_graph, "vjp")
+    products = derivative(ys, xs, fitting(v, ys, "vjp"), create_graph, strict, "vjp")
+    return packed(ys, tuples[1], create_graph), packed(products, tuples[0], create_graph)
+
+
+def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """(f(x), J v): how fast the outputs change when the inputs move along `v`.
+
+    J v is the derivative of w' J, which is linear in w, by w: http://j-towns.github.io/2017/06/12/A-new-trick.html.
+
+    >>> x, v = rushlight.tensor([1.0, 2.0]), rushlight.tensor([1.0, 0.0])
+    >>> rushlight.autograd.functional.jvp(lambda x: x * x, x, v)
+    (tensor([1., 4.]), tensor([2., 0.]))
+    """
+    xs, ys, tuples = run(func, inputs, create_graph, "jvp")
+    vs = fitting(v, xs, "jvp")
+    with enable_grad():
+        weights = tuple([zeros_like(y).requires_grad_() for y in ys])
+        products = derivative(ys, xs, weights, True, strict, "jvp")
+    along = derivative(products, weights, vs, create_graph, False, "jvp")
+    return packed(ys, tuples[1], create_graph), packed(along, tuples[1], create_graph)
+
+
+def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+             strategy: str = "reverse-mode") -> Any:
+    """J[i, j] = d y_i / d x_j: for an output and an input a tensor of shape output.shape + input.shape.
+
+    For a tuple of outputs a tuple, of tuples where the inputs are one. `vectorize` and `strategy` are accepted: they
+    change how torch computes, not what.
+
+    >>> rushlight.autograd.functional.jacobian(lambda x: x * x, rushlight.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    xs, ys, tuples = run(func, inputs, create_graph, "jacobian")
+    found = tuple([packed(rows_of(y, xs, create_graph, strict), tuples[0], create_graph) for y in ys])
+    return found if tuples[1] else found[0]
+
+
+def rows_of(y: Tensor, xs: Tensors, create_graph: bool, strict: bool) -> Tensors:
+    """The derivatives of each element of y by each input, of shape y.shape + x.shape."""
+    rows = []
+    for seed in np.eye(y.numel(), dtype=y.array.dtype):
+        seeds = created(from_array(seed.reshape(y.array.shape))),
+        rows.append(derivative((y,), xs, seeds, create_graph, strict, "jacobian"))
+    if not rows:
+        return tuple([created(from_array(np.zeros(y.array.shape + x.array.shape, x.array.dtype))) for x in xs])
+    return tuple([reshape(stack(column, 0), (*y.array.shape, *x.array.shape)) for column, x in zip(zip(*rows), xs)])
+
+
+def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+            outer_jacobian_strategy: str = "reverse-mode") -> Any:
+    """H[i, j] = d^2 y / d x_i d x_j, of shape input.shape + input.shape; tuples of tuples for a tuple of inputs.
+
+    RuntimeError unless `func` returns one number.
+
+    >>> rushlight.autograd.functional.hessian(lambda x: (x ** 3).sum(), rushlight.tensor([1.0, 2.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    def gradient(*xs: Tensor) -> Any:
+        y = one_number(func(*xs), "hessian")
+        found = derivative((y,), xs, (ones_like(y),), True, strict, "hessian")
+        return found if isinstance(inputs, tuple) else found[0]
+    return jacobian(gradient, inputs, create_graph, strict)
+
+
+def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """(f(x), v' H), for `v` like the inputs.
+
+    >>> x, v = rushlight.tensor([1.0, 2.0]), rushlight.tensor([1.0, 1.0])
+    >>> rushlight.autograd.functional.vhp(lambda x: (x ** 3).sum(), x, v)
+    (tensor(9.), tensor([ 6., 12.]))
+    """
+    xs, ys, tuples = run(func, inputs, create_graph, "vhp")
+    y = one_number(ys[0] if len(ys) == 1 else ys, "vhp")
+    vs = fitting(v, xs, "vhp")
+    with enable_grad():
+        gradients = derivative((y,), xs, (ones_like(y),), True, strict, "vhp")
+    products = derivative(gradients, xs, vs, create_graph, strict, "vhp")
+    return packed(ys, tuples[1], create_graph), packed(products, tuples[0], create_graph)
+
+
+def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """(f(x), H v): the same as `vhp`, for H is symmetric."""
+    return vhp(func, inputs, v, create_graph, strict)
+
+
+# -- what they share -----------------------------------------------------------------------------------------------
+
+def run(func: Callable, inputs: Any, create_graph: bool, name: str) -> tuple[Tensors, Tensors, tuple[bool, bool]]:
+    """The inputs as differentiated, the outputs, and whether each were a tuple."""
+    given = as_tuple(inputs, "inputs given to", name)
+    xs = tuple([x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_()  # type: ignore[attr-defined]
+                for x in given])
+    with enable_grad():
+        outputs = func(*xs)
+    ys = as_tuple(outputs, "outputs of the user-provided function given to", name)
+    return xs, ys, (isinstance(inputs, tuple), isinstance(outputs, tuple))
+
+
+def as_tuple(value: Any, what: str, name: str) -> Tensors:
+    found = value if isinstance(value, tuple) else (value,)
+    for part in found:
+        if not isinstance(part, Tensor):
+            raise TypeError(explain(f"The {what} {name} must be either a Tensor or a tuple of Tensors but the given value "
+                                    f"has type {type(part).__name__}"))
+    return found
+
+
+def packed(values: Tensors, several: bool, create_graph: bool) -> Any:
+    """A tuple, or the one tensor; outside the graph unless it is asked for."""
+    found = values if create_graph else tuple([t.detach() for t in values])  # type: ignore[attr-defined]
+    return found if several else found[0]
+
+
+def fitting(v: Any, to: Tensors, name: str) -> Tensors:
+    """The vectors, of the shapes of what they are multiplied with."""
+    if v is None:
+        if len(to) != 1 or to[0].numel() != 1:
+            raise RuntimeError(explain(f"{name}: the vector v can only be None if what it is multiplied with is one number",
+                                       "give a v of the same shapes", shapes=[tuple(t.shape) for t in to]))
+        return (ones_like(to[0]),)
+    vs = as_tuple(v, "v given to", name)
+    if [t.shape for t in vs] != [t.shape for t in to]:
+        raise RuntimeError(explain(f"{name}: v has shapes {[tuple(t.shape) for t in vs]}, but needs "
+                                   f"{[tuple(t.shape) for t in to]}", "give one vector for each, of its shape"))
+    return vs
+
+
+def one_number(y: Any, name: str) -> Tensor:
+    if not isinstance(y, Tensor) or y.numel() != 1:
+        shown = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
+        raise RuntimeError(explain(f"The function given to {name} should return a single element Tensor, not {shown}",
+                                   "reduce it: .sum()"))
+    return y
+
+
+def derivative(ys: Tensors, xs: Tensors, vs: Tensors, create_graph: bool, strict: bool, name: str) -> Tensors:
+    """v' J for each input; zeros, or an error, where nothing depends on it."""
+    chosen = [i for i, y in enumerate(ys) if y.requires_grad]
+    if not chosen:
+        grads: Any = (None,) * len(xs)
+    else:
+        grads = grad([ys[i] for i in chosen], xs, [vs[i] for i in chosen], True, create_graph, allow_unused=True)
+    if strict and (len(chosen) < len(ys) or any(g is None for g in grads)):
+        which = next((i for i in range(len(ys)) if i not in chosen), 0)
+        raise RuntimeError(explain(f"Output {which} of the user-provided function is independent of an input. This is not "
+                                   "allowed in strict mode.", "strict=False gives zeros there", op=name))
+    return tuple([zeros_like(x) if g is None else g for x, g in zip(xs, grads)])

@@ -1,0 +1,15 @@
+"""torch.onnx: models are not exported."""
+from __future__ import annotations
+
+from typing import Any
+
+
+def export(*args: Any, **kwargs: Any) -> None:
+    """NotImplementedError: ONNX files are not written."""
+    raise NotImplementedError("ONNX files are not written; save the weights, torch.save(model.state_dict(), file), "
+                              "and export them with torch itself")
+
+
+def is_in_onnx_export() -> bool:
+    """False."""
+    return False
