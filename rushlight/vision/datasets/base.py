@@ -1,0 +1,67 @@
+"""What data sets of images share: a folder, transforms, and how they look."""
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rushlight.errors import explain
+from rushlight.utils.data import Dataset
+from rushlight.vision.images import pillow
+
+
+class VisionDataset(Dataset[tuple]):
+    """Samples (image, target): a subclass has `pair(i)`, which gives them as they are, and `__len__`.
+
+    `transform` changes the image, `target_transform` the target, or `transforms` both at once.
+    """
+
+    def __init__(self, root: str | os.PathLike | None = None, transforms: Callable | None = None,
+                 transform: Callable | None = None, target_transform: Callable | None = None):
+        if transforms is not None and (transform is not None or target_transform is not None):
+            raise ValueError(explain("Only transforms or transform/target_transform can be passed as argument"))
+        self.root = os.path.expanduser(os.fspath(root)) if root is not None else None
+        self.transforms, self.transform, self.target_transform = transforms, transform, target_transform
+
+    def pair(self, index: int) -> tuple[Any, Any]:
+        """Image and target, not transformed."""
+        raise NotImplementedError
+
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
+        image, target = self.pair(index)
+        if self.transforms is not None:
+            return self.transforms(image, target)
+        image = image if self.transform is None else self.transform(image)
+        return image, target if self.target_transform is None else self.target_transform(target)
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        """A line more for the repr."""
+        return ""
+
+    def __repr__(self) -> str:
+        lines = [f"Number of datapoints: {len(self)}"]
+        lines += [f"Root location: {self.root}"] if self.root is not None else []
+        lines += self.extra_repr().splitlines()
+        if self.transform is not None or self.target_transform is not None:
+            told = [(name, t) for name, t in (("Transform", self.transform), ("Target transform", self.target_transform))
+                    if t is not None]
+            lines += ["\n".join(["StandardTransform", *(f"{name}: " + str(t).replace("\n", "\n" + " " * (len(name) + 2))
+                                                       for name, t in told)])]
+        return "\n    ".join([f"Dataset {type(self).__name__}", *lines])
+
+
+def as_image(array: Any) -> Any:
+    """A Pillow image where Pillow is installed, as torchvision gives; else the array itself, a copy."""
+    module = pillow()
+    return array.copy() if module is None else module.fromarray(array)
+
+
+def folder_of(root: str | None) -> Path:
+    """The folder that was given. TypeError without one."""
+    if root is None:
+        raise TypeError(explain("a folder is needed: root='data'"))
+    return Path(root)

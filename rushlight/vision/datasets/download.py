@@ -1,0 +1,68 @@
+"""Files from the net: resumed where they broke off, checked against their sum, and in place only when whole."""
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+BLOCK = 1 << 20
+TIMEOUT = 30.0                                    # seconds without an answer
+
+
+def md5(path: Path) -> str:
+    """The sum of a file's bytes."""
+    found = hashlib.md5(usedforsecurity=False)
+    with open(path, "rb") as file:
+        while block := file.read(BLOCK):
+            found.update(block)
+    return found.hexdigest()
+
+
+def is_whole(path: Path, expected: str | None) -> bool:
+    """Whether the file is there and has the sum expected."""
+    return path.is_file() and (expected is None or md5(path) == expected)
+
+
+def download(urls: Sequence[str], path: Path, expected: str | None = None) -> None:
+    """Fetch a file from the first address that has it. RuntimeError, which says what each answered, if none has.
+
+    What has come before a connection broke is kept in PATH.part, and the rest asked for next time.
+    """
+    if is_whole(path, expected):
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    troubles = []
+    for url in urls:
+        try:
+            fetch(url, part := path.with_name(path.name + ".part"))
+        except OSError as error:                  # also urllib's errors, and a connection that broke
+            troubles.append(f"{url}: {getattr(error, 'reason', error) or type(error).__name__}")
+            continue
+        if is_whole(part, expected):
+            os.replace(part, path)
+            return
+        troubles.append(f"{url}: what came has the md5 {md5(part)}, not {expected}")
+        part.unlink()
+    raise RuntimeError(f"could not download {path.name}:\n  " + "\n  ".join(troubles) +
+                       f"\n  cure: without a network, put the file at {path} yourself")
+
+
+def fetch(url: str, part: Path) -> None:
+    """Append what is missing of a file; from its beginning, if the server cannot go on in the middle."""
+    from urllib.error import HTTPError
+    from urllib.request import Request, urlopen
+    have = part.stat().st_size if part.exists() else 0
+    request = Request(url, headers={"User-Agent": "rushlight", **({"Range": f"bytes={have}-"} if have else {})})
+    try:
+        with urlopen(request, timeout=TIMEOUT) as answer, open(part, "ab" if answer.status == 206 else "wb") as file:
+            shutil.copyfileobj(answer, file, BLOCK)
+            length = answer.headers.get("Content-Length")
+    except HTTPError as error:
+        if error.code == 416 and have:            # nothing is missing
+            return
+        raise
+    came = part.stat().st_size - (have if answer.status == 206 else 0)
+    if length is not None and came < int(length):
+        raise OSError(f"the connection broke after {came:,} of {int(length):,} bytes: call again to go on")

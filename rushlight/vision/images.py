@@ -1,0 +1,82 @@
+"""What an image is: a Pillow image, a tensor (..., H, W), or an array (H, W) or (H, W, C)."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.tensor import Tensor, from_array
+
+
+class InterpolationMode(Enum):
+    """How values between pixels are found."""
+
+    NEAREST = "nearest"
+    NEAREST_EXACT = "nearest-exact"
+    BILINEAR = "bilinear"
+    BICUBIC = "bicubic"
+    BOX = "box"
+    HAMMING = "hamming"
+    LANCZOS = "lanczos"
+
+
+# Pillow's numbers for them
+RESAMPLING = {InterpolationMode.NEAREST: 0, InterpolationMode.NEAREST_EXACT: 0, InterpolationMode.LANCZOS: 1,
+              InterpolationMode.BILINEAR: 2, InterpolationMode.BICUBIC: 3, InterpolationMode.BOX: 4,
+              InterpolationMode.HAMMING: 5}
+
+
+def pillow() -> ModuleType | None:
+    """PIL.Image, or None where Pillow is not installed."""
+    try:
+        from PIL import Image
+    except ImportError:
+        return None
+    return Image
+
+
+def is_pillow(image: Any) -> bool:
+    """Whether it is a Pillow image; Pillow is not imported to find out."""
+    return type(image).__module__.partition(".")[0] == "PIL" and hasattr(image, "getbands")
+
+
+def check_image(image: Any) -> None:
+    """TypeError for what is no image."""
+    if not (is_pillow(image) or isinstance(image, (Tensor, ndarray))):
+        raise TypeError(f"Unexpected type {type(image)}: an image is a PIL image, a tensor (..., H, W) or an array "
+                        "(H, W) or (H, W, C)")
+
+
+def size_of(image: Any) -> tuple[int, int]:
+    """Height and width."""
+    check_image(image)
+    if is_pillow(image):
+        return image.height, image.width
+    if isinstance(image, Tensor):
+        h, w = image.array.shape[-2:]
+        return h, w
+    h, w = image.shape[:2]
+    return h, w
+
+
+def on_pixels(function: Callable[[ndarray], ndarray], image: Any) -> Any:
+    """An image with its pixels, (..., H, W), changed by a function that works on the last two dimensions."""
+    check_image(image)
+    if isinstance(image, Tensor):
+        return from_array(function(image.array))
+    array = np.asarray(image)
+    planes = np.moveaxis(array, -1, 0) if array.ndim == 3 else array
+    found = function(planes)
+    found = np.ascontiguousarray(np.moveaxis(found, 0, -1) if array.ndim == 3 else found)
+    if isinstance(image, ndarray):
+        return found
+    module = pillow()
+    assert module is not None
+    made = module.fromarray(found) if image.mode != "P" else module.fromarray(found, "P")
+    if image.mode == "P":
+        made.putpalette(image.getpalette())
+    return made if made.mode == image.mode else made.convert(image.mode)
