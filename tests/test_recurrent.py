@@ -362,3 +362,19 @@ def test_no_warnings(recwarn):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nn.LSTM(INPUT, HIDDEN, 2, dropout=0.5)(rushlight.ones(STEPS, BATCH, INPUT))
+
+
+@pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
+def test_a_seed_gives_torchs_numbers(oracle, name):
+    """Weights, input, outputs and a gradient from nothing but a seed: also without torch, from its answers."""
+
+    def run(lib):
+        lib.manual_seed(0)
+        module = getattr(lib.nn, name)(INPUT, HIDDEN, 2, bidirectional=True)
+        packed = lib.nn.utils.rnn.pack_padded_sequence(lib.randn(STEPS, BATCH, INPUT), LENGTHS, enforce_sorted=False)
+        out, last = module(packed)
+        (out.data.sin().sum() + flat(last)[0].cos().sum()).backward()
+        return [out.data, *flat(last), module.weight_hh_l0.grad, module.bias_hh_l0_reverse.grad]
+
+    for ours, theirs in zip(run(rushlight), oracle(run)):
+        np.testing.assert_allclose(ours.detach().numpy(), theirs, rtol=1e-4, atol=1e-5)

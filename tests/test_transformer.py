@@ -232,3 +232,21 @@ def test_attention_kernels_are_accepted():
         nn.MultiheadAttention(4, 2)(*[rushlight.ones(2, 1, 4)] * 3)
     with pytest.raises(AssertionError, match="Backend must be an instance of SDPBackend"), sdpa_kernel("math"):
         pass
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+def test_a_seed_gives_torchs_numbers(oracle):
+    """Weights, input, outputs and a gradient from nothing but a seed: also without torch, from its answers."""
+
+    def run(lib):
+        lib.manual_seed(0)
+        model = lib.nn.Transformer(8, 2, 1, 1, 12, 0.0)
+        src, tgt = lib.randn(5, 2, 8), lib.randn(4, 2, 8)
+        mask = lib.nn.Transformer.generate_square_subsequent_mask(4)
+        out = model(src, tgt, tgt_mask=mask, src_key_padding_mask=lib.tensor([[False] * 5, [False] * 3 + [True] * 2]))
+        out.sin().sum().backward()
+        attention = model.decoder.layers[0].multihead_attn
+        return [out, *attention(tgt, src, src), attention.out_proj.weight.grad, model.encoder.layers[0].linear1.bias.grad]
+
+    for ours, theirs in zip(run(rushlight), oracle(run)):
+        np.testing.assert_allclose(ours.detach().numpy(), theirs, rtol=1e-3, atol=1e-5)
