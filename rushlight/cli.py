@@ -30,6 +30,15 @@ The results are five files in a folder:
 """
 
 
+PLOT = """\
+Draw a function of x and its derivatives, which autograd computes.
+
+A formula has numbers, x, pi, e, + - * / // % **, brackets, and functions: sin,
+cos, tanh, exp, log, sqrt, abs, sigmoid, relu, erf and others. One that begins with
+a minus goes into brackets: "(-x**2)".
+"""
+
+
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line."""
 
@@ -72,6 +81,7 @@ def parser() -> Parser:
     top.set_defaults(run=lambda arguments: show(top.format_help()), command="")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
     add_demo(commands)
+    add_plot(commands)
     version = commands.add_parser("version", help="print the version", description="Print the version.")
     version.set_defaults(run=lambda arguments: show(VERSION), command="version")
     return top
@@ -96,6 +106,19 @@ def add_demo(commands: argparse._SubParsersAction) -> None:
     demo.set_defaults(run=run_demo, command="demo")
 
 
+def add_plot(commands: argparse._SubParsersAction) -> None:
+    plot = commands.add_parser(
+        "plot", help="draw a function and its derivatives", description=PLOT, allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    plot.add_argument("formula", metavar="FORMULA", help='such as "x**3 + x"')
+    plot.add_argument("--from", metavar="A", type=finite, default=-3.0, dest="start", help="left end (%(default)s)")
+    plot.add_argument("--to", metavar="B", type=finite, default=3.0, dest="stop", help="right end (%(default)s)")
+    plot.add_argument("--derivatives", metavar="N", type=whole(0), default=2, help="how many (%(default)s)")
+    plot.add_argument("--out", metavar="FILE", type=Path, default=Path("plot.png"), help="the picture (%(default)s)")
+    plot.set_defaults(run=run_plot, command="plot")
+
+
 def whole(least: int):
     """A parser of whole numbers from `least` to what a seed may be."""
 
@@ -115,6 +138,30 @@ def rate(text: str) -> float:
     if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"a number above 0 is needed, not {text!r}")
     return value
+
+
+def finite(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"a number is needed, not {text!r}")
+    return value
+
+
+def run_plot(arguments: argparse.Namespace) -> int:
+    from rushlight.viz import plot
+
+    a = arguments
+    if a.derivatives > 6:
+        raise BadInput(f"at most 6 derivatives are drawn, not {a.derivatives}")
+    try:
+        plot(a.formula, a.start, a.stop, derivatives=a.derivatives, path=a.out)
+    except (ValueError, ImportError) as error:
+        raise BadInput(str(error).replace("viz.plot: ", "").replace("\n", " ")) from None
+    print(a.out)
+    return 0
 
 
 def run_demo(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,137 @@
+"""A function beside its derivatives, drawn with matplotlib."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rushlight.autograd.backward import grad
+from rushlight.autograd.grad_mode import enable_grad
+from rushlight.tensor import Tensor, from_array
+
+COLOURS = ("#2563a8", "#c2571a", "#2f855a", "#7b3fa0", "#b7791f")
+MARKS = ("f", "f′", "f″", "f‴")
+
+
+class Plot:
+    """A drawing: `figure` and `axes` are matplotlib's, `x` and `curves` its numbers (f, f′, ...).
+
+    A notebook shows it; `save(path)` writes it, `show()` opens a window.
+    """
+
+    def __init__(self, figure: Any, axes: Any, x: np.ndarray, curves: list[np.ndarray]):
+        self.figure, self.axes, self.x, self.curves = figure, axes, x, curves
+
+    def save(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Write the picture: .png, .svg, .pdf; options as of matplotlib's `savefig`."""
+        self.figure.savefig(path, **{"dpi": 130, **options})
+
+    def show(self) -> None:
+        """Open a window, where matplotlib has a display."""
+        from matplotlib import pyplot
+
+        pyplot.figure(figsize=self.figure.get_size_inches())
+        pyplot.imshow(pyplot.imread(io.BytesIO(self._repr_png_())))
+        pyplot.axis("off")
+        pyplot.show()
+
+    def _repr_png_(self) -> bytes:
+        file = io.BytesIO()
+        self.save(file, format="png")  # type: ignore[arg-type]
+        return file.getvalue()
+
+
+def plot(f: Callable[[Tensor], Tensor] | str, start: float = -3.0, stop: float = 3.0, *, derivatives: int = 2,
+         points: int = 601, path: str | os.PathLike[str] | None = None, ax: Any = None) -> Plot:  # fmt: skip
+    """y = f(x), f′(x), f″(x), ... from `start` to `stop` on one axis; the derivatives are autograd's.
+
+    `f` takes a float64 tensor of `points` numbers and gives one of the same shape, each number from its own x; or it
+    is a formula as text, "x**3 + x". `derivatives`: how many, 2 as a rule. `path`: where to write the picture.
+    `ax`: matplotlib's axes to draw on, new ones as a rule.
+    Raises `ValueError` where the range is empty, the result has another shape, or the text is no formula, and
+    `ImportError` without matplotlib.
+
+    >>> import rushlight as torch
+    >>> drawn = torch.viz.plot(lambda x: x**3 + x, -3, 3)
+    >>> [float(curve[0]) for curve in drawn.curves]
+    [-30.0, 28.0, -18.0]
+    """
+    if not (np.isfinite(start) and np.isfinite(stop) and start < stop):
+        raise ValueError(f"viz.plot: the range must go from a number to a greater one, not from {start} to {stop}")
+    if points < 2 or derivatives < 0:
+        raise ValueError(f"viz.plot: at least 2 points and 0 derivatives, not {points} and {derivatives}")
+    label = f if isinstance(f, str) else ""
+    if isinstance(f, str):
+        from rushlight.viz.expression import read
+
+        f = read(f)
+    x = np.linspace(start, stop, points)
+    found = curves(f, x, derivatives)
+    figure, axes = (ax.figure, ax) if ax is not None else blank()
+    draw(axes, x, found, label)
+    if path is not None:
+        Plot(figure, axes, x, found).save(path)
+    return Plot(figure, axes, x, found)
+
+
+def curves(f: Callable[[Tensor], Tensor], x: np.ndarray, derivatives: int) -> list[np.ndarray]:
+    """f and its derivatives at each x: of the sum of f(x), since each number depends on its own x alone."""
+    with enable_grad():
+        t = from_array(x.copy()).requires_grad_()
+        y = f(t)
+        if not isinstance(y, Tensor) or y.shape != t.shape:
+            raise ValueError(f"viz.plot: f must give a tensor of x's shape {tuple(t.shape)}, each number from its own x; "
+                             f"it gave {tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__}")  # fmt: skip
+        found = [y.array]
+        for _ in range(derivatives):
+            if y.node is None:  # a constant
+                y = from_array(np.zeros_like(x))
+            else:
+                (y,) = grad(y.sum(), t, create_graph=True, materialize_grads=True)  # type: ignore[attr-defined]
+            found.append(y.array)
+    return [np.array(curve, np.float64) for curve in found]
+
+
+def blank() -> tuple[Any, Any]:
+    """A figure of its own, without a window or pyplot's global state."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("viz.plot needs matplotlib: pip install 'rushlight[viz]'") from None
+    figure = Figure(figsize=(7.2, 4.6), layout="constrained")
+    return figure, figure.subplots()
+
+
+def draw(axes: Any, x: np.ndarray, found: list[np.ndarray], label: str) -> None:
+    for i, curve in enumerate(found):
+        mark = MARKS[i] if i < len(MARKS) else f"f^({i})"
+        name = f"f(x) = {label}" if i == 0 and label else f"{mark}(x)"
+        axes.plot(x, np.where(np.isfinite(curve), curve, np.nan), color=COLOURS[i % len(COLOURS)], label=name,
+                  linewidth=2.2 if i == 0 else 1.6, linestyle=("-", "--", ":", "-.")[i % 4])  # fmt: skip
+    axes.axhline(0, color="#8a93a3", linewidth=0.8, zorder=0)
+    if x[0] < 0 < x[-1]:
+        axes.axvline(0, color="#8a93a3", linewidth=0.8, zorder=0)
+    limits = readable(found)
+    if limits is not None:
+        axes.set_ylim(*limits)
+    axes.set(xlim=(x[0], x[-1]), xlabel="x")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False)
+
+
+def readable(found: list[np.ndarray]) -> tuple[float, float] | None:
+    """Limits that leave out the ends of poles; None where all fits anyway."""
+    values = np.concatenate(found)
+    values = values[np.isfinite(values)]
+    if not values.size:
+        return None
+    low, high = np.quantile(values, [0.03, 0.97])
+    span = max(high - low, 1e-12)
+    if values.max() - values.min() < 20 * span:
+        return None
+    return low - 0.3 * span, high + 0.3 * span
