@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.device import device as device_type
+from rushlight.device import present
 from rushlight.errors import explain
 from rushlight.memory_format import memory_format, preserve_format, room_for
 from rushlight.ops.families import into
@@ -23,7 +23,7 @@ NUMBERS = (bool, int, float, complex)
 def made(array: Any, dtype: Any, requires_grad: bool, device: Any = None, out: Tensor | None = None) -> Tensor:
     """A leaf on a fresh array."""
     if device is not None:
-        device_type(device)
+        present(device)
     if dtype is not None:
         array = np.asarray(array, dtypes.as_dtype(dtype).numpy)
     t = created(from_array(np.asarray(array)))
@@ -54,6 +54,8 @@ def array_of(data: Any, dtype: Dtype) -> Any:
     if isinstance(data, (np.ndarray, np.generic)):
         dtypes.of(data.dtype)
         return data
+    if hasattr(data, "__getitem__") and hasattr(data, "__len__") and not isinstance(data, (list, tuple, str, bytes, dict)):
+        data = list(data)                         # any other sequence: a deque, a range
     if dtype is not None and isinstance(data, (bool, int, float, complex)):
         return np.asarray(data).astype(dtypes.as_dtype(dtype).numpy)
     try:
@@ -100,8 +102,7 @@ def plain_lists(data: Any) -> Any:
         return data.array
     if isinstance(data, (list, tuple)) and any(isinstance(x, (Tensor, list, tuple)) for x in data):
         return [plain_lists(x) for x in data]
-    plain = isinstance(data, (list, tuple, str, bytes, dict)) or not hasattr(data, "__getitem__")
-    return data if plain else list(data)
+    return data
 
 
 def first_leaf(data: Any) -> Any:
@@ -155,9 +156,9 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
         raise TypeError(explain(f"expected np.ndarray (got {type(ndarray).__name__})", "use torch.tensor(...)"))
     dtypes.of(ndarray.dtype)
     if any(step < 0 for step in ndarray.strides):
-        raise ValueError(explain("At least one stride in the given numpy array is negative, and tensors with negative strides "
-                                 "are not currently supported. (You can probably work around this by making a copy of your "
-                                 "array with array.copy().)"))
+        raise ValueError(explain("At least one stride in the given numpy array is negative, and tensors with negative "
+                                 "strides are not currently supported. (You can probably work around this by making a "
+                                 "copy of your array  with array.copy().) "))
     return from_array(ndarray)
 
 

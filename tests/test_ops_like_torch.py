@@ -12,7 +12,7 @@ from ops_samples import INTERNAL, NAMES, SAMPLES, function_of
 import rushlight
 from rushlight import Tensor
 from rushlight.ops.kernels.index import HERE
-from rushlight.ops.table import TABLE
+from rushlight.ops.table import TABLE, in_namespace
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::UserWarning")
 DTYPES = ["float32", "float64", "int64", "bool", "complex128"]
@@ -77,6 +77,9 @@ def theirs(torch, name):
     """torch's function, or method, for the op."""
     if name in REFERENCE:
         return partial(REFERENCE[name], torch)
+    if in_namespace(name):
+        home, _, rest = name.partition("_")
+        return getattr(getattr(torch, home), rest)
     return getattr(torch, name, None) or getattr(torch.Tensor, name)
 
 
@@ -86,6 +89,7 @@ NO_MEASURE = {
     ("softmax/3", "int64"): "no dtype is refused where there are no elements", ("softmax/3", "bool"): "as above",
     ("log_softmax/3", "int64"): "as above", ("log_softmax/3", "bool"): "as above",
 }
+UP_TO_SIGN = {"linalg_eigh", "linalg_eig", "linalg_svd", "svd"}         # or phase: vectors that no definition turns
 LOOSE = {"hardsigmoid": 1e-7, "hardswish": 1e-7}  # their gradients are divided by 6 in single precision
 
 
@@ -107,6 +111,11 @@ def refusable(ask, *args):
 # -- against torch ---------------------------------------------------------------------------------------------------
 
 
+def compared(name, result):
+    """What of a result is determined."""
+    return tuple(map(abs, result)) if name in UP_TO_SIGN else result
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", KNOWN)
 def test_values_shapes_and_dtypes_are_torchs(oracle, name, dtype):
@@ -115,10 +124,10 @@ def test_values_shapes_and_dtypes_are_torchs(oracle, name, dtype):
     def ask(torch, function, sample):
         if dtype == "complex128" and not sample.smooth:
             return "refused"                      # what complex infinities give is the C library's choice
-        return call(function, sample, dtype, torch.from_numpy)[0]
+        return compared(name, call(function, sample, dtype, torch.from_numpy)[0])
 
     def check(sample, expected):
-        made = call(ours, sample, dtype, fixed)[0]
+        made = compared(name, call(ours, sample, dtype, fixed)[0])
         agree(made if isinstance(expected, list) or not isinstance(made, tuple) else made[0], expected)
 
     check_all(torch_answers(oracle, name, dtype, ask), check)
@@ -138,10 +147,11 @@ def torch_gradients(torch, function, sample, dtype):
 
 
 SEVERAL = {"layer_norm", "batch_norm", "frozen_batch_norm", "max_pool"}   # with outputs that torch keeps to itself
+WRONG_IN_TORCH = {"as_strided_scatter"}           # 2.13: passes gradient where src was written, and none elsewhere
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
-@pytest.mark.parametrize("name", [name for name in KNOWN if name not in SEVERAL])
+@pytest.mark.parametrize("name", [name for name in KNOWN if name not in SEVERAL | WRONG_IN_TORCH])
 def test_gradients_are_torchs(oracle, name, dtype):
     """Also at corners, where a derivative is a matter of convention."""
     ours = function_of(name)
@@ -189,8 +199,7 @@ def test_names_are_torchs(oracle):
     methods = known + [name + "_" for name in known]
     there = oracle(lambda torch: {"methods": [name for name in methods if hasattr(torch.Tensor, name)],
                                   "functions": [name for name in known if callable(getattr(torch, name, None))]})
-    later = {f"{name}_" for name in ("squeeze", "unsqueeze", "t", "transpose", "swapaxes", "swapdims")}
-    assert not {name for name in there["methods"] if not hasattr(Tensor, name)} - later
+    assert not {name for name in there["methods"] if not hasattr(Tensor, name)}
     assert not {name for name in there["functions"] if not hasattr(rushlight, name)}
 
 
@@ -214,8 +223,9 @@ def test_out_is_filled_where_torch_takes_it(oracle, name):
         for shape in {tuple(outs[0].shape), (7,)}:                # an out= of another shape is given the right one
             blank = [rushlight.ones(shape, dtype=t.dtype) for t in outs]
             back = call(ours, sample, "float64", fixed, out=tuple(blank) if isinstance(made, tuple) else blank[0])[0]
-            assert all(a is b for a, b in zip(arrays_in(back), blank)), "out= is not what is returned"
             agree(blank, [t.array for t in outs], f"out= of shape {shape}")
-            assert type(back) is type(made)
+            if back is not None or not name.endswith("_copy"):            # torch's unbind_copy(out=) returns nothing
+                assert all(a is b for a, b in zip(arrays_in(back), blank)), "out= is not what is returned"
+                assert type(back) is type(made)
 
     check_all(torch_answers(oracle, name, "float64", ask), check)

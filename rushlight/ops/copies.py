@@ -56,10 +56,21 @@ def copied(view: Callable) -> Callable:
     return copy
 
 
+def same_memory(input: Tensor) -> Tensor:
+    """A copy in which steps mean what they mean in the input's memory. NotImplementedError where memory has gaps."""
+    made = clone(input)
+    if made.stride() != input.stride() or input.storage_offset():
+        raise NotImplementedError(explain("as_strided_scatter(): the elements of the input must lie together in memory",
+                                          "make it contiguous(), with the strides of that", strides=input.stride()))
+    return made
+
+
 def scattered(view: Callable, name: str) -> Callable:
     """The function that clones a tensor and writes `src` into what the view shows of the copy."""
+    copy = same_memory if view is as_strided else clone
+
     def scatter(input: Tensor, src: Tensor, *args: Any, out: Tensor | None = None, **kwargs: Any) -> Tensor:
-        made = clone(input)
+        made = copy(input)
         region = view(made, *args, **kwargs)
         if region.array.shape != src.array.shape:
             raise RuntimeError(explain(f"expected src to have a size equal to the slice of self. src size = "

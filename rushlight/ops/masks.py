@@ -65,7 +65,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     n = input.array.shape[dim] if ndim else 1
     wrong = index.array[(index.array >= n) | (index.array < -n)]
     if wrong.size:
-        raise IndexError(explain(f"index {int(wrong[0])} is out of bounds for dimension {dim} with size {n}", op="index_fill_"))
+        raise IndexError(explain(f"index {int(wrong.flat[0])} is out of bounds for dimension {dim} with size {n}",
+                                 op="index_fill_"))
     chosen = np.zeros(n, bool)
     chosen[index.array] = True
     mask = created(from_array(chosen.reshape([n if d == dim else 1 for d in range(ndim)])))

@@ -11,8 +11,8 @@ from rushlight.ops.arithmetic import writing
 from rushlight.ops.build import composite
 from rushlight.ops.families import into
 from rushlight.ops.kernels.index import HERE
-from rushlight.ops.scattering import check_places, covered, gather
 from rushlight.ops.masks import nonzero, where
+from rushlight.ops.scattering import check_places, covered, gather
 from rushlight.ops.shapes import broadcast_tensors
 from rushlight.tensor import Tensor, created, from_array, method, noticed
 
@@ -50,8 +50,8 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
             [1.]])
     """
     if reduce not in REDUCTIONS[1:]:
-        raise RuntimeError(explain(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.",
-                                   "use index_add for sums"))
+        raise RuntimeError(explain("index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
+                                   f"{reduce}.", "use index_add for sums"))
     if index.array.ndim > 1:
         raise RuntimeError(explain("index_reduce_(): Index is supposed to be a vector, but got dim: "
                                    f"{index.array.ndim} with type: {index.dtype}", "flatten() it"))

@@ -10,6 +10,7 @@ from rushlight.errors import explain
 from rushlight.ops import shape as s
 from rushlight.ops.arguments import sizes, wrap
 from rushlight.ops.build import composite
+from rushlight.ops.complex import conj
 from rushlight.ops.pad import constant_pad
 from rushlight.ops.products import conjugate_transpose
 from rushlight.size import Size
@@ -37,7 +38,7 @@ def adjoint(input: Tensor) -> Tensor:
     if input.array.ndim == 1:
         raise RuntimeError(explain("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.",
                                    "unsqueeze it"))
-    return conjugate_transpose(input) if input.array.ndim else s.clone(input)
+    return conjugate_transpose(input) if input.array.ndim else conj(input)
 
 
 @composite()
@@ -108,8 +109,8 @@ def broadcast_shapes(*shapes: Any) -> Any:
     try:
         found = np.broadcast_shapes(*[sizes(shape) for shape in shapes])
     except ValueError as error:
-        raise RuntimeError(explain("Shape mismatch: objects cannot be broadcast to a single shape", "make sizes equal, or 1, "
-                                   "counted from the last dimension", shapes=shapes)) from error
+        raise RuntimeError(explain("Shape mismatch: objects cannot be broadcast to a single shape",
+                                   "make sizes equal, or 1, counted from the last dimension", shapes=shapes)) from error
     return Size(found)
 
 

@@ -35,8 +35,8 @@ def check_places(input: Tensor, index: Tensor, src: Tensor | None, name: str, di
     too_large = any(k > n for d, (k, n) in enumerate(zip(at, x)) if d != dim)
     if too_large or (src is not None and any(k > n for k, n in zip(at, src.array.shape))):
         beside = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
-        raise RuntimeError(explain(f"Expected index {list(at)} to be no larger than self {list(x)} apart from dimension {dim}"
-                                   + beside, op=name))
+        raise RuntimeError(explain(f"Expected index {list(at)} to be no larger than self {list(x)} apart from dimension "
+                                   f"{dim}{beside}", op=name))
 
 
 @composite()
@@ -67,7 +67,8 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
             [4]])
     """
     if index.array.ndim > 1:
-        raise IndexError(explain("index_select(): Index is supposed to be a vector", "flatten() it", shape=list(index.shape)))
+        raise IndexError(explain("index_select(): Index is supposed to be a vector", "flatten() it",
+                                 shape=list(index.shape)))
     made = table.index_select(input, dim, index)
     return made if out is None else into(out, made, input, index)
 
@@ -124,15 +125,16 @@ def check_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, name: s
     if index.array.ndim > 1:
         raise IndexError(explain(f"{name}(): Index should have dimension 1 or 0 (got {index.array.ndim})", "flatten() it"))
     if source.array.dtype != input.array.dtype:
-        raise RuntimeError(explain(f"{name}(): self ({input.dtype.scalar_type}) and source ({source.dtype.scalar_type}) must "
-                                   "have the same scalar type", "convert with .to(dtype)"))
+        raise RuntimeError(explain(f"{name}(): self ({input.dtype.scalar_type}) and source ({source.dtype.scalar_type}) "
+                                   "must have the same scalar type", "convert with .to(dtype)"))
     dim = wrap(dim, len(x))
     if x and y and (x[:dim] + x[dim + 1:] != y[:dim] + y[dim + 1:] or len(x) != len(y)):
-        raise RuntimeError(explain("source tensor shape must match self tensor shape, excluding the specified dimension. Got "
-                                   f"self.shape = {list(x)} source.shape = {list(y)}", op=name))
+        raise RuntimeError(explain("source tensor shape must match self tensor shape, excluding the specified dimension. "
+                                   f"Got self.shape = {list(x)} source.shape = {list(y)}", op=name))
     n = y[dim] if dim < len(y) else 1
     if n != index.array.size:
-        raise IndexError(explain(f"{name}(): Number of indices ({index.array.size}) should be equal to source.size(dim) ({n})"))
+        raise IndexError(explain(f"{name}(): Number of indices ({index.array.size}) should be equal to source.size(dim) "
+                                 f"({n})"))
 
 
 @composite()

@@ -81,7 +81,9 @@ def clear(g: ndarray, tensors: Sequence[ndarray], key: tuple) -> ndarray:
 
 def along(x: ndarray, index: ndarray, dim: int) -> tuple:
     """The key that reads x at `index` along `dim`, each index at its own place in the other dimensions."""
-    places = np.ogrid[tuple(slice(n) for n in index.shape)] if index.ndim else []
+    if not index.ndim:
+        return index,                             # a number stands for a vector of one
+    places = np.ogrid[tuple(slice(n) for n in index.shape)]
     return tuple(index if d == dim else place for d, place in enumerate(places))
 
 
@@ -107,8 +109,8 @@ def gather(x: ndarray, index: ndarray, dim: int) -> ndarray:
         return x.reshape(-1)[index.reshape(-1)].reshape(index.shape)
     for d, (n, k) in enumerate(zip(x.shape, index.shape)):
         if d != dim and k > n:
-            raise RuntimeError(f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger than "
-                               f"self {list(x.shape)} apart from dimension {dim}")
+            raise RuntimeError(f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger "
+                               f"than self {list(x.shape)} apart from dimension {dim}")
     check_index(index, extent(x, dim), "gather", dim, RuntimeError)
     return x[along(x, index, dim)]
 

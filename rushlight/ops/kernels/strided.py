@@ -15,7 +15,10 @@ class Memory:
 
 
 def lie(x: ndarray, size: tuple, stride: tuple, start: int, own: tuple = ()) -> ndarray:
-    """The memory of x with this size and these steps, beginning `start` elements after x's first one; `own` is for the gradient."""
+    """The memory of x with this size and these steps, beginning `start` elements after x's first one.
+
+    `own`, the strides of x, is for the gradient.
+    """
     item, (address, readonly) = x.itemsize, x.__array_interface__["data"]
     if 0 in size:
         return np.empty(size, x.dtype)
