@@ -53,7 +53,8 @@ _offer()
 later.left.append("rushlight.nn.functional")      # attaches methods too: x.hardshrink()
 
 _LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "compiler", "cuda", "accelerator", "backends",
-         "distributions", "random", "serialization", "linalg", "fft", "special", "masked", "signal")
+         "distributions", "random", "serialization", "linalg", "fft", "special", "masked", "signal", "jit", "hub",
+         "onnx", "multiprocessing", "distributed", "testing")
 
 # Functions whose modules are loaded when they are first called for.
 _HOME = {"set_float32_matmul_precision": "backends", "get_float32_matmul_precision": "backends",
