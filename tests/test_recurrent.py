@@ -193,6 +193,13 @@ def test_layers_are_what_their_cells_say(kind, sizes, reverse):
     same(*ways, tol=1e-7)
 
 
+@pytest.mark.parametrize("sizes", [(2, 3, 1), (3, 2), (2, 2, 2)], ids=str)
+def test_rows_that_do_not_fit_are_refused(sizes):
+    given = [rushlight.ones(6, 4), rushlight.ones(3, 4), rushlight.ones(4, 4)]
+    with pytest.raises(RuntimeError, match=r"rnn_layer\(\): a state of 3 rows and steps of .* do not fit 6 rows"):
+        recurrent.rnn_layer(given, False, sizes, False)
+
+
 def test_a_gradient_stops_at_each_input_in_second_derivatives():
     """The initial state is made from the weights: what goes through it is counted once."""
     w, x = leaf(rushlight, numbers(4, 1)), rushlight.tensor(numbers(3, 4))

@@ -6,7 +6,7 @@ of different lengths, the longest first. An array (T, N, gates H) is read as row
 from the last step to the first.
 
 Only what depends on the step before is done step by step: forward a product and some elementwise calls with `out=`,
-backward a product and three or four calls, since all slopes are known by then. Gates are held as (gates, rows, H), so
+backward a product and still fewer calls, since all slopes are known by then. Gates are held as (gates, rows, H), so
 that a gate's part of a step is one piece of memory. sigmoid(x) is (tanh(x / 2) + 1) / 2, since tanh is vectorized:
 9 us for 32 x 512 floats, against 14 for exp alone.
 """
@@ -31,7 +31,8 @@ class Steps:
         rows = x.size // max(x.shape[-1], 1)
         self.sizes = (batch,) * (rows // max(batch, 1)) if sizes is None else sizes
         ends = list(accumulate(self.sizes))
-        if (ends[-1] if ends else 0) != rows or max(self.sizes, default=batch) != batch:
+        falling = sizes is None or list(sizes) == sorted(sizes, reverse=True)
+        if not falling or (ends[-1] if ends else 0) != rows or (self.sizes or (batch,))[0] != batch:
             raise ValueError(f"a state of {batch} rows and steps of {self.sizes} rows do not fit {rows} rows of input")
         spans = list(zip([0, *ends], ends))
         self.batch, self.reverse, self.even = batch, reverse, not ends or self.sizes[-1] == batch
