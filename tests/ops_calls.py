@@ -10,7 +10,7 @@ import rushlight
 from rushlight import Tensor
 from rushlight.autograd import grad
 
-TOLERANCE = {"float32": (1e-5, 1e-6)}             # relative, absolute; else (1e-9, 1e-11)
+TOLERANCE = dict.fromkeys(["float32", "complex64"], (1e-5, 1e-6))    # relative, absolute; else (1e-9, 1e-11)
 
 
 def put_into(value, tensor):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rushlight.ops import special as special          # no_derivative
 from rushlight.ops.build import build, inner
 from rushlight.ops.kernels import factorizations as kernels
 from rushlight.ops.worlds import ARRAYS, TENSORS, adopt, shared
@@ -105,11 +106,12 @@ def cholesky_gradient(g, L):
 
 @shared
 def eigh_gradient(gd, gv, d, v):
-    """v (diag(gd) + v^H gv / (d_j - d_i)) v^H."""
+    """v (diag(gd) + v^H gv / (d_j - d_i)) v^H, made Hermitian."""
     m = adjoint(v) @ gv
     check_phase(diagonal_of(m), "linalg_eigh_backward", "eigenvectors", "e^{i phi}")
     off = m - diagonal_matrix(diagonal_of(m))
-    return v @ (quotient(off, differences(d)) + diagonal_matrix(cast(gd, m))) @ adjoint(v)
+    r = v @ (quotient(off, differences(d)) + diagonal_matrix(cast(gd, m))) @ adjoint(v)
+    return (r + adjoint(r)) / 2
 
 
 @shared
@@ -196,11 +198,6 @@ def unit_lower(lu):
     return tril(lu, -1) + unit(lu.shape[-1], lu)
 
 
-def no_derivative(name):
-    """RuntimeError: torch has none either."""
-    raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
-
-
 def no_derivative_of_r():
     raise RuntimeError("The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
                        "linalg.qr(A, mode='reduced') if you are going to require gradients")
@@ -225,7 +222,7 @@ def permutation(pivots, like):
 
 
 for world in (ARRAYS, TENSORS):
-    world.update((f.__name__, f) for f in (no_derivative, no_derivative_of_r, no_derivative_of_complete, check_phase))
+    world.update((f.__name__, f) for f in (no_derivative_of_r, no_derivative_of_complete, check_phase))
 ARRAYS["exchange"] = permutation
 TENSORS["exchange"] = lambda pivots, like: from_array(permutation(getattr(pivots, "array", pivots), like.array))
 ARRAYS["unit"] = lambda n, like: np.eye(n, dtype=like.dtype)

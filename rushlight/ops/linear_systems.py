@@ -265,6 +265,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     if rcond is None:
         rcond = float(np.finfo(A.array.dtype).eps) * max(m, n)
     x, rank, values = s.least_squares(A, b, float(rcond), driver)
+    values = from_array(values.array)             # outside the graph, as in torch
     if m > n and driver != "gelsy" and (driver == "gels" or bool((rank.array == n).all())):
         left = e.abs(e.sub(matmul(A, x), b))
         residuals = total(e.mul(left, left), -2)

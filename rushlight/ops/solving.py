@@ -18,8 +18,7 @@ linalg_inv_ex = inner(lambda x, /: linalg_inv_ex(x),   outputs="inverse info",
 solution   = inner(lambda x, b, /: solution(x, b),     outputs="result info", node="LinalgSolveExBackward0",
                   x=lambda gs, x, result: -(solution(x.mT, gs[0])[0] @ result.mT), b=lambda gs, x: solution(x.mT, gs[0])[0])
 triangular = inner(lambda x, b, /, upper=False, unitriangular=False: triangular(x, b, upper, unitriangular),
-                  x=lambda g, x, out, upper, unitriangular:
-                  triangle(-(triangular(x.mT, g, not upper, unitriangular) @ out.mT), upper, unitriangular),
+                  x=lambda g, x, out, upper, unitriangular: triangular_gradient(g, x, out, upper, unitriangular),
                   b=lambda g, x, upper, unitriangular: triangular(x.mT, g, not upper, unitriangular),
                   node="LinalgSolveTriangularBackward0")
 inverse_of_rank = inner(lambda x, atol, rtol, /, hermitian=False: inverse_of_rank(x, atol, rtol, hermitian),
@@ -37,8 +36,9 @@ def as_factor(g):
 
 
 @shared
-def triangle(g, upper, unitriangular):
-    """The part of a matrix that `triangular` reads."""
+def triangular_gradient(g, x, out, upper, unitriangular):
+    """-x^-T g out^T, of which the part that is read."""
+    g = -(triangular(x.mT, g, not upper, unitriangular) @ out.mT)
     return triu(g, int(unitriangular)) if upper else tril(g, -int(unitriangular))
 
 

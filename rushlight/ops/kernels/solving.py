@@ -6,16 +6,22 @@ from numpy import ndarray
 
 from rushlight.ops.kernels.factorizations import adjoint, codes, lapack, lu_core
 
+# NumPy's own modules warn of overflow and division by zero; torch gives inf and nan silently.
+_quiet = np.errstate(all="ignore")
 
+
+@_quiet
 def linalg_det(x: ndarray) -> ndarray:
     return np.asarray(np.linalg.det(x))
 
 
+@_quiet
 def linalg_slogdet(x: ndarray) -> tuple[ndarray, ndarray]:
     sign, size = np.linalg.slogdet(x)
     return np.asarray(sign), np.asarray(size)
 
 
+@_quiet
 def cofactors(x: ndarray) -> ndarray:
     """The derivative of det: det(x) x^-T where x is far from singular, else from its singular values, which is exact
     everywhere: with x = U S Vh, det(U Vh) conj(U) D conj(Vh), where D_i is the product of the other singular values.
@@ -41,6 +47,7 @@ def failed(x: ndarray) -> ndarray:
     return lu_core(x)[2]
 
 
+@_quiet
 def linalg_inv_ex(x: ndarray) -> tuple[ndarray, ndarray]:
     """The inverses, and for each matrix the place of the first pivot that is 0, counted from 1, or 0; of those the
     inverse is inf."""
@@ -55,6 +62,7 @@ def linalg_inv_ex(x: ndarray) -> tuple[ndarray, ndarray]:
         return r, info
 
 
+@_quiet
 def solution(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray]:
     """X with a X = b for matrices b (..., n, k), and for each a where it is singular; there X is inf."""
     if not (a.size and b.size):
@@ -106,6 +114,7 @@ def least_squares(a: ndarray, b: ndarray, rcond: float, driver: str) -> tuple[nd
     return x, rank if driver != "gels" else np.zeros(0, np.int64), values
 
 
+@_quiet
 def inverse_of_rank(x: ndarray, atol: ndarray, rtol: ndarray, hermitian: bool = False) -> ndarray:
     """Moore and Penrose's inverse: 1/s for each singular value s > max(atol, rtol s_max), 0 for the others."""
     if not x.size:
