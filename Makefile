@@ -6,6 +6,8 @@
 #   make docs    the documentation, into ./site
 #   make stubs   write the .pyi files anew, from the op table
 #   make golden  write the golden files anew, from torch
+#   make ops     write docs/ops.md anew: every op, and how much of torch there is
+#   make conformance   measure against torch; no count may be below tests/conformance_floor.json (all: ARGS=--full)
 #   make clean   remove all that make made
 
 PYTHON ?= python3
@@ -19,7 +21,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1
 # benchmarks run on the BLAS kernels a user's machine would pick
 AS_A_USER  := env -u OPENBLAS_CORETYPE
 
-.PHONY: help demo test lint bench docs stubs golden clean
+.PHONY: help demo test lint bench docs stubs golden ops conformance clean
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
@@ -46,6 +48,12 @@ stubs: $(VENV)/has-test
 
 golden: $(VENV)/has-test,oracle
 	$(ONE_THREAD) $(BIN)/python -m pytest -q --golden=write $(ARGS)
+
+ops: $(VENV)/has-test,oracle
+	$(BIN)/python tools/ops_docs.py
+
+conformance: $(VENV)/has-test,oracle
+	$(ONE_THREAD) $(BIN)/python tools/conformance_floor.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) site dist rushlight-demo .pytest_cache .ruff_cache .mypy_cache .hypothesis
