@@ -14,8 +14,9 @@ smooth = entry(elementwise, FLOATING, method=False, function=False)
 pieces = entry(elementwise, SAME, method=False, function=False)
 
 gelu        = smooth(lambda x, /: x * 0.5 * (1 + erf(x * 0.7071067811865476)),
-                     x=lambda g, x: g * (0.5 + 0.5 * erf(x * 0.7071067811865476)
-                                         + x * exp(-0.5 * x * x) * 0.3989422804014327))
+                     x=lambda g, x: g * gelu_slope(x))
+gelu_slope  = smooth(lambda x, /: 0.5 + 0.5 * erf(x * 0.7071067811865476) + x * exp(-0.5 * x * x) * 0.3989422804014327,
+                     x=lambda g, x: g * (2 - x * x) * exp(-0.5 * x * x) * 0.3989422804014327)
 gelu_tanh   = smooth(lambda x, /: x * 0.5 * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))),
                      x=lambda g, x: g * gelu_tanh_slope(x),                  node="GeluBackward0")
 log_sigmoid = smooth(lambda x, /: minimum(x, 0) - log1p(exp(-abs(x))),      x=lambda g, x: g * sigmoid(-x))

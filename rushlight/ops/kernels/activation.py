@@ -5,17 +5,34 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.ops.kernels.elementwise import erf, tanh
+from rushlight.ops.kernels.gelu import gelu32, gelu_slope32
 
-ROOT_HALF, ROOT_TWO_OVER_PI = 0.7071067811865476, 0.7978845608028654
+ROOT_HALF, ROOT_TWO_OVER_PI, BELL = 0.7071067811865476, 0.7978845608028654, 0.3989422804014327
 
 
 def gelu(x: ndarray) -> ndarray:
     """x times the probability that a normal number is below x."""
+    if x.dtype.itemsize < 8:
+        return gelu32(x)
     r = erf(x * ROOT_HALF)
     r += 1
     r *= x
     r *= 0.5
     return r.astype(x.dtype, copy=False)
+
+
+def gelu_slope(x: ndarray) -> ndarray:
+    """The derivative of gelu."""
+    if x.dtype.itemsize < 8:
+        return gelu_slope32(x)
+    r = erf(x * ROOT_HALF)
+    r += 1
+    r *= 0.5
+    bell = np.exp(-0.5 * x * x)
+    bell *= x
+    bell *= BELL
+    r += bell
+    return r
 
 
 def gelu_tanh(x: ndarray) -> ndarray:
