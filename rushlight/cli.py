@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from rushlight.compat.command import add_check, add_run
 from rushlight.demo import BadInput
 from rushlight.demo.digits import SHIPPED
 from rushlight.version import __version__
@@ -82,6 +83,8 @@ def parser() -> Parser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
     add_demo(commands)
     add_plot(commands)
+    add_run(commands)
+    add_check(commands)
     version = commands.add_parser("version", help="print the version", description="Print the version.")
     version.set_defaults(run=lambda arguments: show(VERSION), command="version")
     return top

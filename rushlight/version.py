@@ -2,3 +2,5 @@
 
 __version__ = "0.1.0"
 torch_version = "2.13.0+rushlight"               # for programs that ask which torch this is
+cuda = hip = xpu = git_version = None            # what torch was built with: nothing but the CPU
+debug = False

@@ -425,3 +425,17 @@ def test_a_view_keeps_its_base_not_the_other_way_round():
     base = weakref.ref(x)
     del x
     assert base() is view._base
+
+
+def test_a_result_that_no_rule_needs_may_be_overwritten(oracle):
+    def ask(torch):
+        x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+        scores = x @ x / 2.0                      # its rule for x needs only the divisor
+        scores.masked_fill_(torch.tensor([[True, False], [False, False]]), -1e9)
+        (scores.softmax(-1) @ x).sum().backward()
+        return x.grad
+    np.testing.assert_allclose(ask(rushlight).numpy(), oracle(ask), rtol=1e-6)
+    y = rushlight.ones(2, requires_grad=True)
+    z = rushlight.ones(2) / y                     # but its rule for y needs the quotient
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.mul_(2).sum().backward()

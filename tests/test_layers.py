@@ -18,8 +18,9 @@ LAYERS = [
     ["autograd", "ops.worlds", "copying"],  # the engine hands out tensors
     ["ops", "creation", "ranges", "random", "sampling", "serialization"],
     ["autograd.functional", "autograd.forward_ad", "autograd.gradcheck", "autograd.checking"],
-    ["linalg", "fft", "special", "masked", "signal", "backends", "accelerator"],
-    ["nn", "optim", "cuda", "compile", "compiler", "utils", "amp", "vision", "viz", "func", "distributed",
+    ["linalg", "fft", "special", "masked", "signal", "backends", "accelerator", "jit", "hub", "onnx",
+     "multiprocessing", "distributed"],
+    ["nn", "optim", "cuda", "compile", "compiler", "utils", "amp", "vision", "viz", "func",
      "testing"],  # fmt: skip
     [""],
     ["compat", "distributions", "demo", "cli", "__main__"],

@@ -166,12 +166,18 @@ def second_time(node: Node) -> RuntimeError:
 def check_unwritten(node: Node) -> None:
     """RuntimeError if something that the node has saved was written to after the node was made."""
     writes = getattr(node, "writes", None)
-    if writes is not None and writes.stamp > node.seq and node.op is not None and node.op.saves_out:
+    if writes is not None and writes.stamp > node.seq and keeps_output(node):
         raise overwritten(node, writes, "its output", node.shape)
     for saved in tensors_in(node.saved or ()):
         writes = saved.root.writes
         if writes is not None and writes.stamp > node.seq:
             raise overwritten(node, writes, "an input", saved.array.shape)
+
+
+def keeps_output(node: Node) -> bool:
+    """Whether the node has saved its output: if a rule that will run names it."""
+    op = node.op
+    return op is not None and op.saves_out and bool(node.saved) and node.saved[op.saves.index("out")] is not None
 
 
 def tensors_in(saved: tuple) -> Iterator[Tensor]:

@@ -6,9 +6,9 @@ import importlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from rushlight.compat.hook import STAND_INS, exists, stand_in
+from rushlight.compat.hook import exists
 from rushlight.compat.missing import nearest
 from rushlight.compat.run import NotAProgram, cells, check_readable, without_magic
 
@@ -88,7 +88,7 @@ def look_up(name: str) -> tuple[bool, str | None]:
     """Whether a dotted name exists, and if not the nearest that does."""
     module, rest = home_of(name.split(".")[1:])
     for i, part in enumerate(rest):
-        if not hasattr(module, part):
+        if not has(module, part):
             like = nearest(part, dir(module)) if i == len(rest) - 1 or isinstance(module, ModuleType) else None
             return False, like and ".".join([*name.split(".")[:-len(rest) + i or None], like])
         module = getattr(module, part)
@@ -97,14 +97,20 @@ def look_up(name: str) -> tuple[bool, str | None]:
     return True, None
 
 
+def has(where: Any, name: str) -> bool:
+    """Whether it has the name; a module that needs a package that is not installed is there all the same."""
+    try:
+        getattr(where, name)
+    except ImportError as error:
+        return (error.name or "").partition(".")[0] != "rushlight"
+    except AttributeError:
+        return False
+    return True
+
+
 def home_of(parts: Iterable[str]) -> tuple[ModuleType, list[str]]:
     """The innermost module of a path, and what is left of the path."""
     path, rest = "rushlight", list(parts)
-    while rest:
-        inside = ".".join([*path.split(".")[1:], rest[0]]) if path != "rushlight" else rest[0]
-        found = f"{path}.{rest[0]}" if exists(f"{path}.{rest[0]}") else stand_in(inside)
-        if found is None or path.startswith(STAND_INS):
-            break
-        path = found
-        rest.pop(0)
+    while rest and exists(f"{path}.{rest[0]}"):
+        path = f"{path}.{rest.pop(0)}"
     return importlib.import_module(path), rest

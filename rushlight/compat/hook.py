@@ -16,7 +16,6 @@ from rushlight.compat.missing import no_module, no_name
 from rushlight.version import torch_version
 
 OURS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
-STAND_INS = "rushlight.compat.stand_ins"
 
 
 class Torch(ModuleType):
@@ -26,13 +25,9 @@ class Torch(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         try:
-            value = getattr(rushlight, name)
+            return getattr(rushlight, name)
         except AttributeError:
-            where = stand_in(name)
-            if where is None:
-                raise no_name(self, "torch", name) from None
-            value = importlib.import_module(f"torch.{name}")
-        return value
+            raise no_name(self, "torch", name) from None
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(rushlight), *vars(self)})
@@ -60,7 +55,7 @@ class Same(Loader):
 
 
 class Finder(MetaPathFinder):
-    """Finds torch's modules here: by the same name in rushlight, or else as a stand-in."""
+    """Finds torch's modules here, by the same name in rushlight."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
         top, _, rest = fullname.partition(".")
@@ -68,8 +63,6 @@ class Finder(MetaPathFinder):
             return None
         home = OURS[top] + rest.join(("." if rest else "", ""))
         if not exists(home):
-            home = stand_in(rest) if top == "torch" and rest else None  # type: ignore[assignment]
-        if home is None:
             raise no_module(fullname)
         return ModuleSpec(fullname, Same(home), is_package=True)
 
@@ -79,12 +72,6 @@ def exists(module: str) -> bool:
         return find_spec(module) is not None
     except (ModuleNotFoundError, ValueError):     # a parent is missing, or is a module without parts
         return False
-
-
-def stand_in(rest: str) -> str | None:
-    """The stand-in for torch.<rest>, if there is one."""
-    home = f"{STAND_INS}.{rest}"
-    return home if exists(home) else None
 
 
 def another_vision() -> bool:

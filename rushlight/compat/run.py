@@ -6,11 +6,13 @@ import json
 import linecache
 import runpy
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rushlight.compat.hook import install
+from rushlight.errors import PACKAGE
 
 
 class NotAProgram(Exception):
@@ -25,15 +27,32 @@ def run(target: str, arguments: Sequence[str] = (), module: bool = False) -> Non
     """
     if not module:
         check_readable(target)
+    notebook = cells(target) if not module and target.endswith(".ipynb") else None
     install()
     sys.argv = [target, *arguments]
     sys.path.insert(0, "" if module else str(Path(target).resolve().parent))
     if module:
         runpy.run_module(target, run_name="__main__", alter_sys=True)
-    elif target.endswith(".ipynb"):
-        run_cells(target, cells(target))
+    elif notebook is not None:
+        run_cells(target, notebook)
     else:
         runpy.run_path(target, run_name="__main__")
+
+
+def fail(error: BaseException) -> int:
+    """Print a program's error as Python does, without the frames that are not the program's; the exit status."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None and not_the_programs(trace.tb_frame.f_code.co_filename):
+        trace = trace.tb_next
+    if sys.excepthook is sys.__excepthook__:
+        traceback.print_exception(type(error), error, trace)     # which finds the lines of cells, too
+    else:
+        sys.excepthook(type(error), error, trace)
+    return 1
+
+
+def not_the_programs(file: str) -> bool:
+    return file.startswith((PACKAGE, "<frozen ")) or file == runpy.__file__
 
 
 def check_readable(path: str) -> None:
