@@ -93,6 +93,7 @@ def shaped(rows: ndarray, like: ndarray) -> ndarray:
 # -- LSTM: i, f, o = sigmoid, g = tanh of x + w h; c' = f c + i g; h' = o tanh(c') ----------------------------------------
 
 LSTM_ORDER = (0, 1, 3, 2)                         # torch's i, f, g, o as i, f, o, g: the sigmoids side by side
+LSTM_PARTS = slice(None), slice(4), slice(3), slice(2), slice(3, 5)   # and c at the end: all, gates, i f o, i f, g c
 
 
 def lstm(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
@@ -108,21 +109,24 @@ def lstm(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
         np.multiply(rows[gate], 1 if gate == 2 else half, out=to)
     w[:3] *= half
     now, product, h = np.empty((5, *c0.shape), x.dtype), np.empty((2, *c0.shape), x.dtype), h0
-    now[4] = c0                                   # i, f, o, g and c: i g and f c are one call
+    now[4], n = c0, -1                            # i, f, o, g and c: i g and f c are one call
     for a, b in steps.spans:
-        h, t, gates, p = first_rows(h, h0, b - a), now[:, :b - a], now[:4, :b - a], product[:, :b - a]
-        i_f_o, o, c = t[:3], t[2], t[4]
+        h = first_rows(h, h0, b - a)
+        if b - a != n:                            # views are made where the number of rows changes: 3 us a step
+            n = b - a
+            t, gates, i_f_o, i_f, g_c = (now[part, :n] for part in LSTM_PARTS)
+            p, o, c, one, two = product[:, :n], now[2, :n], now[4, :n], *product[:, :n]
         np.matmul(h, w, out=gates)
         np.add(gates, saved[:4, a:b], out=gates)
         np.tanh(gates, out=gates)
         np.multiply(i_f_o, half, out=i_f_o)
         np.add(i_f_o, half, out=i_f_o)
-        np.multiply(t[:2], t[3:], out=p)
-        np.add(p[0], p[1], out=c)
+        np.multiply(i_f, g_c, out=p)
+        np.add(one, two, out=c)
         tanh_c = np.tanh(c, out=saved[5, a:b])
         saved[:5, a:b] = t
         if projection:
-            h = np.matmul(np.multiply(o, tanh_c, out=p[0]), projection[0].T, out=out[a:b])
+            h = np.matmul(np.multiply(o, tanh_c, out=one), projection[0].T, out=out[a:b])
         else:
             h = np.multiply(o, tanh_c, out=out[a:b])
     return *narrowed([shaped(out, x), steps.last(out, h0), now[4].copy()], tensors[0]), saved
