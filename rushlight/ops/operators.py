@@ -31,7 +31,7 @@ def operator(function: Callable) -> Callable:
 
 def matrix_product(self: Tensor, other: Any) -> Any:
     """`matmul`, of arrays too."""
-    if not isinstance(other, Tensor):
+    if other.__class__ is not Tensor and not isinstance(other, Tensor):
         if not isinstance(other, np.ndarray):
             return NotImplemented
         other = from_array(other)

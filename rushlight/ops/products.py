@@ -24,27 +24,17 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     """
     m, n = input.array.ndim, other.array.ndim
     if m >= 2 and n >= 2:
-        r = product(input, other)
+        r = mm(input, other)
     elif m == 0 or n == 0:
         raise RuntimeError(explain(f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D",
                                    "use * for a product with a number"))
     elif m == 1 and n == 1:
-        r = released(product(input.unsqueeze(0), other.unsqueeze(1)).reshape(()))  # type: ignore[attr-defined]
+        r = released(mm(input.unsqueeze(0), other.unsqueeze(1)).reshape(()))  # type: ignore[attr-defined]
     elif m == 1:
-        r = released(product(input.unsqueeze(0), other).squeeze(-2))  # type: ignore[attr-defined]
+        r = released(mm(input.unsqueeze(0), other).squeeze(-2))  # type: ignore[attr-defined]
     else:
-        r = released(product(input, other.unsqueeze(1)).squeeze(-1))  # type: ignore[attr-defined]
+        r = released(mm(input, other.unsqueeze(1)).squeeze(-1))  # type: ignore[attr-defined]
     return r if out is None else into(out, r)
-
-
-def product(a: Tensor, b: Tensor) -> Tensor:
-    """mm, with torch's words where the shapes do not fit."""
-    if a.array.shape[-1] != b.array.shape[-2]:
-        flat = [f"{t.array.size // max(t.array.shape[-1], 1)}x{t.array.shape[-1]}" for t in (a, b)]
-        raise RuntimeError(explain(f"mat1 and mat2 shapes cannot be multiplied ({flat[0]} and {flat[1]})",
-                                   "the first's last size must be the second's size before the last: transpose one?",
-                                   op="matmul", inputs=f"{tuple(a.shape)} @ {tuple(b.shape)}"))
-    return mm(a, b)
 
 
 @composite()
