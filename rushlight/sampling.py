@@ -275,12 +275,6 @@ def set_rng_state(new_state: Tensor) -> None:
     random.set_rng_state(new_state.array if isinstance(new_state, Tensor) else new_state)
 
 
-def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Accepted: all algorithms here are deterministic."""
-    if not isinstance(mode, bool):
-        raise TypeError(explain(f"use_deterministic_algorithms takes a bool, not {type(mode).__name__}"))
-
-
 FUNCTIONS = {f.__name__: f for f in (
     rand, randn, randint, randperm, rand_like, randn_like, randint_like, normal, bernoulli, multinomial, poisson,
-    binomial, get_rng_state, set_rng_state, use_deterministic_algorithms)}
+    binomial, get_rng_state, set_rng_state)}

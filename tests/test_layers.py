@@ -16,7 +16,7 @@ LAYERS = [
     ["printing", "ops.table", "autograd.node", "autograd.clock", "autograd.grad_mode"],
     ["tensor"],
     ["autograd", "ops.worlds", "copying"],  # the engine hands out tensors
-    ["ops", "creation", "ranges", "random", "sampling", "serialization"],
+    ["ops", "creation", "ranges", "settings", "random", "sampling", "serialization"],
     ["autograd.functional", "autograd.forward_ad", "autograd.gradcheck", "autograd.checking"],
     ["linalg", "fft", "special", "masked", "signal", "backends", "accelerator", "jit", "hub", "onnx",
      "multiprocessing", "distributed"],

@@ -174,13 +174,14 @@ def with_numpy_names(f: F) -> F:
 
 
 FUNCTIONS: dict[str, Callable] = {}               # composites that the package offers besides the table
+MORE: dict[str, Callable] = {}                    # and what are no functions from tensors to tensors: questions, writes
 
 
 def offered() -> dict[str, Callable]:
     """What the package offers of the ops that are loaded, by name; those of namespaces with their prefix."""
     table = {name: one.call for one in TABLE.values() for name in one.names
              if one.options.get("function", True) and one.options.get("method", True)}
-    return table | FUNCTIONS
+    return table | FUNCTIONS | MORE
 
 
 def members(space: str) -> dict[str, Callable]:

@@ -13,6 +13,7 @@ from rushlight.ops import matrix_products as matrix_products
 from rushlight.ops import norms as norms
 from rushlight.ops import numeric as numeric
 from rushlight.ops import picking as picking
+from rushlight.ops import questions as questions
 from rushlight.ops import rearranging as rearranging
 from rushlight.ops import scans as scans
 from rushlight.ops import sorting as sorting

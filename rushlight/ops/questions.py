@@ -1,0 +1,143 @@
+"""Questions about tensors, and what is done with Python functions or by torch's names only."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rushlight.autograd.views import assign
+from rushlight.errors import explain
+from rushlight.ops.build import MORE
+from rushlight.tensor import Tensor, from_array, method
+
+# Methods that write into their tensor and that torch has as functions too: rushlight.exp_(x).
+WRITING = """
+abs_ acos_ acosh_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_
+clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ gcd_ i0_
+index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ resize_as_ round_
+rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_
+"""
+
+
+def question(function: Callable) -> Callable:
+    """A function of the package and a method of tensors."""
+    MORE[function.__name__] = function
+    return method(function)
+
+
+@question
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the tensor's only element is not 0. RuntimeError if it has none or several.
+
+    >>> rushlight.is_nonzero(rushlight.tensor(0.))
+    False
+    """
+    return bool(input)
+
+
+@question
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype has negative numbers."""
+    return input.dtype.is_signed
+
+
+@question
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape."""
+    return input.array.shape == other.array.shape
+
+
+@question
+def is_conj(input: Tensor) -> bool:
+    """False: conjugates are computed at once here."""
+    return False
+
+
+@question
+def is_neg(input: Tensor) -> bool:
+    """False: negatives are computed at once here."""
+    return False
+
+
+@question
+def is_distributed(input: Tensor) -> bool:
+    """False: a tensor is in one process."""
+    return False
+
+
+@method
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """False: there is no other device to copy to."""
+    return False
+
+
+@method
+def is_shared(self: Tensor) -> bool:
+    """False: the memory belongs to one process."""
+    return False
+
+
+@method
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether both are the same memory, seen in the same way."""
+    a, b = self.array, tensor.array
+    return a.ctypes.data == b.ctypes.data and a.shape == b.shape and a.strides == b.strides and a.size > 0
+
+
+@method
+def dim_order(self: Tensor) -> tuple[int, ...]:
+    """The dimensions from the one of the largest step in memory to the one of the smallest."""
+    return tuple(sorted(range(self.array.ndim), key=lambda d: -self.array.strides[d]))
+
+
+@method
+def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    """The tensor itself: all tensors are dense here."""
+    return self if dtype is None else self.to(dtype)  # type: ignore[attr-defined]
+
+
+def typename(obj: Any) -> str:
+    """The name of a tensor's type, or of an object's or class's with its module.
+
+    >>> rushlight.typename(rushlight.ones(1))
+    'torch.FloatTensor'
+    """
+    if isinstance(obj, Tensor):
+        return obj.type()  # type: ignore[attr-defined]
+    kind = obj if isinstance(obj, type) else type(obj)
+    home = "" if kind.__module__ in ("builtins", "__builtin__") else kind.__module__ + "."
+    return home + kind.__qualname__
+
+
+# -- written with Python's functions -------------------------------------------------------------------------------------
+
+def check_unrecorded(x: Tensor, name: str) -> None:
+    if x.requires_grad:
+        raise RuntimeError(explain(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() "
+                                   "instead."))
+
+
+@method
+def apply_(self: Tensor, callable: Callable) -> Tensor:
+    """Each element replaced by what a Python function gives for it; slow. RuntimeError if the tensor requires grad.
+
+    >>> rushlight.tensor([1., 2.]).apply_(lambda x: x + 1)
+    tensor([2., 3.])
+    """
+    check_unrecorded(self, "apply_")
+    found = np.array([callable(x) for x in self.array.ravel().tolist()]).reshape(self.array.shape)
+    return assign(self, from_array(found.astype(self.array.dtype)), "apply_")
+
+
+@method
+def map_(self: Tensor, tensor: Tensor, callable: Callable) -> Tensor:
+    """Each element replaced by callable(it, the other tensor's); slow. RuntimeError if the tensor requires grad."""
+    check_unrecorded(self, "map_")
+    other = np.broadcast_to(tensor.array, self.array.shape)
+    found = np.array([callable(x, y) for x, y in zip(self.array.ravel().tolist(), other.ravel().tolist())])
+    return assign(self, from_array(found.reshape(self.array.shape).astype(self.array.dtype)), "map_")
+
+
+MORE["typename"] = typename
+MORE.update((name, getattr(Tensor, name)) for name in ("get_device", "is_inference", *WRITING.split()))

@@ -1,0 +1,104 @@
+"""Settings of the whole process that torch has and that change little here: devices, determinism, warnings."""
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight.autograd.grad_mode import mode
+from rushlight.device import device, present
+from rushlight.errors import explain
+
+
+class Settings:
+    """What was chosen last; each is one attribute, so threads see a whole value."""
+
+    __slots__ = ("deterministic", "warn_always")
+    deterministic: int                            # 0 no matter, 1 warn, 2 an error where an algorithm is not
+    warn_always: bool
+
+
+chosen = Settings()
+chosen.deterministic, chosen.warn_always = 0, False
+LEVELS = ("default", "warn", "error")
+
+
+def set_default_device(device: Any) -> None:
+    """Where tensors are made: the CPU, or None for that. RuntimeError for any other device.
+
+    >>> rushlight.set_default_device("cpu")
+    """
+    if device is not None:
+        present(device)
+
+
+def get_default_device() -> device:
+    """Where tensors are made.
+
+    >>> rushlight.get_default_device()
+    device(type='cpu')
+    """
+    return device("cpu")
+
+
+# -- determinism: all algorithms here give the same numbers every time, so there is nothing to warn of -------------------
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Ask for algorithms that give the same numbers every time: all of them do here.
+
+    >>> rushlight.use_deterministic_algorithms(True)
+    >>> rushlight.are_deterministic_algorithms_enabled()
+    True
+    """
+    if not isinstance(mode, bool):
+        raise TypeError(explain(f"use_deterministic_algorithms takes a bool, not {type(mode).__name__}"))
+    chosen.deterministic = (1 if warn_only else 2) if mode else 0
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Whether `use_deterministic_algorithms(True)` was said last."""
+    return chosen.deterministic > 0
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether `warn_only` was said with it."""
+    return chosen.deterministic == 1
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """The same as a level: 0 'default', 1 'warn', 2 'error'. RuntimeError for another."""
+    if isinstance(debug_mode, str):
+        if debug_mode not in LEVELS:
+            raise RuntimeError(explain("invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
+                                       f"{debug_mode}"))
+        debug_mode = LEVELS.index(debug_mode)
+    if debug_mode not in (0, 1, 2):
+        raise RuntimeError(explain(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}"))
+    chosen.deterministic = debug_mode
+
+
+def get_deterministic_debug_mode() -> int:
+    """0, 1 or 2: see `set_deterministic_debug_mode`."""
+    return chosen.deterministic
+
+
+# -- warnings, anomalies, small numbers ----------------------------------------------------------------------------------
+
+def set_warn_always(b: bool) -> None:
+    """Accepted: Python's `warnings` say which of them are shown once. RuntimeError for anything but a bool."""
+    if not isinstance(b, bool):
+        raise RuntimeError(explain(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}"))
+    chosen.warn_always = b
+
+
+def is_warn_always_enabled() -> bool:
+    """What `set_warn_always` was given last."""
+    return chosen.warn_always
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether backward looks for nan: see `autograd.detect_anomaly`."""
+    return bool(mode().checks)
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """False: numbers smaller than the smallest normal one are always kept here, as NumPy keeps them."""
+    return False
