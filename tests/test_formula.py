@@ -180,6 +180,8 @@ NUMBERS = {"g": 1.25, "x": 0.3, "y": 0.7, "out": 0.45, "weight": 0.6, "condition
 def test_the_text_of_a_rule_computes_what_the_rule_does(name):
     op = TABLE[name]
     for rule in filter(None, op.rules.values()):
+        if "no_derivative" in rule.__code__.co_names:
+            continue  # it only raises
         given = {p: np.asarray(NUMBERS[p]) if p in NUMBERS else op.defaults.get(p, 1) for p in parameters(rule)}
         with np.errstate(invalid="ignore"):
             expected = types.FunctionType(rule.__code__, ARRAYS)(**given)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from contextvars import Context
 from inspect import Parameter, Signature
+from operator import attrgetter
 from textwrap import TextWrapper
 from typing import Any
 
@@ -261,8 +263,9 @@ def example_in_place(op: Op, known: Text) -> str:
 
 def path(op: Op) -> str:
     """How to reach the function from a program."""
-    if getattr(rushlight(), title(op), None) is op.call:
-        return f"rushlight.{title(op)}"
+    with suppress(AttributeError):
+        if attrgetter(title(op))(rushlight()) is op.call:
+            return f"rushlight.{title(op)}"
     return f"{op.forward.__module__}.{op.name}"
 
 

@@ -16,8 +16,8 @@ from rushlight.tensor import Tensor, method
 
 adopt(kernels)
 
-gcd        = op(lambda x, y, /: gcd(x, y), numbers="", doc="The greatest whole number that divides both; gcd(0, 0) is 0.")
-lcm        = op(lambda x, y, /: lcm(x, y), numbers="", doc="The least whole number that both divide.")
+gcd        = op(lambda x, y, /: gcd(x, y), numbers="")
+lcm        = op(lambda x, y, /: lcm(x, y), numbers="")
 nextafter  = op(lambda x, y, /: nextafter(x, y), numbers="",
                 x=lambda g, x, y: where(x == y, 0, g), y=lambda g: zeros_like(g),
                 doc="The next floating-point number on the way to `other`.")

@@ -135,6 +135,8 @@ CHOICES = {
     "logical_or": Text("Whether one is true; numbers are true unless 0.", data=TRUTHS),
     "logical_xor": Text("Whether just one is true; numbers are true unless 0.", data=TRUTHS),
     "logical_not": Text("Whether it is false, or 0.", data=("[True, False]",)),
+    "gcd": Text("The greatest whole number that divides both; of 0 and 0 it is 0.", data=INTS, dtype=WHOLE),
+    "lcm": Text("The least whole number that both divide.", data=INTS, dtype=WHOLE),
     "bitwise_and": Text("The bits that both have; for bool: and.", data=INTS, dtype=WHOLE),
     "bitwise_or": Text("The bits that one has; for bool: or.", data=INTS, dtype=WHOLE),
     "bitwise_xor": Text("The bits that just one has; for bool: xor.", data=INTS, dtype=WHOLE),

@@ -176,14 +176,14 @@ offer("ihfft", real_to_complex, False,
 
 # -- frequencies and their order --------------------------------------------------------------------------------------
 
-def frequencies(name: str, compute: Callable, n: int, d: float, dtype: Any, device: Any, requires_grad: bool,
+def frequencies(name: str, whole: Callable, n: int, d: float, dtype: Any, device: Any, requires_grad: bool,
                 out: Any) -> Tensor:
     kind = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
     if kind.category < dtypes.FLOATING:
         raise RuntimeError(explain(f"{name} requires a floating point or complex dtype", dtype=kind))
     if index(n) < 0:
         raise RuntimeError(explain(f"Trying to create tensor with negative dimension {n}: [{n}]"))
-    return made(compute(n, d) if n else np.empty(0), kind, requires_grad, device, out)
+    return made(whole(index(n)) / np.float64(d * n), kind, requires_grad, device, out)
 
 
 @composite(tensor=False)
@@ -194,7 +194,7 @@ def fft_fftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: Any
     >>> rushlight.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
-    return frequencies("fftfreq", np.fft.fftfreq, n, d, dtype, device, requires_grad, out)
+    return frequencies("fftfreq", lambda n: (np.arange(n) + n // 2) % n - n // 2, n, d, dtype, device, requires_grad, out)
 
 
 @composite(tensor=False)
@@ -205,7 +205,7 @@ def fft_rfftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: An
     >>> rushlight.fft.rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])
     """
-    return frequencies("rfftfreq", np.fft.rfftfreq, n, d, dtype, device, requires_grad, out)
+    return frequencies("rfftfreq", lambda n: np.arange(n // 2 + 1), n, d, dtype, device, requires_grad, out)
 
 
 @composite(tensor=False)
