@@ -151,9 +151,9 @@ def test_errors():
     with pytest.raises(ValueError, match="must be"):
         viz.svg(x * 2, engine="circo")
     y = x
-    for _ in range(1001):
+    for _ in range(5001):
         y = y + 1
-    with pytest.raises(ValueError, match="1002 nodes is too large"):
+    with pytest.raises(ValueError, match="5002 nodes is too large"):
         viz.svg(y)
 
 

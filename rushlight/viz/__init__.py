@@ -3,7 +3,7 @@
 from rushlight.viz.graph import Box, Graph, graph
 from rushlight.viz.page import html
 from rushlight.viz.plots import Plot, plot
-from rushlight.viz.svg import svg
+from rushlight.viz.svg import png, svg
 from rushlight.viz.text import dot, print_graph
 
-__all__ = ["Box", "Graph", "Plot", "dot", "graph", "html", "plot", "print_graph", "svg"]
+__all__ = ["Box", "Graph", "Plot", "dot", "graph", "html", "plot", "png", "print_graph", "svg"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 from rushlight.viz.numbers import rounded
@@ -17,11 +18,17 @@ SMALL = 4  # a leaf of so many numbers shows them
 class Box:
     """A node: an op, the op that made the output, or a leaf. `notes` are further lines: value, gradient."""
 
-    kind: str  # 'output', 'op' or 'leaf'
+    kind: str  # 'output', 'op', 'leaf', or 'module': many boxes drawn as one
     name: str  # 'MulBackward0', or the leaf's name in `params`
     shape: tuple[int, ...] | None
     notes: list[str] = field(default_factory=list)
     made_at: str = ""
+    seq: int = 0  # when it was made; of a leaf 0
+
+    @property
+    def numel(self) -> int:
+        """How many numbers it has."""
+        return prod(self.shape or ())
 
     @property
     def label(self) -> str:
@@ -85,13 +92,16 @@ def pairs(params: Params) -> Iterable[tuple[str, Any]]:
 def box(node: Any, names: dict[int, str]) -> Box:
     leaf = getattr(node, "variable", None)
     if leaf is None:
-        return Box("op", node.name(), getattr(node, "shape", None), made_at=getattr(node, "made_at", ""))
+        return Box("op", node.name(), getattr(node, "shape", None), made_at=getattr(node, "made_at", ""), seq=node.seq)
     notes = values("=", leaf) + ([] if leaf.grad is None else values("grad", leaf.grad))
     return Box("leaf", names.get(id(leaf), node.name()), tuple(leaf.shape), notes)
 
 
 def values(word: str, tensor: Any) -> list[str]:
-    """One line with the numbers of a small tensor, four digits each; none for a larger one."""
+    """One line with the numbers of a small tensor, four digits each; of a larger gradient its range and mean."""
     if tensor.numel() > SMALL:
-        return []
+        if word != "grad" or tensor.is_complex():
+            return []
+        low, mean, high = (rounded(float(v)) for v in (tensor.min(), tensor.mean(), tensor.max()))
+        return [f"grad {low} .. {high}, mean {mean}"]
     return [f"{word} {rounded(tensor.detach().tolist())}"]

@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 GAP, ROW = 28.0, 44.0  # between boxes side by side, and between layers
-SWEEPS, BUDGET = (
-    12,
-    40_000,
-)  # sweeps over the layers, and points visited by them: a tangled graph gets fewer sweeps
+SWEEPS, BUDGET = 12, 40_000  # sweeps over the layers, and points visited by them: a tangled graph gets fewer sweeps
+POINTS = 10_000  # where long edges pass layers
 
 
 @dataclass
@@ -35,7 +33,9 @@ def layout(sizes: list[tuple[float, float]], inputs: list[list[int]]) -> tuple[l
     """
     depth = depths(inputs)
     points = [Point(w, h, layer, [], []) for (w, h), layer in zip(sizes, depth)]
-    routes = [route(points, i, j) for i, targets in enumerate(inputs) for j in targets]
+    edges = [(i, j) for i, targets in enumerate(inputs) for j in targets]
+    longest = limit([depth[j] - depth[i] for i, j in edges])
+    routes = [route(points, i, j) if depth[j] - depth[i] <= longest else [i, j] for i, j in edges]
     rows = ordered(points)
     place_x(points, rows)
     place_y(points, rows)
@@ -58,6 +58,17 @@ def depths(inputs: list[list[int]]) -> list[int]:
             if not waiting[j]:
                 ready.append(j)
     return depth
+
+
+def limit(lengths: list[int]) -> int:
+    """The longest edge that goes through points of its own: there are at most `POINTS` of them. Longer ones go straight
+    and have no say in the order, or 3,000 uses of one leaf would make millions of points."""
+    room = POINTS
+    for length in sorted(lengths):
+        room -= length - 1
+        if room < 0:
+            return length - 1
+    return max(lengths, default=0)
 
 
 def route(points: list[Point], start: int, end: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from html import escape
@@ -9,33 +10,39 @@ from typing import Any
 
 from rushlight.viz.graph import Box, Graph, Params, graph
 from rushlight.viz.layout import Point, layout
-from rushlight.viz.text import COLOURS, dot_text
+from rushlight.viz.text import COLOURS, dot_text, grouped
 
 LETTER, LINE = 6.65, 15.0  # width of a letter of 11 px monospace, and line height
 PAD, MARGIN = 9.0, 16.0  # inside a box, and around the picture
-LARGEST = 1000  # boxes
-STROKES = {"output": "#d9a520", "op": "#aab2c0", "leaf": "#5fa874"}
+LARGEST, QUICK = 5000, 400  # boxes of a picture at most, and of one that Graphviz draws in a second or two
+STROKES = {"output": "#d9a520", "op": "#aab2c0", "leaf": "#5fa874", "module": "#5b7fb5"}
 EDGE = "#8a93a3"
 
 
 class Svg(str):
-    """SVG text that a notebook shows as a picture."""
+    """SVG text that a notebook shows as a picture; of a graph with its modules folded, all of it can be unfolded."""
 
-    __slots__ = ()
+    whole: str = ""
 
     def _repr_svg_(self) -> str:
         return str(self)
 
+    def _repr_html_(self) -> str:
+        more = f"<details><summary>all boxes</summary>{self.whole}</details>" if self.whole else ""
+        return f"<div style='overflow:auto'>{self}{more}</div>"
 
-def svg(output: Any, params: Params = None, *, engine: str | None = None) -> Svg:
+
+def svg(output: Any, params: Params = None, *, engine: str | None = None, collapse: bool | int | None = None) -> Svg:
     """A picture of the backward graph of a tensor, as SVG text; a notebook shows it.
 
     The output stands on top, and arrows show where gradients go: through the ops to the leaves (green).
     Pointing at an op shows the line of your program that made it.
-    `params` names the leaves: a dict or `model.named_parameters()`.
-    `engine`: "dot" (Graphviz), "own" (no program needed), or None: Graphviz where `dot` is on the PATH.
-    Raises `ValueError` where nothing was recorded for `output`, or for a graph of more than 1000 nodes, and
-    `RuntimeError` where Graphviz was asked for and fails.
+    `params` names the leaves: a dict, `model.named_parameters()` or the model.
+    `engine`: "dot" (Graphviz), "own" (no program needed), or None: Graphviz where `dot` is on the PATH and the graph
+    is not too large for it. `collapse`: True draws each nn module as one box, at most 40 boxes if it can; a number
+    says how many names deep ("layer1.0" is 2); False draws every box; None collapses graphs of more than 40 boxes.
+    Raises `ValueError` where nothing was recorded for `output`, or for more than 5000 boxes, and `RuntimeError` where
+    Graphviz was asked for and fails.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(3., requires_grad=True)
@@ -44,37 +51,85 @@ def svg(output: Any, params: Params = None, *, engine: str | None = None) -> Svg
     """
     if engine not in (None, "dot", "own"):
         raise ValueError(f'viz.svg: engine must be "dot", "own" or None, not {engine!r}')
-    found = graph(output, params)
+    every = graph(output, params)
+    found = checked(grouped(every, collapse))
+    program = None if engine == "own" or (engine is None and len(found.boxes) > QUICK) else shutil.which("dot")
+    if engine == "dot" and program is None:
+        raise RuntimeError(
+            'viz.svg: Graphviz\'s program `dot` is not on the PATH; install Graphviz or use engine="own"'
+        )
+    made = Svg(draw_with(program, found) if program else draw(found))
+    if len(found.boxes) < len(every.boxes) <= LARGEST // 10:
+        made.whole = draw(every)
+    return made
+
+
+def png(output: Any, path: str | os.PathLike[str], params: Params = None, *, collapse: bool | int | None = None) -> None:
+    """The same picture as a PNG file: drawn by Graphviz where `dot` is on the PATH, else with matplotlib."""
+    found = checked(grouped(graph(output, params), collapse))
+    program = shutil.which("dot") if len(found.boxes) <= QUICK else None
+    if program is None:
+        paint(found, path)
+    else:
+        run(program, found, ["-Tpng", "-Gdpi=110", "-o", os.fspath(path)])
+
+
+def checked(found: Graph) -> Graph:
+    """The graph, if it is not too large."""
     if len(found.boxes) > LARGEST:
         raise ValueError(
             f"viz.svg: a graph of {len(found.boxes)} nodes is too large to read (at most {LARGEST}); "
             "draw fewer steps or layers, or use viz.print_graph"
         )
-    program = None if engine == "own" else shutil.which("dot")
-    if engine == "dot" and program is None:
-        raise RuntimeError(
-            'viz.svg: Graphviz\'s program `dot` is not on the PATH; install Graphviz or use engine="own"'
-        )
-    return Svg(draw_with(program, found) if program else draw(found))
+    return found
 
 
 def draw_with(program: str, found: Graph) -> str:
-    done = subprocess.run(
-        [program, "-Tsvg"], input=dot_text(found), capture_output=True, text=True, check=False
-    )
+    made = run(program, found, ["-Tsvg"])
+    return made[made.index("<svg") :]
+
+
+def run(program: str, found: Graph, options: list[str]) -> str:
+    done = subprocess.run([program, *options], input=dot_text(found), capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f'viz.svg: {program} failed: {done.stderr.strip()}; try engine="own"')
-    return done.stdout[done.stdout.index("<svg") :]
+    return done.stdout
 
 
-def draw(found: Graph) -> str:
-    """Our own picture: boxes in layers, edges as curves below them."""
+def paint(found: Graph, path: str | os.PathLike[str]) -> None:
+    """Our own picture with matplotlib."""
+    from matplotlib.figure import Figure
+    from matplotlib.patches import FancyBboxPatch
+
+    texts, points, routes = placed(found)
+    width, height = (max(getattr(p, a) for p in points) + 120 for a in "xy")
+    figure = Figure(figsize=(width / 100, height / 100), dpi=min(110.0, 2e6 / max(width, height)))
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, width), ylim=(height, 0), frame_on=False, xticks=[], yticks=[])
+    for way in routes:
+        axes.plot([points[i].x for i in way], [points[i].y for i in way], color=EDGE, linewidth=0.9, zorder=1)
+    for p, box, text in zip(points, found.boxes, texts):
+        axes.add_patch(FancyBboxPatch((p.x - p.width / 2, p.y - p.height / 2), p.width, p.height, zorder=2,
+                                      boxstyle="round,pad=0,rounding_size=5", facecolor=COLOURS[box.kind],
+                                      edgecolor=STROKES[box.kind]))  # fmt: skip
+        axes.text(p.x, p.y, "\n".join(text), ha="center", va="center", fontsize=7.5, family="monospace", zorder=3)
+    figure.savefig(path, format="png")
+
+
+def placed(found: Graph) -> tuple[list[list[str]], list[Point], list[list[int]]]:
+    """The lines of each box, and the layout moved into the picture."""
     texts = [[box.label, *box.notes] for box in found.boxes]
     sizes = [(max(map(len, t)) * LETTER + 2 * PAD, len(t) * LINE + PAD) for t in texts]
     points, routes = layout(sizes, found.inputs)
     left = min(p.x - p.width / 2 for p in points) - MARGIN
     for p in points:
         p.x, p.y = p.x - left, p.y + MARGIN
+    return texts, points, routes
+
+
+def draw(found: Graph) -> str:
+    """Our own picture: boxes in layers, edges as curves below them."""
+    texts, points, routes = placed(found)
     width = max(p.x + p.width / 2 for p in points) + MARGIN
     height = max(p.y + p.height / 2 for p in points) + MARGIN
     return "\n".join([

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import IO, Any
 
 from rushlight.viz.graph import Box, Graph, Params, graph
+from rushlight.viz.modules import MOST, collapsed
 
-COLOURS = {"output": "#fde8b0", "op": "#eef0f4", "leaf": "#cfe8d5"}  # of a box, by its kind
+COLOURS = {"output": "#fde8b0", "op": "#eef0f4", "leaf": "#cfe8d5", "module": "#d9e4f5"}  # of a box, by its kind
 
 
 def print_graph(output: Any, params: Params = None, file: IO[str] | None = None) -> None:
@@ -63,12 +64,12 @@ def shared(found: Graph) -> dict[int, int]:
     return {i: n for n, i in enumerate((i for i, count in enumerate(counts) if count > 1), 1)}
 
 
-def dot(output: Any, params: Params = None) -> str:
+def dot(output: Any, params: Params = None, *, collapse: bool | int | None = None) -> str:
     """The backward graph of a tensor in Graphviz's language: `dot -Tpng` draws it.
 
     Arrows show where gradients go, from the output to the leaves. A leaf shows its shape and, where it holds
     at most four numbers, these and their gradient.
-    `params` names the leaves: a dict or `model.named_parameters()`.
+    `params` names the leaves: a dict, `model.named_parameters()` or the model. `collapse`: as in `svg`.
     Raises `ValueError` where nothing was recorded for `output`.
 
     >>> import rushlight as torch
@@ -76,7 +77,14 @@ def dot(output: Any, params: Params = None) -> str:
     >>> torch.viz.dot(x * x, params={"x": x}).splitlines()[0]
     'digraph backward {'
     """
-    return dot_text(graph(output, params))
+    return dot_text(grouped(graph(output, params), collapse))
+
+
+def grouped(found: Graph, collapse: bool | int | None) -> Graph:
+    """The graph with its modules as one box each, as `collapse` says."""
+    if collapse is False or (collapse is None and len(found.boxes) <= MOST):
+        return found
+    return collapsed(found, None if collapse in (None, True) else int(collapse))
 
 
 def dot_text(found: Graph) -> str:
