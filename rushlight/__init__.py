@@ -71,6 +71,7 @@ _HOME = {"set_float32_matmul_precision": "backends", "get_float32_matmul_precisi
                           "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_dtype",
                           "set_autocast_enabled"), "amp"),
          **dict.fromkeys(("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"), "nn.functional.recurrent"),
+         **dict.fromkeys(("native_batch_norm", "native_group_norm", "native_layer_norm"), "nn.functional.native"),
          **dict.fromkeys((
              "adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "avg_pool1d", "bilinear", "celu", "celu_",
              "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
