@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ops_by_hand import Data, Sample, positions, scalar, x
+from ops_by_hand import Data, Sample, positions, x
 
 BACK_AND_FORTH = [{"norm": "ortho"}, {"norm": "forward"}, {"norm": "backward"}]
 ONE = [Sample(x(5)), Sample(x(2, 4)), Sample(x(2, 4), 3), Sample(x(2, 3), n=6), Sample(x(4, 2), dim=0),
@@ -26,7 +26,8 @@ HAND = {
     "fft_fftshift": SHIFTS, "fft_ifftshift": SHIFTS, "fft_fftfreq": FREQUENCIES, "fft_rfftfreq": FREQUENCIES,
     "c2c": [Sample(x(2, 3), (1,), True, 0), Sample(x(2, 3), (0, 1), False, 0.5),
             Sample(Data(2, 3, dtype="complex128"), (1,), False, 1)],
-    "r2c": [Sample(x(2, 4), 1, True, 0), Sample(x(2, 5), 1, False, 0.5), Sample(x(1), 0, True, 1), Sample(x(2, 3), 0, True, 1)],
+    "r2c": [Sample(x(2, 4), 1, True, 0), Sample(x(2, 5), 1, False, 0.5), Sample(x(1), 0, True, 1),
+            Sample(x(2, 3), 0, True, 1)],
     "c2r": [Sample(Data(2, 3, dtype="complex128"), 1, n, forward, 0.5) for n in (4, 5) for forward in (True, False)],
     "stft": [Sample(SIGNAL, 4, window=WINDOW, return_complex=True), Sample(SIGNAL, 4, 3, 3, x(3), return_complex=True),
              Sample(SIGNAL, 5, window=x(5), center=False, return_complex=False),

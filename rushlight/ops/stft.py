@@ -35,7 +35,7 @@ def weights(op: str, input: Tensor, window: Tensor | None, n_fft: int, win_lengt
     if window is None:
         warnings.warn("A window was not provided. A rectangular window will be applied, which is known to cause spectral "
                       "leakage. Give window=torch.hann_window(n_fft), or torch.ones(n_fft) for a rectangular one.",
-                      UserWarning, 4)
+                      UserWarning, 3)
         if win_length == n_fft:
             return None
         window = from_array(np.ones(win_length, dtypes.get_default_dtype().numpy))
@@ -164,7 +164,7 @@ def middle(signal: Tensor, covered: Tensor, start: int, center: bool, length: in
     signal = signal / covered  # type: ignore[operator]
     if stop > total:
         warnings.warn("The length of signal is shorter than the length parameter. Result is being padded with zeros in the "
-                      "tail. Please check your center and hop_length settings.", UserWarning, 4)
+                      "tail. Please check your center and hop_length settings.", UserWarning, 3)
         signal = constant_pad(signal, ((0, 0), (0, stop - total)), 0)
     return signal
 
