@@ -131,6 +131,7 @@ from rushlight.nn.functional.ranking import (
 from rushlight.nn.functional.resize import (
     channel_shuffle,
     interpolate,
+    native_channel_shuffle,
     pixel_shuffle,
     pixel_unshuffle,
     upsample,

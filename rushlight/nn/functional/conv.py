@@ -8,6 +8,7 @@ from rushlight.errors import explain
 from rushlight.nn.functional.padding import pad
 from rushlight.nn.functional.sizes import each, with_batch, without_batch
 from rushlight.ops import elementwise as e
+from rushlight.ops.build import composite
 from rushlight.ops.conv import col2im, conv_input_grad, convolution, im2col
 from rushlight.ops.shape import permute, reshape
 from rushlight.tensor import Tensor
@@ -178,6 +179,7 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
     return without_batch(col2im(x, *sizes), added)
 
 
+@composite(tensor=False)
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
     """conv1d with time first: input (T, N, C), weight (kernel, C, O), bias (O,) -> (T', N, O).
 

@@ -10,6 +10,7 @@ import numpy as np
 from rushlight.errors import explain
 from rushlight.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from rushlight.ops import elementwise as e
+from rushlight.ops.build import composite
 from rushlight.ops.products import matmul
 from rushlight.ops.shape import clone, permute, reshape, transpose
 from rushlight.tensor import Tensor, created, from_array
@@ -222,3 +223,9 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
                                    f"{c} channels and {groups} groups."))
     x = transpose(reshape(input, (n, groups, c // groups, *rest)), 1, 2)
     return reshape(x, (n, c, *rest))
+
+
+@composite(tensor=False)
+def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """`channel_shuffle` by another of torch's names."""
+    return channel_shuffle(input, groups)
