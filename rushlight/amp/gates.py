@@ -14,7 +14,7 @@ from threading import Lock
 from types import ModuleType
 from typing import Any
 
-from rushlight import fft, nn
+from rushlight import fft, linalg, nn
 from rushlight.dtypes import bfloat16, dtype, float16, float32, float64
 from rushlight.nn import functional
 from rushlight.ops.build import FUNCTIONS
@@ -118,13 +118,13 @@ Space = dict[str, Callable]
 def originals() -> dict[str, Space]:
     """The listed functions by the module where users find them."""
     own = {name: one.call for name, one in TABLE.items() if one.options.get("function", True)} | FUNCTIONS
-    spaces = {"rushlight": own, **{m.__name__: vars(m) for m in (functional, fft)}, Tensor.__module__: vars(Tensor)}
+    spaces = {"rushlight": own, **{m.__name__: vars(m) for m in (functional, fft, linalg)}, Tensor.__module__: vars(Tensor)}
     return {home: {name: space[name] for name in POLICIES if callable(space.get(name))} for home, space in spaces.items()}
 
 
 def inside(name: str) -> bool:
     """Whether a module computes for others: products there are not the user's."""
-    if name in (functional.__name__, fft.__name__):
+    if name in (functional.__name__, fft.__name__, linalg.__name__):
         return False
     layers = name.startswith(nn.__name__) and not name.startswith(functional.__name__)
     return name.startswith("rushlight.") and not layers

@@ -1,0 +1,249 @@
+"""`SummaryWriter`: numbers, texts and pictures of a training, for TensorBoard to show."""
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.errors import explain
+from rushlight.tensor import Tensor
+
+__all__ = ["SummaryWriter"]
+
+
+def library() -> ModuleType:
+    """The package tensorboard, with the parts that write event files."""
+    try:
+        import tensorboard.compat.proto.event_pb2
+        import tensorboard.compat.proto.summary_pb2
+        import tensorboard.plugins.text.metadata
+        import tensorboard.summary.writer.event_file_writer
+        import tensorboard.util.tensor_util
+    except ImportError as error:
+        raise ImportError("SummaryWriter needs TensorBoard: pip install tensorboard") from error
+    return tensorboard
+
+
+def plain(value: Any) -> ndarray:
+    """A tensor, array or number as an array in NumPy's own dtypes."""
+    array = value.array if isinstance(value, Tensor) else np.asarray(value)
+    return array.astype(np.float32) if array.dtype.kind == "V" else array
+
+
+def number(value: Any) -> float:
+    """One number. ValueError for several."""
+    array = plain(value)
+    if array.size != 1:
+        raise ValueError(explain("scalar should be 0D", "log a mean, or each number under its own name",
+                                 shape=array.shape))
+    return float(array.reshape(()))
+
+
+class SummaryWriter:
+    """Writes TensorBoard's event files into a folder, `runs/DATE_HOST` unless told: `tensorboard --logdir runs` shows it.
+
+    Context manager: it is closed at the end. ImportError without the package tensorboard.
+
+        with SummaryWriter() as writer:
+            for step in range(100):
+                writer.add_scalar("loss", loss, step)
+    """
+
+    def __init__(self, log_dir: str | os.PathLike | None = None, comment: str = "", purge_step: int | None = None,
+                 max_queue: int = 10, flush_secs: int = 120, filename_suffix: str = ""):
+        self._library = library()
+        if log_dir is None:
+            log_dir = os.path.join("runs", f"{time.strftime('%b%d_%H-%M-%S')}_{socket.gethostname()}{comment}")
+        self.log_dir, self.purge_step = os.fspath(log_dir), purge_step
+        self.max_queue, self.flush_secs, self.filename_suffix = max_queue, flush_secs, filename_suffix
+        self._writers: dict[str, Any] = {}
+        if purge_step is not None:
+            self._writer().add_event(self._event(step=purge_step, file_version="brain.Event:2"))
+            status = self._protocol("event_pb2").SessionLog
+            self._writer().add_event(self._event(step=purge_step, session_log=status(status=status.START)))
+
+    def _protocol(self, name: str) -> Any:
+        return getattr(self._library.compat.proto, name)
+
+    def _writer(self, folder: str | None = None) -> Any:
+        """The file in a folder, opened when it is first written to; again after `close()`."""
+        folder = self.log_dir if folder is None else folder
+        if folder not in self._writers:
+            make = self._library.summary.writer.event_file_writer.EventFileWriter
+            self._writers[folder] = make(folder, self.max_queue, self.flush_secs, self.filename_suffix)
+        return self._writers[folder]
+
+    def _event(self, step: Any = None, walltime: float | None = None, **content: Any) -> Any:
+        event = self._protocol("event_pb2").Event(wall_time=time.time() if walltime is None else walltime, **content)
+        if step is not None:
+            event.step = int(number(step))
+        return event
+
+    def _add(self, values: list, step: Any, walltime: float | None, folder: str | None = None) -> None:
+        summary = self._protocol("summary_pb2").Summary(value=values)
+        self._writer(folder).add_event(self._event(step, walltime, summary=summary))
+
+    def _value(self, tag: str, **content: Any) -> Any:
+        return self._protocol("summary_pb2").Summary.Value(tag=tag, **content)
+
+    # -- numbers -------------------------------------------------------------------------------------------------------
+
+    def add_scalar(self, tag: str, scalar_value: Any, global_step: Any = None, walltime: float | None = None,
+                   new_style: bool = False, double_precision: bool = False) -> None:
+        """A number at a step. ValueError for more than one."""
+        self._add([self._value(tag, simple_value=number(scalar_value))], global_step, walltime)
+
+    def add_scalars(self, main_tag: str, tag_scalar_dict: Mapping[str, Any], global_step: Any = None,
+                    walltime: float | None = None) -> None:
+        """Several numbers in one chart; each has a folder of its own, which makes it a curve of its own."""
+        for tag, value in tag_scalar_dict.items():
+            folder = os.path.join(self.log_dir, main_tag.replace("/", "_") + "_" + tag)
+            self._add([self._value(main_tag, simple_value=number(value))], global_step, walltime, folder)
+
+    def add_histogram(self, tag: str, values: Any, global_step: Any = None, bins: Any = "tensorflow",
+                      walltime: float | None = None, max_bins: int | None = None) -> None:
+        """How numbers are spread. `bins`: their limits, a number of them, NumPy's rules, or 'tensorflow'.
+
+        ValueError for none at all, or for inf and nan.
+        """
+        array = plain(values).astype(np.float64).reshape(-1)
+        if array.size == 0 or not np.isfinite(array).all():
+            raise ValueError(explain("The histogram is empty, please file a bug report." if array.size == 0 else
+                                     "the values have inf or nan", "log finite numbers, at least one"))
+        counts, limits = np.histogram(array, growing_limits() if isinstance(bins, str) and bins == "tensorflow" else bins)
+        if max_bins is not None and len(counts) > max_bins:
+            group = -(-len(counts) // max_bins)
+            counts = np.add.reduceat(counts, np.arange(0, len(counts), group))
+            limits = np.append(limits[:-1][::group], limits[-1])
+        filled = np.flatnonzero(counts)
+        first, last = filled[0], filled[-1] + 1
+        counts = np.append(0, counts)[first:last + 1]                 # an empty one on the left, as in torch
+        histogram = self._protocol("summary_pb2").HistogramProto(
+            min=array.min(), max=array.max(), num=len(array), sum=array.sum(), sum_squares=array @ array,
+            bucket_limit=limits[first:last + 1].tolist(), bucket=counts.tolist())
+        self._add([self._value(tag, histo=histogram)], global_step, walltime)
+
+    # -- texts and pictures --------------------------------------------------------------------------------------------
+
+    def add_text(self, tag: str, text_string: str, global_step: Any = None, walltime: float | None = None) -> None:
+        """A text in Markdown."""
+        text = self._library.plugins.text.metadata
+        made = self._library.util.tensor_util.make_tensor_proto(np.array([text_string.encode()], object))
+        self._add([self._value(f"{tag}/text_summary", tensor=made, metadata=text.create_summary_metadata(
+            display_name=tag, description=""))], global_step, walltime)
+
+    def add_image(self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None,
+                  dataformats: str = "CHW") -> None:
+        """A picture, of bytes, or floats from 0 to 1: 'CHW', 'HWC' or 'HW', with 1, 3 or 4 channels. Needs Pillow."""
+        picture = in_order(plain(img_tensor), dataformats)
+        self._add([self._value(tag, image=self._encoded(picture))], global_step, walltime)
+
+    def add_images(self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None,
+                   dataformats: str = "NCHW") -> None:
+        """Several pictures side by side, in a grid that is nearly square."""
+        array = plain(img_tensor)
+        pictures = [in_order(one, dataformats.replace("N", "")) for one in np.moveaxis(array, dataformats.index("N"), 0)]
+        self._add([self._value(tag, image=self._encoded(grid(pictures)))], global_step, walltime)
+
+    def add_figure(self, tag: str, figure: Any, global_step: Any = None, close: bool = True,
+                   walltime: float | None = None) -> None:
+        """A figure of matplotlib, which is closed then."""
+        figure.canvas.draw()
+        picture = np.asarray(figure.canvas.buffer_rgba())
+        if close:
+            from matplotlib import pyplot
+            pyplot.close(figure)
+        self._add([self._value(tag, image=self._encoded(picture))], global_step, walltime)
+
+    def _encoded(self, picture: ndarray) -> Any:
+        """(H, W, C) as PNG."""
+        try:
+            from PIL import Image
+        except ImportError as error:
+            raise ImportError("pictures need Pillow: pip install pillow") from error
+        import io
+        pixels = picture if picture.dtype == np.uint8 else (picture.astype(np.float32) * 255).clip(0, 255).astype(np.uint8)
+        h, w, channels = pixels.shape
+        file = io.BytesIO()
+        Image.fromarray(pixels[..., 0] if channels == 1 else pixels).save(file, "PNG")
+        return self._protocol("summary_pb2").Summary.Image(height=h, width=w, colorspace=channels,
+                                                           encoded_image_string=file.getvalue())
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("add_"):
+            raise NotImplementedError(f"SummaryWriter.{name} is not there; there are add_scalar, add_scalars, "
+                                      "add_histogram, add_text, add_image, add_images, add_figure and add_hparams")
+        raise AttributeError(f"'SummaryWriter' object has no attribute '{name}'")
+
+    def add_hparams(self, hparam_dict: Mapping[str, Any], metric_dict: Mapping[str, Any],
+                    hparam_domain_discrete: Any = None, run_name: str | None = None, global_step: Any = None) -> None:
+        """Settings of a run and what came of it, in a folder of its own."""
+        from tensorboard.plugins.hparams import api_pb2, metadata, plugin_data_pb2
+        folder = os.path.join(self.log_dir, run_name or str(time.time()))
+        start = plugin_data_pb2.SessionStartInfo()
+        for name, value in hparam_dict.items():
+            value = value.item() if isinstance(value, Tensor) else value
+            kind = "bool" if isinstance(value, bool) else "string" if isinstance(value, str) else "number"
+            setattr(start.hparams[name], f"{kind}_value", value)
+        end = plugin_data_pb2.SessionEndInfo(status=api_pb2.Status.Value("STATUS_SUCCESS"))
+        for tag, content in ((metadata.SESSION_START_INFO_TAG, {"session_start_info": start}),
+                             (metadata.SESSION_END_INFO_TAG, {"session_end_info": end})):
+            data = plugin_data_pb2.HParamsPluginData(version=metadata.PLUGIN_DATA_VERSION, **content)
+            told = self._protocol("summary_pb2").SummaryMetadata
+            plugin = told.PluginData(plugin_name=metadata.PLUGIN_NAME, content=data.SerializeToString())
+            self._add([self._value(tag, metadata=told(plugin_data=plugin))], global_step, None, folder)
+        for name, value in metric_dict.items():
+            self._add([self._value(name, simple_value=number(value))], global_step, None, folder)
+
+    # -- the files -----------------------------------------------------------------------------------------------------
+
+    def get_logdir(self) -> str:
+        """The folder."""
+        return self.log_dir
+
+    def flush(self) -> None:
+        """Write what waits to be written."""
+        for writer in self._writers.values():
+            writer.flush()
+
+    def close(self) -> None:
+        """Write everything and close the files; what is added later opens new ones."""
+        for writer in self._writers.values():
+            writer.close()
+        self._writers = {}
+
+    def __enter__(self) -> SummaryWriter:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def growing_limits() -> ndarray:
+    """TensorBoard's limits: from 1e-12 on, each 1.1 times the last, to both sides of 0."""
+    positive = 1e-12 * 1.1 ** np.arange(775)      # up to 1e20
+    return np.concatenate((-positive[::-1], [0.0], positive))
+
+
+def in_order(array: ndarray, dataformats: str) -> ndarray:
+    """A picture as (H, W, C)."""
+    if array.ndim != len(dataformats) or sorted(dataformats) not in (sorted("CHW"), sorted("HW")):
+        raise ValueError(explain(f"size of input tensor and input format are different. tensor shape: {array.shape}, "
+                                 f"input_format: {dataformats}"))
+    if "C" not in dataformats:
+        return (array if dataformats == "HW" else array.T)[..., None]
+    return array.transpose([dataformats.index(axis) for axis in "HWC"])
+
+
+def grid(pictures: list[ndarray]) -> ndarray:
+    """Pictures of one size, row by row."""
+    columns = int(np.ceil(np.sqrt(len(pictures))))
+    blank = [np.zeros_like(pictures[0])] * (-len(pictures) % columns)
+    rows = [np.concatenate(row, 1) for row in np.array([*pictures, *blank]).reshape(-1, columns, *pictures[0].shape)]
+    return np.concatenate(rows, 0)
