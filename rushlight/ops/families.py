@@ -337,17 +337,27 @@ def view(op: Op) -> Callable:
     def call(*args: Any, **kwargs: Any) -> Tensor:
         try:
             args = bind(args, kwargs)
-            input, *settings = args
+            input, settings = args[0], args[1:]
             a = input.array
             r = kernel(a, *settings)
         except Exception as error:
             raise failure(op, args, error) from error
         if r is a and count == 0:                 # nothing to do: contiguous() of a contiguous tensor is itself
             return input
-        edges = (input.node,) if differentiable and input.node is not None and mode().grad else None
-        t = recorded(op, args, edges, () if edges is None else op.save(args, edges, (r,)), r)
+        m = mode()
+        t = new(Tensor)
+        t.array, t.node, t._grad, t.viewing, t.writes = r, None, None, None, None
+        if differentiable and input.node is not None and m.grad:
+            n = t.node = new(op.node)
+            n.edges = edges = (input.node,)
+            n.saved, n.seq, n.shape = op.save(args, edges, (r,)), tick(), r.shape
+            f = frame(1)
+            code = f.f_code
+            n.where = (code, f.f_lasti) if code.co_filename[:LENGTH] != PACKAGE else outside(f)
+        if m.watch is not None:
+            m.watch.ran(op, args, t)
         if not copies or shares(r, a):
-            register(t, input, call, settings)
+            register(t, input, call, settings, m.grad)
         return t
     return call
 
@@ -365,6 +375,7 @@ def general(op: Op) -> Callable:
     count = len(op.inputs)
     together = [op.inputs.index(name) for name in op.options.get("promote", "").split()]
     listed = op.inputs.index("tensors") if "tensors" in op.inputs else None
+    separate = op.options.get("separate")
     lists_ruled = listed is not None and op.rules["tensors"] is not None
     single = [i for i in range(count) if i != listed]
     ruled = [op.rules[op.inputs[i]] is not None for i in single]
@@ -397,7 +408,7 @@ def general(op: Op) -> Callable:
                        for i, has_rule in zip(single, ruled)])
         wanted = edges.count(None) < len(edges) and mode().grad
         made = finish(op, tuple(values), edges if wanted else None, r, result)
-        return made if out is None else into(out, made)
+        return made if out is None else into(out, made, *(values[:count] if separate else ()))
 
     def promote(values: list) -> None:
         chosen = [i for i in together if values[i] is not None]

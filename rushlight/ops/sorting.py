@@ -18,6 +18,7 @@ from rushlight.tensor import Tensor, from_array
 adopt(kernels)
 
 kthvalue   = general(lambda x, /, k, dim=-1, keepdim=False: kthvalue(x, k, dim, keepdim), outputs="values indices",
+                     separate=True,
                      x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
                      doc="The k-th smallest element along `dim`, k from 1 on, and where it stands.")
 mode       = general(lambda x, /, dim=-1, keepdim=False: mode(x, dim, keepdim), outputs="values indices",

@@ -120,6 +120,7 @@ OPTIONS = {
     "method": "whether tensors have it as a method",
     "function": "whether the package has it as a function",
     "list": "the outputs are a list of any length",
+    "separate": "out= must not share memory with the inputs",
     "out": "(op, out, result) -> out: fills out= where it must have a certain dtype",
     "strict": "operands of different dtypes are an error; in these words, if it is text",
     "copies": "a view that may have to copy",
