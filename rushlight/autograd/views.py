@@ -6,7 +6,6 @@ outside the region to what the base was, and the region's to what was written; a
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from sys import _getframe as frame
 from threading import Lock
 from weakref import ref
@@ -23,21 +22,24 @@ views_of = Tensor.views.__get__  # type: ignore[attr-defined]  # the slot itself
 MAKING = Lock()                                   # threads that make a tensor's first views share one list
 
 
-def register(view: Tensor, parent: Tensor, replay: Callable, settings: tuple) -> None:
-    """Note that `view = replay(parent, *settings)` shares the parent's memory."""
+def register(view: Tensor, parent: Tensor, replay: Callable, settings: tuple, recorded: bool | None = None) -> None:
+    """Note that `view = replay(parent, *settings)` shares the parent's memory; `recorded`: whether grad mode is on."""
     if view is parent:
         return
     root = parent if parent.viewing is None else parent.viewing[0]
-    view.viewing = (root, parent, replay, settings, mode().grad)
+    view.viewing = (root, parent, replay, settings, mode().grad if recorded is None else recorded)
     try:
         views = views_of(root)
     except AttributeError:
         views = first_views(root)
     views.append(ref(view))
-    if len(views) > 16 and len(views) & (len(views) - 1) == 0:           # at powers of two: constant cost on average
-        for dead in [v for v in views if v() is None]:                   # one by one: another thread may be appending
-            with suppress(ValueError):                                   # or removing
-                views.remove(dead)
+    n = len(views)
+    if n > 16 and n & (n - 1) == 0 and MAKING.acquire(blocking=False):   # at powers of two: constant cost on average
+        try:
+            n = len(views)                                               # what other threads append stays behind these
+            views[:n] = [v for v in views[:n] if v() is not None]
+        finally:
+            MAKING.release()
 
 
 def first_views(root: Tensor) -> list:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def misshapen(x: ndarray, shape: tuple) -> str:
 def view(x: ndarray, shape: tuple) -> ndarray:
     """reshape, but only where no copy is needed."""
     r = reshape(x, shape)
-    if x.size and not np.may_share_memory(r, x):
+    if x.size and r.base is not x and not np.may_share_memory(r, x):
         raise ValueError("view size is not compatible with input tensor's size and stride (at least one dimension "
                          "spans across two contiguous subspaces). Use .reshape(...) instead.; cure: reshape() copies "
                          "where it must")
@@ -90,7 +91,9 @@ def unpermute(x: ndarray, dims: tuple) -> ndarray:
 
 
 def unsqueeze(x: ndarray, new_dim: int) -> ndarray:
-    return np.expand_dims(x, new_dim)
+    if new_dim > x.ndim:
+        raise np.exceptions.AxisError(new_dim, x.ndim + 1)
+    return x[(slice(None),) * new_dim + (None,)]  # 0.2 us; np.expand_dims takes 1.5
 
 
 def squeeze(x: ndarray, dims: tuple | None = None) -> ndarray:
@@ -105,7 +108,7 @@ def flatten(x: ndarray, start_dim: int = 0, end_dim: int = -1) -> ndarray:
         raise ValueError("flatten() has invalid args: start_dim cannot come after end_dim")
     if x.ndim and start_dim == end:
         return x
-    middle = int(np.prod(x.shape[start_dim:end + 1], dtype=np.int64))
+    middle = prod(x.shape[start_dim:end + 1])
     return x.reshape(x.shape[:start_dim] + (middle,) + x.shape[end + 1:])
 
 
