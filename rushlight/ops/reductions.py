@@ -17,7 +17,7 @@ from rushlight.ops.later import complete
 from rushlight.ops.lengths import vector_norm
 from rushlight.ops.shape import reshape, squeeze, to
 from rushlight.ops.worlds import TENSORS
-from rushlight.tensor import Tensor, method
+from rushlight.tensor import Tensor, method, noticed
 
 
 def extreme(name: str, both: Any, whole: Any, along: Any) -> None:
@@ -208,6 +208,8 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
 @composite()
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements."""
+    noticed(input)
+    noticed(other)
     return input.array.shape == other.array.shape and bool((input.array == other.array).all())
 
 
