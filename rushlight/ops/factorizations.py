@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rushlight.ops import special as special          # no_derivative
+from rushlight.ops import special as special  # no_derivative
 from rushlight.ops.build import build, inner
 from rushlight.ops.kernels import factorizations as kernels
 from rushlight.ops.worlds import ARRAYS, TENSORS, adopt, shared

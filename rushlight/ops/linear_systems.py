@@ -250,9 +250,9 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     """X that minimizes |A X - B|, the shortest of them, as (solution, residuals, rank, singular_values).
 
     A: (..., m, n); B: (..., m, k), or (..., m). `residuals`: sums of squares, where m > n and A is of full rank, else
-    empty, as for 'gelsy'; `rank` is not found by driver 'gels', `singular_values` only by 'gelsd' and 'gelss'. Singular values below
-    `rcond` times the largest count as 0 (the dtype's eps times max(m, n) unless told). `driver`: LAPACK's, 'gelsy'
-    unless told; 'gels' wants full rank. The gradient is that of pinv(A) B.
+    empty, as for 'gelsy'; `rank` is not found by driver 'gels', `singular_values` only by 'gelsd' and 'gelss'. Singular
+    values below `rcond` times the largest count as 0 (the dtype's eps times max(m, n) unless told). `driver`: LAPACK's,
+    'gelsy' unless told; 'gels' wants full rank. The gradient is that of pinv(A) B.
 
     >>> A, B = rushlight.tensor([[1., 0.], [1., 1.], [1., 2.]]), rushlight.tensor([[1.], [3.], [5.]])
     >>> rushlight.linalg.lstsq(A, B).solution.round(decimals=3)
