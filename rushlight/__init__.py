@@ -52,7 +52,7 @@ def _offer() -> None:
 _offer()
 later.left.append("rushlight.nn.functional")      # attaches methods too: x.hardshrink()
 
-_LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "compiler", "cuda", "accelerator", "backends",
+_LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "profiler", "compiler", "cuda", "accelerator", "backends",
          "distributions", "random", "serialization", "linalg", "fft", "special", "masked", "signal", "jit", "hub",
          "onnx", "multiprocessing", "distributed", "testing")
 

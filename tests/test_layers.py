@@ -20,7 +20,7 @@ LAYERS = [
     ["autograd.functional", "autograd.forward_ad", "autograd.gradcheck", "autograd.checking"],
     ["linalg", "fft", "special", "masked", "signal", "backends", "accelerator", "jit", "hub", "onnx",
      "multiprocessing", "distributed"],
-    ["nn", "optim", "cuda", "compile", "compiler", "utils", "amp", "vision", "viz", "func",
+    ["nn", "optim", "cuda", "compile", "compiler", "utils", "amp", "vision", "viz", "profiler", "func",
      "testing"],  # fmt: skip
     [""],
     ["compat", "distributions", "demo", "cli", "__main__"],
