@@ -58,6 +58,10 @@ def check(weights: np.ndarray, num_samples: int, replacement: bool) -> None:
                            f"{num_samples} > {categories}; pass replacement=True or fewer samples")
     if categories > _MOST_CATEGORIES:
         raise RuntimeError(f"multinomial: number of categories cannot exceed 2^24, got {categories}")
+    if replacement and not np.isfinite(weights).all():
+        raise RuntimeError("invalid multinomial distribution (encountering probability entry = infinity or NaN)")
+    if replacement and not (weights >= 0).all():
+        raise RuntimeError("invalid multinomial distribution (encountering probability entry < 0)")
     if not ((weights >= 0) & np.isfinite(weights)).all():
         raise RuntimeError("multinomial: probability tensor contains either `inf`, `nan` or element < 0")
     if weights.size and not (weights.sum(-1) > 0).all() or not categories:
