@@ -109,7 +109,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Learn to write like a text.")
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder of tinyshakespeare.txt, or a text")
     parser.add_argument("--epochs", type=int, default=1, help="rounds of --steps steps (%(default)s)")
-    parser.add_argument("--steps", type=int, default=650, help="(%(default)s)")
+    parser.add_argument("--steps", type=int, default=600, help="(%(default)s)")
     parser.add_argument("--batch", type=int, default=32, help="passages in a step (%(default)s)")
     parser.add_argument("--lr", type=float, default=4e-3, help="highest learning rate (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="(%(default)s)")

@@ -29,6 +29,7 @@ def chance() -> float:
 class Compose:
     """Transforms one after the other.
 
+    >>> import numpy as np
     >>> prepare = rushlight.vision.transforms.Compose([
     ...     rushlight.vision.transforms.ToTensor(), rushlight.vision.transforms.Normalize((0.5,), (0.5,))])
     >>> prepare(np.full((2, 2), 255, np.uint8))
