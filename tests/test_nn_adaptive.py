@@ -84,6 +84,7 @@ def test_sync_batchnorm_is_batchnorm():
 
 def test_paths_of_torch():
     from rushlight.nn.modules.batchnorm import _BatchNorm
+
     from rushlight.nn.modules.utils import _pair
     assert issubclass(nn.BatchNorm1d, _BatchNorm)
     assert _pair(2) == (2, 2)

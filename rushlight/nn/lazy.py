@@ -64,6 +64,8 @@ def infer_parameters(module: Any, args: tuple, kwargs: dict) -> None:
                            "materialize every parameter and buffer")
     module._initialize_hook.remove()
     del module._initialize_hook
+    if not any((module._forward_pre_hooks, module._forward_hooks, module._backward_pre_hooks, module._backward_hooks)):
+        del module._hooked                        # calls go straight to forward again
     if module.cls_to_become is not None:
         module.__class__ = module.cls_to_become
 
