@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from ops_by_hand import Sample, exactly, positions, scalar, x
 
-ALONG = [Sample(x(2, 5), 1), Sample(x(4, 2), 0, True), Sample(scalar(), 0), Sample(x(2, 4), -1)]
+APART = exactly([[3.5, 1.2, 2.4, -4.1, 5.3], [-2.2, 0.3, -5.1, 7.4, 1.4]])
+ALONG = [Sample(APART, 1), Sample(APART, 0, True), Sample(scalar(), 0), Sample(APART, -1)]
 TIES = exactly([[1, 3, 3, 1, 3], [2, 2, 1, 2, 1]])
 LOST = exactly([[1, np.nan, 3, np.nan, 3], [2, 2, 1, 2, 1]])
 MEDIAN = [*ALONG, Sample(exactly([4, np.nan, 1, np.nan]), 0, smooth=False), Sample(x(0, 3), 1, smooth=False)]

@@ -198,9 +198,9 @@ def cumprod(x: ndarray, dim: int) -> ndarray:
 
 def cummax(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
     """The largest element so far, and the last place where it stood."""
-    refuse(x, "c", '"cummax_cpu" not implemented for')
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
+    refuse(x, "c", '"cummax_cpu" not implemented for')
     values = np.maximum.accumulate(x, dim)
     places = np.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
     here = (x == values) | (x != x)               # a nan is the largest from where it stands on

@@ -9,10 +9,10 @@ from rushlight.ops.kernels.reduce import check_dim, refuse
 
 def cummin(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
     """The smallest element so far, and the last place where it stood."""
-    refuse(x, "c", '"cummin_cpu" not implemented for')
     check_dim(x, dim)
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
+    refuse(x, "c", '"cummin_cpu" not implemented for')
     values = np.minimum.accumulate(x, dim)
     places = np.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
     here = (x == values) | (x != x)               # a nan is the smallest from where it stands on
