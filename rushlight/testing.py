@@ -105,7 +105,7 @@ def compared(a: Any, b: Any, path: Path, settings: Settings) -> list:
     elif all(isinstance(x, (int, float, complex)) for x in (a, b)):
         compare_numbers(a, b, path, settings)
     elif related(a, b, settings):
-        compare_tensors(*(x if isinstance(x, Tensor) else from_array(np.asarray(x)) for x in (a, b)), path, settings)
+        compare_tensors(as_tensor(a), as_tensor(b), path, settings)
     elif not (is_sequence(a) and is_sequence(b)) and not (isinstance(a, Mapping) and isinstance(b, Mapping)):
         raise TypeError(f"No comparison pair was able to handle inputs of type {type(a)} and {type(b)}.")
     return []
@@ -116,6 +116,10 @@ def related(a: Any, b: Any, settings: Settings) -> bool:
     if not all(isinstance(x, Tensor) for x in (a, b)) and not all(isinstance(x, (np.ndarray, np.generic)) for x in (a, b)):
         return False
     return type(a) is type(b) or (settings.subclasses and (isinstance(a, type(b)) or isinstance(b, type(a))))
+
+
+def as_tensor(value: Any) -> Tensor:
+    return value if isinstance(value, Tensor) else from_array(np.asarray(value))
 
 
 def compare_numbers(a: Any, b: Any, path: Path, settings: Settings) -> None:
@@ -207,7 +211,7 @@ def make_tensor(*shape: Any, dtype: Dtype, device: Any = "cpu", low: float | Non
         array[array == 0] = 1 if whole else tiny(dtype)
     t = made(array, None, False, device)
     if memory_format is not None:
-        t = t.contiguous(memory_format=memory_format)  # type: ignore[attr-defined]
+        t = t.contiguous(memory_format=memory_format)  # type: ignore[call-arg]
     return t.requires_grad_(requires_grad)
 
 

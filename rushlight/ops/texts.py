@@ -25,6 +25,7 @@ WHOLE = "whole numbers or bool"
 COUNTED = "`input`'s; bool and integers give int64"
 INDEXED = "IndexError for an index that is not there"
 EMPTY = "RuntimeError if there are no elements"
+NONE_LEFT = "IndexError if there are no elements"
 INTS = ("[12, 10]", "[10, 3]")
 TRUTHS = ("[True, True, False]", "[True, False, False]")
 MATRIX = "x = rushlight.tensor([[1, 2, 3], [4, 5, 6]])\n"
@@ -162,9 +163,9 @@ REDUCTIONS = {
     "any": Text("Whether some element is true; numbers are true unless 0.", "out = whether any of input over `dim`",
                 dtype="bool"),
     "argmax": Text("The index of the largest element, the first of equal ones; without `dim` among all elements.",
-                   example=MATRIX + "NAME(x, 1)", dtype="int64", shape="the input's without `dim`", errors=EMPTY.replace("Runtime", "Index")),
+                   example=MATRIX + "NAME(x, 1)", dtype="int64", shape="the input's without `dim`", errors=NONE_LEFT),
     "argmin": Text("The index of the smallest element, the first of equal ones; without `dim` among all elements.",
-                   example=MATRIX + "NAME(x, 1)", dtype="int64", shape="the input's without `dim`", errors=EMPTY.replace("Runtime", "Index")),
+                   example=MATRIX + "NAME(x, 1)", dtype="int64", shape="the input's without `dim`", errors=NONE_LEFT),
     "sort": Text("The elements in order along `dim`, and where each of them was.", dtype=SORTED, shape="the input's",
                  formula="values, indices = sort(input, dim, descending), values[i] = input[indices[i]]",
                  example="NAME(rushlight.tensor([3., 1., 2.]))"),
