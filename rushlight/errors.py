@@ -51,6 +51,14 @@ def explain(what: str, cure: str = "", **facts: object) -> str:
     return "\n".join(lines)
 
 
+def meant(word: str, known: list[str]) -> str:
+    """`; did you mean keepdim?`, for a word close to a known one."""
+    from difflib import get_close_matches         # with what it loads, 3 ms that no program without errors should pay
+
+    found = get_close_matches(word, known, 1)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
 def describe(value: object) -> str:
     """A tensor by its dtype and shape, anything else by its repr, shortened."""
     array = getattr(value, "array", None)

@@ -13,7 +13,7 @@ import numpy as np
 
 from rushlight.autograd.clock import clock
 from rushlight.autograd.node import Hooks, Node
-from rushlight.errors import explain, place
+from rushlight.errors import explain, place, user_frame
 from rushlight.tensor import Tensor, from_array
 
 age = attrgetter("seq")
@@ -160,7 +160,18 @@ def second_time(node: Node) -> RuntimeError:
     return RuntimeError(explain(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have "
         "already been freed).", "build the graph again by running the forward pass again (a tensor made outside the "
-        "loop?), or say backward(retain_graph=True) the first time", op=node.name(), made_at=node.made_at))
+        "loop?), or say backward(retain_graph=True) the first time", tensor=variable_of(node), op=node.name(),
+        made_at=node.made_at))
+
+
+def variable_of(node: Node) -> str | None:
+    """The user's variable that holds what this node made, with its shape; None if none does."""
+    frame = user_frame(3)
+    seen = {} if frame is None else {**frame.f_globals, **frame.f_locals}
+    for name, value in seen.items():
+        if isinstance(value, Tensor) and value.node is node:
+            return f"{name}, of shape {tuple(value.shape)}, has outlived its graph"
+    return None
 
 
 def check_unwritten(node: Node) -> None:

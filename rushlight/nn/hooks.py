@@ -60,9 +60,13 @@ class Hooked:
     forward: Callable[..., Any]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._hooked or EVERYWHERE:
-            return call(self, args, kwargs)
-        return self.forward(*args, **kwargs)
+        try:
+            if self._hooked or EVERYWHERE:
+                return call(self, args, kwargs)
+            return self.forward(*args, **kwargs)
+        except Exception as error:
+            located(error, self)
+            raise
 
     def _hang(self, kind: str, hook: Callable, prepend: bool = False) -> Handle:
         self.__dict__["_hooked"] = True
@@ -107,6 +111,26 @@ class Hooked:
         return self._hang("_backward_hooks", hook, prepend)
 
     register_backward_hook = register_full_backward_hook
+
+
+def located(error: Exception, module: Any) -> None:
+    """Say in a message of ours in which module it went wrong: each module on the way out puts its name for the one
+    inside it in front, so that the outermost leaves the whole path."""
+    if not error.args or not isinstance(error.args[0], str) or "\n  at: " not in error.args[0]:
+        return
+    inner = error.__dict__.get("in_module")
+    if inner is None:
+        path, kind, line = "", type(module).__name__, None
+    else:
+        child, path, kind, line = inner
+        name = next((name for name, m in module._modules.items() if m is child), None)
+        if name is None:                          # called by a module that does not own it
+            return
+        path = f"{name}.{path}" if path else name
+    told = f"\n  module: {kind} '{path}'" if path else f"\n  module: {kind}"
+    text = error.args[0] if line is None else error.args[0].replace(line, "", 1)
+    error.args = (text.replace("\n  at: ", told + "\n  at: ", 1), *error.args[1:])
+    error.__dict__["in_module"] = (module, path, kind, told)
 
 
 def all_of(module: Hooked, kind: str) -> list[tuple[int, Callable]]:

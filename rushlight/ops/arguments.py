@@ -10,7 +10,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight import dtypes
-from rushlight.errors import LinAlgError, describe, explain
+from rushlight.errors import LinAlgError, describe, explain, meant
 from rushlight.ops.table import FLOATING, NUMPY, PUBLIC, Op
 from rushlight.ops.worlds import TENSORS
 from rushlight.tensor import Tensor, created, from_array
@@ -102,7 +102,8 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
         for name, value in kwargs.items():
             name = name if name in position else NUMPY.get(name, name)
             if name not in position:
-                raise TypeError(f"{op.called}() got an unexpected keyword argument '{name}'; it takes "
+                raise TypeError(f"{op.called}() got an unexpected keyword argument '{name}'"
+                                + meant(name, [public.get(n, n) for n in names]) + "; it takes "
                                 + ", ".join(public.get(n, n) for n in names))
             values[position[name]] = value
         if any([values[i] is missing for i in required]):       # `in` would ask the tensors, by ==
