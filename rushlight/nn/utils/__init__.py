@@ -1,5 +1,8 @@
 """torch.nn.utils: helpers for parameters and their gradients."""
-from rushlight.nn.utils import init, parametrizations, parametrize, prune, rnn, stateless
+from importlib import import_module
+from typing import Any
+
+from rushlight.nn.utils import rnn
 from rushlight.nn.utils.clip_grad import (
     clip_grad_norm,
     clip_grad_norm_,
@@ -8,16 +11,23 @@ from rushlight.nn.utils.clip_grad import (
     get_total_norm,
 )
 from rushlight.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
-from rushlight.nn.utils.fusion import (
-    fuse_conv_bn_eval,
-    fuse_conv_bn_weights,
-    fuse_linear_bn_eval,
-    fuse_linear_bn_weights,
-)
-from rushlight.nn.utils.init import skip_init
-from rushlight.nn.utils.memory_format import (
-    convert_conv2d_weight_memory_format,
-    convert_conv3d_weight_memory_format,
-)
 from rushlight.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
 from rushlight.nn.utils.weight_norm import remove_weight_norm, weight_norm
+
+# Seldom used: loaded when first asked for.
+_MODULES = ("fusion", "init", "memory_format", "parametrizations", "parametrize", "prune", "stateless")
+_HOME = {"fuse_conv_bn_eval": "fusion", "fuse_conv_bn_weights": "fusion", "fuse_linear_bn_eval": "fusion",
+         "fuse_linear_bn_weights": "fusion", "skip_init": "init",
+         "convert_conv2d_weight_memory_format": "memory_format", "convert_conv3d_weight_memory_format": "memory_format"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES and name not in _HOME:
+        raise AttributeError(f"module 'rushlight.nn.utils' has no attribute '{name}'")
+    module = import_module(f"rushlight.nn.utils.{_HOME.get(name, name)}")
+    value = globals()[name] = getattr(module, name) if name in _HOME else module
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, *_HOME})
