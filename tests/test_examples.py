@@ -1,5 +1,6 @@
-"""The examples run: MNIST on a few made-up digits, and what it says of files that are missing or damaged."""
+"""The examples run: on a few made-up digits, names and letters; and what they say of files that are missing or damaged."""
 
+import functools
 import gzip
 import runpy
 import struct
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-MNIST = Path(__file__).parent.parent / "examples" / "mnist.py"
+EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
 def write(folder, name, count, packed=False):
@@ -27,16 +28,21 @@ def write(folder, name, count, packed=False):
 
 
 @pytest.fixture
-def mnist(monkeypatch, capsys):
-    """mnist(*arguments) -> exit status, standard output, standard error."""
+def run(monkeypatch, capsys):
+    """run(example, *arguments) -> exit status, standard output, standard error."""
 
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mnist.py", *map(str, arguments)])
+    def call(example, *arguments):
+        monkeypatch.setattr(sys, "argv", [example, *map(str, arguments)])
         with pytest.raises(SystemExit) as leaving:
-            runpy.run_path(str(MNIST), run_name="__main__")
+            runpy.run_path(str(EXAMPLES / example), run_name="__main__")
         return leaving.value.code, *capsys.readouterr()
 
     return call
+
+
+@pytest.fixture
+def mnist(run):
+    return functools.partial(run, "mnist.py")
 
 
 def test_both_pairs(mnist, tmp_path):
@@ -46,7 +52,7 @@ def test_both_pairs(mnist, tmp_path):
     status, out, _ = mnist("--data", tmp_path, *settings)
     assert status == 0
     assert "80 images to learn from, 20 held out" in out
-    assert out.rstrip().endswith("accuracy 100.00%")
+    assert "epoch 4  accuracy 100.00%" in out
     assert (tmp_path / "w.pt").stat().st_size > 80_000
 
 
@@ -86,3 +92,50 @@ def test_files_of_different_sets(mnist, tmp_path):
     write(tmp_path, "train", 30)
     (tmp_path / "train-labels-idx1-ubyte").write_bytes(labels)
     assert "do not go together" in refusal(mnist("--data", tmp_path))
+
+
+# -- names and letters ---------------------------------------------------------------------------------------
+
+TEXT = "the quick brown fox jumps over the lazy dog.\n" * 300
+
+
+def loss(out):
+    return float(out.split("not seen: ")[1].split()[0])
+
+
+def test_names(run, tmp_path):
+    names = [a + b + c for a in ("an", "be", "ka") for b in ("na", "li", "ro", "mi") for c in ("", "n", "s", "ta")]
+    (tmp_path / "names.txt").write_text("\n".join(names * 5))
+    status, out, _ = run("names.py", "--data", tmp_path, "--epochs", 8, "--batch", 32, "--width", 20, "--names", 3)
+    assert status == 0
+    assert loss(out) < 1.5  # any of 14 letters: 2.6
+    assert len(out.split("not seen: ")[1].splitlines()) == 4
+
+
+def test_gpt(run, tmp_path):
+    (tmp_path / "tinyshakespeare.txt").write_text(TEXT)
+    status, out, _ = run("gpt.py", "--data", tmp_path, "--steps", 12, "--batch", 8, "--letters", 20)
+    assert status == 0
+    assert loss(out) < 3.1  # any of 29 letters: 3.4
+    assert len(out.split("not seen: ")[1].split("\n", 1)[1]) == 21
+
+
+def test_char_lstm(run, tmp_path):
+    (tmp_path / "text").write_text(TEXT)
+    status, out, _ = run("char_lstm.py", "--data", tmp_path / "text", "--batch", 8, "--width", 32, "--letters", 20)
+    assert status == 0
+    assert loss(out) < 2.0
+    assert len(out.split("not seen: ")[1].split("\n", 1)[1]) == 21
+
+
+@pytest.mark.parametrize("example", ["names.py", "gpt.py", "char_lstm.py", "mnist.py"])
+def test_bad_input_is_one_line(run, tmp_path, example):
+    for arguments in (("--data", tmp_path / "none"), ("--data", tmp_path), ("--data", tmp_path, "--epochs", 0)):
+        assert refusal(run(example, *arguments)).startswith(f"{example}: ")
+    for name in ("names.txt", "tinyshakespeare.txt"):
+        (tmp_path / name).write_text("too few")
+    assert refusal(run(example, "--data", tmp_path)).startswith(f"{example}: ")
+
+
+def test_each_is_short():
+    assert all(len(path.read_text().splitlines()) < 150 for path in EXAMPLES.glob("*.py"))
