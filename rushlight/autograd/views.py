@@ -153,8 +153,8 @@ def check_fits(x: Tensor, r: Tensor, op: str | None) -> None:
 def check_writable(x: Tensor, op: str | None) -> None:
     """RuntimeError for a write that the graph has no place for."""
     root = x.root
-    if root.node is not None and root.node.leaf:
-        what = "a leaf Variable" if root is x else "a view of a leaf Variable"
+    if any(t.node is not None and t.node.leaf for t in (x, root)):
+        what = "a leaf Variable" if x.is_leaf else "a view of a leaf Variable"
         raise RuntimeError(explain(f"{what} that requires grad is being used in an in-place operation.",
                                    "write inside `with torch.no_grad():`, or to a clone()", op=op))
     if x.viewing is not None and not x.viewing[4]:

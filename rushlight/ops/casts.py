@@ -45,6 +45,8 @@ def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -
     if memory_format is contiguous_format:
         return s.contiguous(self)
     if memory_format is preserve_format:
+        if self.array.flags.c_contiguous:
+            return self
         raise RuntimeError(explain("preserve memory format is unsupported by the contiguous operator",
                                    "contiguous() or clone()"))
     return lying(self, memory_format)
@@ -52,7 +54,7 @@ def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -
 
 def is_contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> bool:
     """Whether the elements lie in memory in the order of their indices, or of `memory_format`."""
-    return lies_so(self.array, memory_format)
+    return lies_so(self.array, contiguous_format if memory_format is preserve_format else memory_format)
 
 
 for f in (contiguous, is_contiguous):

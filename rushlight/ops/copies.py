@@ -80,14 +80,35 @@ def scattered(view: Callable, name: str) -> Callable:
     return scatter
 
 
-def offer(function: Callable, name: str, says: str, method: bool) -> None:
+class Parameters:
+    """Stands behind a function as `__wrapped__`: `inspect.signature` finds the view's parameters there, when asked."""
+
+    def __init__(self, view: Callable, *more: str):
+        self.view, self.more = view, more
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.view(*args, **kwargs)
+
+    @property
+    def __signature__(self) -> Any:
+        from inspect import Parameter, Signature, signature
+        first, *rest = [p for p in signature(self.view).parameters.values() if p.name != "out"]
+        between = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in self.more]
+        first = Parameter("input", Parameter.POSITIONAL_OR_KEYWORD)
+        return Signature([first, *between, *rest, Parameter("out", Parameter.KEYWORD_ONLY, default=None)])
+
+
+def offer(function: Callable, name: str, says: str, method: bool, parameters: Parameters) -> None:
     function.__name__ = function.__qualname__ = name
+    function.__wrapped__ = parameters  # type: ignore[attr-defined]
     function.__doc__ = says
     composite(name, tensor=method)(function)
 
 
 for name, view in VIEWS.items():
-    offer(copied(view), f"{name}_copy", f"What `{name}` shows, with its own memory.", name == "narrow")
+    offer(copied(view), f"{name}_copy", f"What `{name}` shows, with its own memory.", name == "narrow",
+          Parameters(view))
 for name in ("as_strided", "diagonal", "select", "slice"):
     offer(scattered(VIEWS[name], f"{name}_scatter"), f"{name}_scatter",
-          f"The tensor with `src` written where `{name}` looks; a copy. RuntimeError if src has another shape.", True)
+          f"The tensor with `src` written where `{name}` looks; a copy. RuntimeError if src has another shape.", True,
+          Parameters(VIEWS[name], "src"))

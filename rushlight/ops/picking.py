@@ -30,6 +30,7 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     >>> rushlight.zeros(2).scatter_reduce(0, rushlight.tensor([0, 0, 1]), rushlight.tensor([1., 3., 5.]), "amax")
     tensor([3., 5.])
     """
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)          # torch takes these too
     if reduce not in REDUCTIONS:
         raise RuntimeError(explain(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}",
                                    op="scatter_reduce"))
@@ -59,6 +60,9 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     if (shape[at] if shape else 1) != index.array.size:
         raise RuntimeError(explain(f"index_reduce_(): Number of indices ({index.array.size}) should be equal to "
                                    f"self.size(dim): ({shape[at] if shape else 1}), for dim: {dim}"))
+    n = input.array.shape[at] if input.array.ndim else 1
+    if index.array.size and not 0 <= index.array.min() <= index.array.max() < n:
+        raise IndexError(explain("index out of range in self", f"indices count from 0 to {n - 1}", op="index_reduce"))
     places = s.reshape(index, tuple(-1 if d == at else 1 for d in range(len(shape))))
     made = table.reduce_at(input, s.expand(places, shape) if shape else places, source, dim, reduce, include_self)
     return made if out is None else into(out, made)
@@ -101,7 +105,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     """
     check_flat(index, input.array.size, "put_")
     if source.array.size != index.array.size:
-        raise RuntimeError(explain(f"put_(): Expected source and index to have the same number of elements, but got "
+        raise IndexError(explain(f"put_(): Expected source and index to have the same number of elements, but got "
                                    f"source.numel() = {source.array.size}, index.numel() = {index.array.size}"))
     if source.array.dtype != input.array.dtype:
         raise RuntimeError(explain("put_(): self and source expected to have the same dtype, but got self.dtype = "

@@ -28,6 +28,12 @@ def ravel(input: Tensor) -> Tensor:
 
 
 @composite()
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Two dimensions exchanged, a view: `transpose`."""
+    return s.transpose(input, axis0, axis1)
+
+
+@composite()
 def adjoint(input: Tensor) -> Tensor:
     """The last two dimensions swapped, and conjugated. RuntimeError for vectors.
 

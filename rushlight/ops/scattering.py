@@ -133,8 +133,9 @@ def check_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, name: s
                                    f"Got self.shape = {list(x)} source.shape = {list(y)}", op=name))
     n = y[dim] if dim < len(y) else 1
     if n != index.array.size:
-        raise IndexError(explain(f"{name}(): Number of indices ({index.array.size}) should be equal to source.size(dim) "
-                                 f"({n})"))
+        kind = RuntimeError if name == "index_add" else IndexError
+        raise kind(explain(f"{name}(): Number of indices ({index.array.size}) should be equal to source.size(dim) "
+                           f"({n})"))
 
 
 @composite()

@@ -23,7 +23,7 @@ unflatten  = view(lambda x, /, dim, shape: unflatten(x, dim, shape), copies=True
 squeeze    = view(lambda x, /, dims=None: squeeze(x, dims),    x=lambda g, x_shape: reshape(g, x_shape),
                   names={"dims": "dim"})
 unsqueeze  = view(lambda x, /, new_dim: unsqueeze(x, new_dim), x=lambda g, x_shape: reshape(g, x_shape))
-transpose  = view(lambda x, /, dim0, dim1: transpose(x, dim0, dim1), alias="swapaxes swapdims",
+transpose  = view(lambda x, /, dim0, dim1: transpose(x, dim0, dim1), alias="swapdims",
                   x=lambda g, dim0, dim1: transpose(g, dim0, dim1))
 permute    = view(lambda x, /, dims: permute(x, dims),         x=lambda g, dims: unpermute(g, dims), variadic="dims")
 expand     = view(lambda x, /, shape: expand(x, shape),        x=lambda g: g,

@@ -16,6 +16,7 @@ from rushlight.ops.arguments import sizes
 from rushlight.ops.build import build, composite, inner, inner_view
 from rushlight.ops.kernels import strided as kernels
 from rushlight.ops.products import t
+from rushlight.ops.rearranging import swapaxes
 from rushlight.tensor import Tensor, from_array, method
 
 # `own`: the strides of x, `start`: where the result begins, both in elements from x's first one on.
@@ -81,7 +82,7 @@ def turning(view: Callable) -> Callable:
 
 
 composite("as_strided_")(turning(as_strided))
-for view, names in ((s.transpose, "transpose_ swapaxes_ swapdims_"), (s.squeeze, "squeeze_"), (t, "t_"),
+for view, names in ((s.transpose, "transpose_ swapdims_"), (swapaxes, "swapaxes_"), (s.squeeze, "squeeze_"), (t, "t_"),
                     (s.unsqueeze, "unsqueeze_")):
     method(turning(view), *names.split())
 
@@ -94,6 +95,8 @@ def resize_(self: Tensor, *size: Any, memory_format: memory_format = contiguous_
     RuntimeError for a tensor that requires grad.
     """
     shape = sizes(size[0] if len(size) == 1 and not hasattr(size[0], "__index__") else size)
+    if any(n < 0 for n in shape):
+        raise RuntimeError(explain(f"resize_(): Trying to create tensor with negative dimension {min(shape)}: {list(shape)}"))
     if self.node is not None:
         raise RuntimeError(explain("cannot resize variables that require grad", "use reshape(), or detach() first"))
     if memory_format is preserve_format:
@@ -120,9 +123,9 @@ def enlarged(x: Tensor, n: int) -> Tensor:
     return from_array(room)
 
 
-def resize_as_(self: Tensor, other: Tensor, *, memory_format: memory_format | None = None) -> Tensor:
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: memory_format | None = None) -> Tensor:
     """The tensor itself in the size of another: see `resize_`."""
-    return resize_(self, other.array.shape, memory_format=memory_format or contiguous_format)
+    return resize_(self, the_template.array.shape, memory_format=memory_format or contiguous_format)
 
 
 composite("resize_as_")(resize_as_)

@@ -156,7 +156,7 @@ def index_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
     if r.ndim == 0:
         r += source.sum(dtype=r.dtype)
         return r
-    check_index(index, extent(x, dim), "index_add")
+    check_index(index, extent(x, dim), "index_add", dim, RuntimeError if x.ndim > 1 else IndexError)   # as torch
     add_rows(np.moveaxis(r, dim, 0), index.reshape(-1), np.moveaxis(source, dim, 0))
     return r
 
