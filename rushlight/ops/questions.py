@@ -139,5 +139,25 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable) -> Tensor:
     return assign(self, from_array(found.reshape(self.array.shape).astype(self.array.dtype)), "map_")
 
 
+@method
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """The number written along the main diagonal; with `wrap` it begins again below in a tall matrix.
+
+    RuntimeError for fewer than 2 dimensions, and for more than 2 that differ.
+
+    >>> rushlight.zeros(2, 2).fill_diagonal_(5)
+    tensor([[5., 0.],
+            [0., 5.]])
+    """
+    shape = self.array.shape
+    if len(shape) < 2:
+        raise RuntimeError(explain("dimensions must larger than 1", shape=shape))
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError(explain("all dimensions of input must be of equal length", shape=shape))
+    mask = np.zeros(shape, bool)
+    np.fill_diagonal(mask, True, wrap)
+    return self.masked_fill_(from_array(mask), fill_value)  # type: ignore[attr-defined]
+
+
 MORE["typename"] = typename
 MORE.update((name, getattr(Tensor, name)) for name in ("get_device", "is_inference", *WRITING.split()))
