@@ -3,6 +3,9 @@ nearly or quite singular, empty, in stacks, and what is refused."""
 
 from __future__ import annotations
 
+import doctest
+import io
+
 import numpy as np
 import pytest
 
@@ -286,6 +289,7 @@ def refusal(call, module):
     return ["nothing", ""]
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_torch_refuses_is_refused_in_its_words(oracle, name):
     expected = oracle(lambda torch: refusal(REFUSED[name], torch))
@@ -314,6 +318,18 @@ def test_the_namespace_is_torchs(oracle):
     names = oracle(lambda torch: [n for n in dir(torch.linalg) if n.islower() and not n.startswith("_")
                                   and callable(getattr(torch.linalg, n))])
     assert not [name for name in names if not hasattr(linalg, name)]
+
+
+SHOWN = sorted({f for f in [*vars(linalg).values(), rushlight.kron, rushlight.cov, rushlight.cdist, rushlight.vdot,
+                            rushlight.svd_lowrank, rushlight.cholesky_solve, rushlight.renorm, rushlight.addbmm]
+                if callable(f) and ">>>" in (f.__doc__ or "")}, key=lambda f: f.__name__)
+
+
+@pytest.mark.parametrize("function", SHOWN, ids=lambda f: f.__name__)
+def test_the_examples_are_true(function):
+    test = doctest.DocTestParser().get_doctest(function.__doc__, {"rushlight": rushlight}, function.__name__, None, 0)
+    out = io.StringIO()
+    assert doctest.DocTestRunner(verbose=False).run(test, out=out.write).failed == 0, out.getvalue()
 
 
 RETURNED = {

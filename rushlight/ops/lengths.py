@@ -35,7 +35,7 @@ def norm_gradient(g, x, out, p, axes):
     if p == 1:
         return g * sgn(x)
     if p == 2:
-        return ratio(g, out) * x
+        return g * ratio(x, out)
     size = abs(x)
     if p in (float("inf"), -float("inf")):
         return g * evenly(size == out, axes, g) * sgn(x)

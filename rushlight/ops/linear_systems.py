@@ -42,8 +42,8 @@ OldSlogdet = return_type("slogdet", ["sign", "logabsdet"])
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """det(A), for square matrices (..., n, n); its gradient, the cofactors, is exact for singular ones too.
 
-    >>> rushlight.linalg.det(rushlight.tensor([[1., 2.], [3., 4.]]))
-    tensor(-2.0000)
+    >>> rushlight.linalg.det(rushlight.tensor([[2., 1.], [0., 3.]]))
+    tensor(6.)
     """
     check_square(A, "linalg.det")
     return given(out, s.linalg_det(A))
