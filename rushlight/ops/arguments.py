@@ -249,6 +249,15 @@ def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
 
 # -- what goes wrong ---------------------------------------------------------------------------------------------
 
+# What NumPy refuses of bool tensors, in torch's words.
+BOOLEAN = {
+    "neg": "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` "
+           "or `logical_not()` operator instead.",
+    "sub": "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
+           "instead.",
+}
+
+
 def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     """A kernel's error, told in terms of the user's call. A kernel's text may end in `; cure: ...`."""
     if isinstance(error, AttributeError):
@@ -265,9 +274,11 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     if isinstance(error, ValueError) and "broadcast" in text:
         return RuntimeError(explain(mismatch(tensors), "make them equal, or 1, counted from the last dimension: "
                                     "reshape(), unsqueeze() or .T", **facts))
+    if isinstance(error, TypeError) and "boolean" in text and name in BOOLEAN:
+        return RuntimeError(explain(BOOLEAN[name], **facts))
     if isinstance(error, TypeError) and ("ufunc" in text or "not supported" in text):
         kinds = ", ".join(dict.fromkeys(f"'{t.dtype.scalar_type}'" for t in tensors))
-        return RuntimeError(explain(f'"{name}" not implemented for {kinds}', "convert with .to(dtype)", **facts))
+        return NotImplementedError(explain(f'"{name}" not implemented for {kinds}', "convert with .to(dtype)", **facts))
     what, _, cure = text.partition("; cure: ")
     if isinstance(error, IndexError):
         return IndexError(explain(what.replace("for axis", "for dimension"), cure, **facts))
