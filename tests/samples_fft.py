@@ -14,7 +14,7 @@ SEVERAL = [Sample(x(5)), Sample(x(2, 3, 2)), Sample(x(2, 3, 4), (2, 5)), Sample(
 SHIFTS = [Sample(x(5)), Sample(x(2, 3, 4)), Sample(x(2, 5), 1), Sample(x(2, 5), (0, 1)), Sample(positions([1, 2, 3]))]
 FREQUENCIES = [Sample(n, d) for n in (0, 1, 4, 5) for d in (1.0, 0.25)] + [Sample(4, dtype=None)]
 WINDOWS = [Sample(n, periodic) for n in (0, 1, 2, 5, 8) for periodic in (True, False)]
-SIGNAL, WINDOW = x(2, 12), x(4, low=0.5)
+SIGNAL, WINDOW = x(2, 12), Data(4, low=0.5, dtype="float64")
 HALF = Data(2, 3, 4, dtype="complex128")
 ALL = Data(2, 4, 4, dtype="complex128")
 
@@ -37,7 +37,7 @@ HAND = {
              Sample(SIGNAL, 6, window=x(6), pad_mode="circular", return_complex=True),
              Sample(SIGNAL, 6, 2, 2, x(2), center=False, align_to_window=True, return_complex=True),
              Sample(Data(12, dtype="complex128"), 4, window=WINDOW)],
-    "istft": [Sample(HALF, 4, window=WINDOW), Sample(HALF, 4, 2, 3, x(3), length=7),
+    "istft": [Sample(HALF, 4, window=WINDOW), Sample(HALF, 4, 2, 3, Data(3, dtype="float64"), length=7),
               Sample(HALF, 4, window=WINDOW, center=False), Sample(HALF, 4, window=WINDOW, normalized=True, length=4),
               Sample(ALL, 4, window=WINDOW, onesided=False),
               Sample(ALL, 4, window=WINDOW, onesided=False, return_complex=True)],

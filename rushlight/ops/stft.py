@@ -38,7 +38,9 @@ def weights(op: str, input: Tensor, window: Tensor | None, n_fft: int, win_lengt
                       UserWarning, 3)
         if win_length == n_fft:
             return None
-        window = from_array(np.ones(win_length, dtypes.get_default_dtype().numpy))
+        window = from_array(np.ones(win_length, input.array.real.dtype))
+    if window.dtype.category < dtypes.FLOATING:
+        window = s.to(window, input.dtype.to_real())
     before = (n_fft - win_length) // 2
     return constant_pad(window, ((before, n_fft - win_length - before),), 0)
 
