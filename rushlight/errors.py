@@ -53,7 +53,7 @@ def explain(what: str, cure: str = "", **facts: object) -> str:
 
 def meant(word: str, known: list[str]) -> str:
     """`; did you mean keepdim?`, for a word close to a known one."""
-    from difflib import get_close_matches         # with what it loads, 3 ms that no program without errors should pay
+    from difflib import get_close_matches  # with what it loads, 3 ms that no program without errors should pay
 
     found = get_close_matches(word, known, 1)
     return f"; did you mean {found[0]}?" if found else ""

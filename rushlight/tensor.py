@@ -278,7 +278,7 @@ class Tensor(Methods, metaclass=TensorType):
         """The array itself: it shares memory with the tensor. `force=True` detaches first."""
         if self.node is not None and not force:
             raise RuntimeError(explain("Can't call numpy() on Tensor that requires grad. "
-                                       "Use tensor.detach().numpy() instead."))
+                                       "Use tensor.detach().numpy() instead.", "write x.detach().numpy()"))
         noticed(self)
         return self.array
 

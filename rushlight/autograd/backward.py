@@ -82,6 +82,7 @@ def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Any = None, retain_gra
     if not allow_unused and any(g is None for g in results):
         raise RuntimeError(explain("One of the differentiated Tensors appears to not have been used in the graph. "
                                    "Set allow_unused=True if this is the desired behavior.",
+                                   "compute the outputs from these inputs, or leave them out",
                                    inputs=[i for i, g in enumerate(results) if g is None]))
     return tuple(finished(g, t, world, materialize_grads) for g, t in zip(results, ins))
 

@@ -302,7 +302,8 @@ def check_channels(op: str, x: Ints, w: Ints, groups: int) -> None:
     if x[1] != w[1] * groups:
         raise RuntimeError(f"Given groups={groups}, weight of size {list(w)}, expected input{list(x)} to have "
                            f"{w[1] * groups} channels, but got {x[1]} channels instead. {op}: the weight is "
-                           "(out channels, in channels / groups, *kernel)")
+                           f"(out channels, in channels / groups, *kernel); cure: make the layer take {x[1]} "
+                           f"(in_channels={x[1]}), or bring the input to {w[1] * groups}; dimension 1 counts them")
 
 
 def check_grad(g: ndarray, size: Ints, x: Ints, w: Ints) -> None:

@@ -94,7 +94,8 @@ def check_index(index: ndarray, n: int, name: str, dim: int = 0, kind: type[Exce
     if index.size and (index.min() < 0 or index.max() >= n):
         bad = int(index.max() if index.max() >= n else index.min())
         what = "index out of range in self: " if kind is IndexError else ""
-        raise kind(f"{what}index {bad} is out of bounds for dimension {dim} with size {n}")
+        raise kind(f"{what}index {bad} is out of bounds for dimension {dim} with size {n}; "
+                   f"cure: count from 0 to {n - 1}")
 
 
 def gather(x: ndarray, index: ndarray, dim: int) -> ndarray:

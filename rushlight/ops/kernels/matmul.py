@@ -35,7 +35,8 @@ def linear(x: ndarray, weight: ndarray, bias: ndarray | None) -> ndarray:
         n = x.shape[-1] if x.ndim else 1
         raise ValueError(f"mat1 and mat2 shapes cannot be multiplied ({x.size // max(n, 1)}x{n} and "
                          f"{weight.shape[-1]}x{weight.shape[0]}): the input has {n} features, "
-                         f"the weight takes {weight.shape[-1]}")
+                         f"the weight takes {weight.shape[-1]}; cure: make the layer take {n} (in_features={n}), or the "
+                         f"tensor before it have {weight.shape[-1]}")
     flat = x if x.ndim <= 2 else x.reshape(-1, x.shape[-1])
     r = mm(flat, weight.T)
     if bias is not None:
