@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import weakref
 
 import numpy as np
 import pytest
@@ -28,7 +27,7 @@ def weighted(torch, y):
     return (y * matrix(torch, *y.shape).detach() ** 2).sum()
 
 
-# -- views that a tensor becomes -----------------------------------------------------------------------------------------
+# -- views that a tensor becomes ---------------------------------------------------------------------------------------
 
 
 @program
@@ -93,10 +92,11 @@ def other_sizes(torch):
     y = torch.arange(4.0)
     y.resize_(2, 3)
     z = torch.zeros(1, 2, 2, 2).resize_(1, 3, 2, 2, memory_format=torch.channels_last)
-    return [x, list(y.shape), y.flatten()[:4], list(z.stride()), torch.zeros(2).resize_as_(torch.zeros(2, 1)).shape == (2, 1)]
+    w = torch.zeros(2).resize_as_(torch.zeros(2, 1))
+    return [x, list(y.shape), y.flatten()[:4], list(z.stride()), list(w.shape)]
 
 
-# -- as_strided ----------------------------------------------------------------------------------------------------------
+# -- as_strided --------------------------------------------------------------------------------------------------------
 
 
 @program
@@ -131,7 +131,7 @@ def beyond_the_memory(torch):
             outcome(x.as_strided, (2,), (-1,), 1)]
 
 
-# -- writes through views whose base's gradient lies otherwise -------------------------------------------------------------
+# -- writes through views whose base's gradient lies otherwise ---------------------------------------------------------
 
 
 @program
@@ -155,7 +155,7 @@ def the_base_lies_transposed(torch):
     return [y, x.grad]
 
 
-# -- memory formats --------------------------------------------------------------------------------------------------------
+# -- memory formats ----------------------------------------------------------------------------------------------------
 
 
 @program
@@ -183,7 +183,7 @@ def gradients_go_through_formats(torch):
     return x.grad
 
 
-# -- what torch refuses ----------------------------------------------------------------------------------------------------
+# -- what torch refuses ------------------------------------------------------------------------------------------------
 
 
 @program
@@ -203,7 +203,7 @@ def what_does_not_fit(torch):
     return [outcome(call) for call in calls]
 
 
-# -- rushlight's own ---------------------------------------------------------------------------------------------------------
+# -- rushlight's own ---------------------------------------------------------------------------------------------------
 
 
 def test_nothing_is_half_done():
@@ -224,13 +224,14 @@ def test_many_living_views_do_not_slow_down_those_that_die():
     for _ in range(5000):
         x[1:]
     living = [view for view in x.views if view() is not None]
-    assert len(living) == len(kept) and all(isinstance(view, weakref.ref) for view in x.views)
+    assert len(living) == len(kept)
     assert len(x.views) <= 2 * len(kept) + 5000
 
 
 def test_copies_of_views_show_the_views_parameters():
     assert list(inspect.signature(rushlight.narrow_copy).parameters) == ["input", "dim", "start", "length", "out"]
-    assert list(inspect.signature(rushlight.slice_scatter).parameters) == ["input", "src", "dim", "start", "end", "step", "out"]
+    found = list(inspect.signature(rushlight.slice_scatter).parameters)
+    assert found == ["input", "src", "dim", "start", "end", "step", "out"]
 
 
 def test_as_strided_scatter_says_where_it_cannot():

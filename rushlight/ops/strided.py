@@ -96,7 +96,8 @@ def resize_(self: Tensor, *size: Any, memory_format: memory_format = contiguous_
     """
     shape = sizes(size[0] if len(size) == 1 and not hasattr(size[0], "__index__") else size)
     if any(n < 0 for n in shape):
-        raise RuntimeError(explain(f"resize_(): Trying to create tensor with negative dimension {min(shape)}: {list(shape)}"))
+        raise RuntimeError(explain(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}",
+                                   op="resize_"))
     if self.node is not None:
         raise RuntimeError(explain("cannot resize variables that require grad", "use reshape(), or detach() first"))
     if memory_format is preserve_format:
