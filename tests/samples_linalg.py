@@ -71,7 +71,7 @@ HAND = {
     "vander": [Sample(x(3)), Sample(x(3), 2), Sample(x(3), increasing=True)],
 
     # norms and distances
-    "vector_norm": [Sample(x(2, 3), 2.0, None), Sample(x(2, 3), 3.0, (1,))],
+    "vector_norm": [Sample(x(2, 3), 2.0, None), Sample(x(2, 3), 3.0, (1,), True), Sample(x(2, 3), 2.0, (0,))],
     "linalg_vector_norm": [Sample(x(2, 3)), Sample(x(2, 3), 3, 1), Sample(x(2, 3), 0.5, 0), Sample(x(2, 3), 1, (0, 1)),
                            Sample(x(2, 3), float("inf"), 1, True), Sample(x(2, 3), -float("inf"), 1),
                            Sample(x(2, 3), 0, 1), Sample(x(2, 3), -1), Sample(x(0, 3), 2, 0), Sample(x(0, 3), 1),

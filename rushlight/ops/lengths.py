@@ -8,8 +8,8 @@ from rushlight.ops.worlds import adopt, shared
 
 adopt(kernels)
 
-vector_norm = inner(lambda x, /, p, axes: vector_norm(x, p, axes), node="LinalgVectorNormBackward0",
-                    x=lambda g, x, out, p, axes: norm_gradient(g, x, out, p, axes))
+vector_norm = inner(lambda x, /, p, axes, keepdim=False: vector_norm(x, p, axes, keepdim), node="LinalgVectorNormBackward0",
+                    x=lambda g, x, out, p, axes: norm_gradient(kept(g, x, axes), x, kept(out, x, axes), p, axes))
 # distances between the rows of x (..., m, n) and y (..., k, n)
 euclidean  = inner(lambda x, y, /: euclidean(x, y), node="CdistBackward0",
                    x=lambda g, x, y, out: drawn(ratio(g, out), x, y), y=lambda g, x, y, out: drawn(ratio(g, out).mT, y, x))
@@ -25,6 +25,12 @@ def ratio(g, out):
 def drawn(w, x, y):
     """sum over j of w_ij (x_i - y_j)."""
     return x * sum(w, (len(w.shape) - 1,), True) - w @ y
+
+
+@shared
+def kept(r, x, axes):
+    """What a reduction of x gives, with the reduced dimensions as 1."""
+    return reshape(r, tuple(1 if axes is None or i in axes else n for i, n in enumerate(x.shape)))
 
 
 @shared

@@ -16,7 +16,6 @@ from rushlight.ops.arithmetic import writing
 from rushlight.ops.build import composite
 from rushlight.ops.factorizations import linalg_eigvalsh, linalg_svdvals
 from rushlight.ops.matrices import check_matrix, check_numbers, check_square, check_tensor, given
-from rushlight.ops.reductions import kept_or_not
 from rushlight.ops.shape import permute, to, unsqueeze
 from rushlight.ops.solving import linalg_inv_ex
 from rushlight.tensor import Tensor, from_array, method
@@ -41,7 +40,7 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = Fals
     p = float(ord)
     axes = None if dim is None else reduced_dims(dim, x.array.ndim)
     check_identity(x, p, axes)
-    return given(out, kept_or_not(lengths.vector_norm(x, p, axes), axes, keepdim))
+    return given(out, lengths.vector_norm(x, p, axes, keepdim))
 
 
 def in_dtype(x: Tensor, dtype: Any, name: str) -> Tensor:

@@ -153,7 +153,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
         made = TENSORS["linalg_matrix_norm"](x, p, tuple(range(x.array.ndim)) if dim is None else dim, keepdim)
     else:
         dims = None if dim is None else reduced_dims(dim, x.array.ndim)
-        made = kept_or_not(vector_norm(x, 2.0 if p in ("fro", None) else float(p), dims), dims, keepdim)
+        made = vector_norm(x, 2.0 if p in ("fro", None) else float(p), dims, keepdim)
     return made if out is None else into(out, made)
 
 

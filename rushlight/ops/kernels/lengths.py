@@ -9,22 +9,25 @@ from numpy import ndarray
 ROOM = 1 << 20                                    # so many differences are held at a time
 
 
-def vector_norm(x: ndarray, p: float, axes: tuple | None) -> ndarray:
-    """(sum |x|^p)^(1/p) over the axes (None: all), which are kept with length 1; real. 16 bits add up in 32."""
+def vector_norm(x: ndarray, p: float, axes: tuple | None, keepdim: bool = False) -> ndarray:
+    """(sum |x|^p)^(1/p) over the axes (None: all); real. 16 bits add up in 32."""
     if x.dtype.kind == "V" or x.dtype.itemsize == 2:
-        return vector_norm(x.astype(np.float32), p, axes).astype(x.dtype)
+        return np.asarray(vector_norm(x.astype(np.float32), p, axes, keepdim)).astype(x.dtype)
     if p == 2:
+        if axes is None and not keepdim:
+            flat = x.ravel()
+            return np.sqrt(np.vdot(flat, flat).real)
         squares = x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else x * x
-        return np.sqrt(np.add.reduce(squares, axes, None, None, True))
+        return np.sqrt(np.add.reduce(squares, axes, None, None, keepdim))
     size = np.abs(x)
     if p == 0:
-        return np.add.reduce(size != 0, axes, size.dtype, None, True)
+        return np.add.reduce(size != 0, axes, size.dtype, None, keepdim)
     if p == 1:
-        return np.add.reduce(size, axes, None, None, True)
+        return np.add.reduce(size, axes, None, None, keepdim)
     if math.isinf(p):
-        return (np.maximum if p > 0 else np.minimum).reduce(size, axes, None, None, True, **start(p))
+        return (np.maximum if p > 0 else np.minimum).reduce(size, axes, None, None, keepdim, **start(p))
     exponent = size.dtype.type(p)
-    return np.add.reduce(size ** exponent, axes, None, None, True) ** (1 / exponent)
+    return np.add.reduce(size ** exponent, axes, None, None, keepdim) ** (1 / exponent)
 
 
 def start(p: float) -> dict[str, float]:
