@@ -41,6 +41,10 @@ CALLS = {
     "smooth_l1": "F.smooth_l1_loss(h(2), h(2))", "avg_pool2d": "F.avg_pool2d(h(1, 1, 4, 4), 2)",
     "avg_pool3d": "F.avg_pool3d(h(1, 1, 4, 4, 4), 2)", "max_pool3d": "F.max_pool3d(h(1, 1, 4, 4, 4), 2)",
     "reflect": "F.pad(h(1, 1, 4), (1, 1), mode='reflect')", "pad": "F.pad(h(1, 1, 4), (1, 1))",
+    "inner": "torch.inner(f(2, 2), f(2, 2))", "tensordot": "torch.tensordot(f(2, 2), f(2, 2), 1)",
+    "addbmm": "torch.addbmm(f(2, 2), f(2, 2, 2), f(2, 2, 2))", "multi_dot": "torch.linalg.multi_dot([f(2, 2)] * 3)",
+    "cdist": "torch.cdist(h(2, 2), h(2, 2))", "inverse": "torch.linalg.inv(torch.eye(2, dtype=torch.bfloat16))",
+    "quantile": "torch.quantile(h(3), 0.5)", "fft": "torch.fft.fft(h(4)).real", "trace": "h(2, 2).trace()",
     "triplet": "F.triplet_margin_loss(h(2, 2), f(2, 2), f(2, 2))",
 }  # fmt: skip
 

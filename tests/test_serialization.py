@@ -30,6 +30,7 @@ from rushlight.serialization import (
     safe_globals,
     save,
 )
+from rushlight.tensor import from_array
 
 GOLDEN = Path(__file__).parent / "golden"
 REAL = [d.name for d in dtypes.DTYPES]
@@ -228,7 +229,7 @@ def test_any_view_in_both(name, shape, chance):
     base = (np.arange(size + 4) % 2).astype(getattr(rushlight, name).numpy)[2 : 2 + size].reshape(shape)
     axes = chance.sample(range(len(shape)), len(shape))
     view = base.transpose(axes)[(..., *(slice(None, None, chance.choice([1, 2, -1])) for _ in shape))]
-    tensor = rushlight.from_numpy(view)
+    tensor = from_array(view)
     for t in [round_trip(tensor)] + ([torch.load(saved(tensor), weights_only=True)] if torch else []):
         assert str(t.dtype) == f"torch.{name}"
         assert tuple(t.shape) == view.shape

@@ -140,7 +140,8 @@ def install() -> None:
     with _lock:
         if _installed:
             return
-        complete()                                # all functions are there to be found
+        complete()                                # all functions are there to be found,
+        dir(sys.modules["rushlight"])             # and the package, which offers them when asked, has their names
         gates: dict[int, tuple[Callable, Callable]] = {}             # id of a function: it, and its gate
         for home, space in originals().items():
             for name, function in space.items():
