@@ -196,6 +196,13 @@ def test_the_page_stands_alone(tmp_path):
     assert page._repr_html_().startswith("<iframe srcdoc=")
 
 
+def test_it_names_the_module():
+    model, loss = mlp()
+    nodes = data_of(viz.html(loss, params=model))["nodes"]
+    assert [node["module"] for node in nodes if node["label"] == "linear"] == ["2", "0"]
+    assert {node["module"] for node in nodes if node["label"] != "linear"} == {""}
+
+
 def test_it_shows_the_users_line_and_the_rule():
     x = torch.tensor(2.0, requires_grad=True)
     data = data_of(viz.html(x.sin(), params={"<x>": x}))

@@ -35,7 +35,7 @@ def read(text: str) -> Callable[[Tensor], Tensor]:
 
     >>> from rushlight.viz.expression import read
     >>> read("x**3 + x")(rushlight.tensor([2.]))
-    tensor([10.], dtype=rushlight.float64)
+    tensor([10.], dtype=torch.float64)
     """
     if len(text) > LONGEST:
         raise ValueError(f"the formula has {len(text)} letters; at most {LONGEST} are read")

@@ -20,6 +20,7 @@ from rushlight.ops.worlds import ruled_inputs
 from rushlight.tensor import Tensor
 from rushlight.viz.graph import Params, check_recorded, pairs
 from rushlight.viz.layout import layout
+from rushlight.viz.modules import common
 from rushlight.viz.numbers import describe
 from rushlight.viz.steps import Step, forward_values, inputs_of, record
 from rushlight.viz.svg import MARGIN, curve, ports
@@ -138,8 +139,14 @@ class Content:
         forward = text_of(node.op.forward) if node.op is not None and not isinstance(node, Output) else None
         return {"kind": kind, "label": label, "title": title, "shape": list(node.shape or ()), "grad": grad,
                 "value": self.number(self.values.get(node)), "forward": forward, "rules": rules_of(node),
-                "inputs": [[name, self.number(value)] for name, value in inputs.items()],
+                "module": self.module(node), "inputs": [[name, self.number(value)] for name, value in inputs.items()],
                 "source": self.source(node)}  # fmt: skip
+
+    def module(self, node: Node) -> str:
+        """The module whose parameters the op uses, by their names; empty if it uses none."""
+        leaves = [getattr(edge, "variable", None) for edge in node.edges]
+        owners = {tuple(self.names[id(t)].split(".")[:-1]) for t in leaves if t is not None and id(t) in self.names}
+        return ".".join(common(owners)) if owners else ""
 
     def source(self, node: Node) -> str | None:
         """The key of the statement that made the node, put into the table of sources with the lines around it."""
