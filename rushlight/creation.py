@@ -244,8 +244,7 @@ def full(size: Any, fill_value: Any, *, out: Tensor | None = None, dtype: Dtype 
     """
     fill_value = number(fill_value)
     d = dtypes.of_scalar(fill_value) if dtype is None else dtypes.as_dtype(dtype)
-    check_real(fill_value, d)
-    return made(np.full(shape_of((size,)), fill_value, d.numpy), None, requires_grad, device, out)
+    return made(np.full(shape_of((size,)), fitting(fill_value, d), d.numpy), None, requires_grad, device, out)
 
 
 def full_like(input: Tensor, fill_value: Any, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False,
@@ -256,7 +255,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Dtype = None, device: An
     tensor([7., 7.])
     """
     fill_value = number(fill_value)
-    check_real(fill_value, input.dtype if dtype is None else dtypes.as_dtype(dtype))
+    fill_value = fitting(fill_value, input.dtype if dtype is None else dtypes.as_dtype(dtype))
     return made(like(input.array, dtype, memory_format, fill_value), None, requires_grad, device)
 
 
@@ -265,11 +264,14 @@ def number(value: Any) -> Any:
     return value.item() if isinstance(value, Tensor) else value
 
 
-def check_real(value: Any, d: dtypes.dtype) -> None:
-    """RuntimeError for a complex number where the dtype is real."""
-    if isinstance(value, complex) and not d.is_complex:
+def fitting(value: Any, d: dtypes.dtype) -> Any:
+    """The number for a tensor of this dtype. RuntimeError for one with an imaginary part where the dtype is real."""
+    if not isinstance(value, complex) or d.is_complex:
+        return value
+    if value.imag:
         raise RuntimeError(explain(f"value cannot be converted to type {d.scalar_type.lower()} without overflow",
                                    "take its real part, or give a complex dtype"))
+    return value.real
 
 
 def scalar_tensor(s: Any, *, dtype: Dtype = None, layout: Any = None, device: Any = None, requires_grad: bool = False,

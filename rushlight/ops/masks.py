@@ -20,12 +20,13 @@ from rushlight.tensor import Tensor, created, from_array, method, noticed
 
 def one_number(value: Any, input: Tensor, name: str) -> Tensor:
     """A number or a 0-d tensor as a 0-d tensor of the input's dtype. RuntimeError for what does not fit."""
-    complex_number = value.is_complex() if isinstance(value, Tensor) else isinstance(value, complex)
-    if complex_number and input.array.dtype.kind != "c":
+    plain = value.array if isinstance(value, Tensor) else value
+    if input.array.dtype.kind != "c" and np.iscomplexobj(plain) and np.any(np.imag(plain)):
         raise RuntimeError(explain(f"value cannot be converted to type {input.dtype} without overflow", "take its real part",
                                    op=name))
     if not isinstance(value, Tensor):
-        return created(from_array(np.asarray(value).astype(input.array.dtype)))
+        plain = value if input.array.dtype.kind == "c" else np.real(value)
+        return created(from_array(np.asarray(plain).astype(input.array.dtype)))
     if value.array.ndim:
         raise RuntimeError(explain(f"{name} only supports a 0-dimensional value tensor, but got tensor with "
                                    f"{value.array.ndim} dimension(s).", "give a number"))
