@@ -12,6 +12,7 @@ import numpy as np
 from rushlight.autograd.backward import grad
 from rushlight.autograd.grad_mode import enable_grad
 from rushlight.tensor import Tensor, from_array
+from rushlight.viz.expression import read
 
 COLOURS = ("#2563a8", "#c2571a", "#2f855a", "#7b3fa0", "#b7791f")
 MARKS = ("f", "f′", "f″", "f‴")
@@ -66,8 +67,6 @@ def plot(f: Callable[[Tensor], Tensor] | str, start: float = -3.0, stop: float =
         raise ValueError(f"viz.plot: at least 2 points and 0 derivatives, not {points} and {derivatives}")
     label = f if isinstance(f, str) else ""
     if isinstance(f, str):
-        from rushlight.viz.expression import read
-
         f = read(f)
     x = np.linspace(start, stop, points)
     found = curves(f, x, derivatives)
