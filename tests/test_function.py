@@ -194,7 +194,7 @@ class WrongSine(Function):
     @staticmethod
     def backward(ctx, g):
         x, = ctx.saved_tensors
-        own = ctx.function
+        own = ctx._forward_cls
         factor = rushlight.ones(3, dtype=x.dtype)
         factor[1] = own.first
         return g * (x.cos() * factor + own.second * (x - x.detach()))
@@ -242,3 +242,28 @@ def test_gradcheck_finds_a_missing_conjugate():
             return g * 2 * ctx.saved_tensors[0]     # torch's gradient of a holomorphic function is g conj(f')
     with pytest.raises(RuntimeError, match="Jacobian mismatch"):
         gradcheck(Wrong.apply, rushlight.tensor([1 + 2j], dtype=rushlight.complex128, requires_grad=True))
+
+
+def test_any_name_may_be_kept_on_the_context():
+    """Among them those that nodes themselves use."""
+    names = ["shape", "edges", "saved", "seq", "where", "writes", "extra", "outputs", "places", "function", "op", "leaf",
+             "hooks", "number", "arrays", "tensors", "dirty", "constant", "materialize", "to_save", "ctx", "node"]
+
+    class Twice(rushlight.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            for name in names:
+                setattr(ctx, name, name)
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, g):
+            assert [getattr(ctx, name) for name in names] == names
+            return 2 * g
+
+    x = rushlight.ones(3, requires_grad=True)
+    y = Twice.apply(x)
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 2, 2]
+    assert y.grad_fn.dirty == "dirty"             # as in torch, where the node is the context
+    assert y.grad_fn.shape == (3,)

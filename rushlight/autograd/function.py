@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import wraps
 from sys import _getframe as frame
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -17,18 +18,17 @@ from rushlight.errors import explain
 from rushlight.tensor import Tensor, from_array
 
 
-class FunctionNode(Node):
-    """The node of a user's op, which is also the `ctx` that its forward and backward are given."""
+class Context:
+    """The `ctx` of a user's op: any attribute may be set on it. What rushlight keeps there begins with an underscore."""
 
-    __slots__ = ("places", "outputs", "__dict__")
-    places: list[int]                             # which arguments of forward are tensors
-    outputs: list | None                          # shape and dtype of each output, if there are several
-    function: type[Function]
-    materialize = True
-    dirty: tuple = ()
-    constant: tuple = ()
-    to_save: tuple = ()
-    needs_input_grad: tuple = ()
+    def __init__(self, node: FunctionNode, needs_input_grad: tuple):
+        self._node = ref(node)                    # the node holds it: no cycle
+        self._to_save: tuple = ()
+        self._dirty: tuple = ()
+        self._constant: tuple = ()
+        self._materialize = True
+        self._forward_cls = node.function
+        self.needs_input_grad = needs_input_grad
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for backward, which finds them in `ctx.saved_tensors`; checked against later writes."""
@@ -36,21 +36,43 @@ class FunctionNode(Node):
             if t is not None and not isinstance(t, Tensor):
                 raise TypeError(explain(f"save_for_backward can only save variables, but got {type(t).__name__}",
                                         "keep other things as attributes: ctx.n = n"))
-        self.to_save = tensors
+        self._to_save = tensors
 
     save_for_forward = save_for_backward
 
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Say which inputs forward has written into."""
-        self.dirty = tensors
+        self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Say which outputs have no gradient."""
-        self.constant = tensors
+        self._constant = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether backward gets zeros (True) or None for outputs that nobody differentiated."""
-        self.materialize = value
+        self._materialize = value
+
+    @property
+    def saved_tensors(self) -> tuple:
+        """What forward saved. RuntimeError once the graph was freed."""
+        node = self._node()
+        assert node is not None, "the graph that this context belongs to is gone"
+        return node.saved_tensors
+
+
+class FunctionNode(Node):
+    """The node of a user's op."""
+
+    __slots__ = ("ctx", "places", "outputs", "__weakref__")
+    ctx: Context
+    places: list[int]                             # which arguments of forward are tensors
+    outputs: list | None                          # shape and dtype of each output, if there are several
+    function: type[Function]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "ctx":
+            raise AttributeError(name)
+        return getattr(self.ctx, name)            # in torch the node is the ctx: what users set there is found here
 
     @property
     def saved_tensors(self) -> tuple:
@@ -71,9 +93,9 @@ class FunctionNode(Node):
 
     def tensors(self, g: Any) -> tuple:
         grads = (g,) if self.outputs is None else [self.incoming(g, i) for i in range(len(self.outputs))]
-        answer = self.function.backward(self, *grads)
+        answer = self.function.backward(self.ctx, *grads)
         answer = answer if isinstance(answer, tuple) else (answer,)
-        n = len(self.needs_input_grad)
+        n = len(self.ctx.needs_input_grad)
         if len(answer) > n and all(a is None for a in answer[n:]):
             answer = answer[:n]
         if len(answer) != n:
@@ -83,7 +105,7 @@ class FunctionNode(Node):
         return tuple(self.checked(answer[i], i, edge) for i, edge in zip(self.places, self.edges))
 
     def incoming(self, g: dict, i: int) -> Tensor | None:
-        if i in g or not self.materialize:
+        if i in g or not self.ctx._materialize:
             return g.get(i)
         shape, dtype = self.outputs[i]  # type: ignore[index]
         return from_array(np.zeros(shape, dtype))
@@ -150,15 +172,15 @@ class Function:
         places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         node.places = places
         node.edges = tuple(args[i].node for i in places)
-        node.needs_input_grad = tuple(isinstance(a, Tensor) and a.node is not None for a in args)
+        node.ctx = Context(node, tuple(isinstance(a, Tensor) and a.node is not None for a in args))
         node.saved, node.seq, node.outputs, node.shape, node.where = (), tick(), None, None, None
         recorded = mode().grad and any(edge is not None for edge in node.edges)
         with no_grad():
             if cls.setup_context is None:
-                made = cls.forward(node, *args, **kwargs)
+                made = cls.forward(node.ctx, *args, **kwargs)
             else:
                 made = cls.forward(*args, **kwargs)
-                cls.setup_context(node, args, made)
+                cls.setup_context(node.ctx, args, made)
         result = finish(node, args, made, recorded)
         m = mode()
         if m.watch is not None:
@@ -189,8 +211,8 @@ def finish(node: FunctionNode, args: tuple, made: Any, recorded: bool) -> Any:
         link(node, outs, several)
         originals = list(made) if several else [made]
         node.saved = tuple(SavedOutput(i, outs[i].array) if (i := position(t, originals, outs)) is not None else t
-                           for t in node.to_save)
-    node.to_save = node.dirty = node.constant = ()
+                           for t in node.ctx._to_save)
+    node.ctx._to_save = node.ctx._dirty = node.ctx._constant = ()
     return (type(made)(outs) if type(made) in (tuple, list) else tuple(outs)) if several else outs[0]
 
 
@@ -205,7 +227,7 @@ def settled(t: Any, args: tuple, node: FunctionNode) -> Any:
     """An output as a tensor of its own: an input handed back unchanged becomes an alias, a dirty one stays itself."""
     if not isinstance(t, Tensor):
         return t
-    if any(t is d for d in node.dirty):
+    if any(t is d for d in node.ctx._dirty):
         wrote(t)
         return t
     if any(t is a for a in args):
@@ -218,7 +240,7 @@ def settled(t: Any, args: tuple, node: FunctionNode) -> Any:
 def link(node: FunctionNode, outs: list, several: bool) -> None:
     """Point the differentiable outputs at the node."""
     smooth = [i for i, t in enumerate(outs) if isinstance(t, Tensor) and (t.is_floating_point() or t.is_complex())
-              and not any(t is c for c in node.constant)]
+              and not any(t is c for c in node.ctx._constant)]
     if not several:
         if smooth:
             outs[0].node, node.shape = node, outs[0].array.shape

@@ -51,8 +51,10 @@ for n, bring in ((1, as_row), (2, as_matrix), (3, as_stack)):
 # -- side by side ------------------------------------------------------------------------------------------------------
 
 
-def joining(name: str, bring: Callable[[Tensor], Tensor], dim: int, says: str) -> None:
+def joining(names: str, bring: Callable[[Tensor], Tensor], dim: int, says: str) -> None:
     """Define one of the functions that bring tensors to enough dimensions and join them along one of these."""
+    name, *aliases = names.split()
+
     def join(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
         if not len(several(tensors, name)):
             raise RuntimeError(explain(f"{name} expects a non-empty TensorList"))
@@ -63,9 +65,9 @@ def joining(name: str, bring: Callable[[Tensor], Tensor], dim: int, says: str) -
     join.__doc__ = f"""Tensors joined {says}.
 
     >>> rushlight.{name}([rushlight.tensor([1, 2]), rushlight.tensor([3, 4])]).shape
-    torch.Size({list(np.shape(getattr(np, name, np.vstack)([[1, 2], [3, 4]])))})
+    torch.Size({list(np.shape(getattr(np, name)([[1, 2], [3, 4]])))})
     """
-    composite(name, tensor=False)(join)
+    composite(name, *aliases, tensor=False)(join)
 
 
 def as_column(x: Tensor) -> Tensor:
@@ -73,8 +75,7 @@ def as_column(x: Tensor) -> Tensor:
 
 
 joining("hstack", as_row, 1, "along the second dimension; vectors along the first")
-joining("vstack", as_matrix, 0, "along the first dimension, vectors as rows")
-joining("row_stack", as_matrix, 0, "along the first dimension, vectors as rows: `vstack`")
+joining("vstack row_stack", as_matrix, 0, "along the first dimension, vectors as rows")
 joining("dstack", as_stack, 2, "along the third dimension, vectors (n) as (1, n, 1), matrices as (m, n, 1)")
 joining("column_stack", as_column, 1, "along the second dimension, vectors as columns")
 
