@@ -22,7 +22,12 @@ import numpy as _np
 from rushlight.tensor import Tensor as _Tensor
 from rushlight.device import Layout as _Layout
 from rushlight.dtypes import dtype as _dtype
+from rushlight.memory_format import memory_format as _memory_format
 from rushlight.random.generator import Generator as _Generator
+class _MantissaExponent(_NamedTuple):
+    mantissa: _Tensor
+    exponent: _Tensor
+
 class _ValuesIndices(_NamedTuple):
     values: _Tensor
     indices: _Tensor
@@ -30,54 +35,95 @@ class _ValuesIndices(_NamedTuple):
 _Number: _TypeAlias = _bool | _int | _float | _complex
 _Operand: _TypeAlias = _Tensor | _Number | _np.ndarray
 
+from rushlight.ops.legacy import BFloat16Tensor as BFloat16Tensor
+from rushlight.ops.legacy import BoolTensor as BoolTensor
+from rushlight.ops.legacy import ByteTensor as ByteTensor
+from rushlight.ops.legacy import CharTensor as CharTensor
+from rushlight.ops.legacy import DoubleTensor as DoubleTensor
+from rushlight.ops.legacy import FloatTensor as FloatTensor
 from rushlight.random.generator import Generator as Generator
+from rushlight.ops.legacy import HalfTensor as HalfTensor
+from rushlight.ops.legacy import IntTensor as IntTensor
+from rushlight.ops.legacy import LongTensor as LongTensor
+from rushlight.ops.legacy import ShortTensor as ShortTensor
 from rushlight.size import Size as Size
 from rushlight.tensor import Tensor as Tensor
 __version__: _str
 def abs(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = abs(input). The absolute value; of a complex number its distance from 0. The gradient at 0 is 0."""
+def abs_(input: _Tensor) -> _Tensor: """out = abs(input). The absolute value; of a complex number its distance from 0. The gradient at 0 is 0."""
 def absolute(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = abs(input). The absolute value; of a complex number its distance from 0. The gradient at 0 is 0."""
+from rushlight import accelerator as accelerator
 def acos(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acos(input). The angle, from 0 to pi, with this cosine; nan outside [-1, 1]."""
+def acos_(input: _Tensor) -> _Tensor: """out = acos(input). The angle, from 0 to pi, with this cosine; nan outside [-1, 1]."""
 def acosh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acosh(input). The inverse of cosh: the number of at least 0; nan below 1."""
+def acosh_(input: _Tensor) -> _Tensor: """out = acosh(input). The inverse of cosh: the number of at least 0; nan below 1."""
 def adaptive_avg_pool1d(input: _Tensor, output_size: Any) -> _Tensor: ...
 def adaptive_max_pool1d(input: _Tensor, output_size: Any, return_indices: _bool = ...) -> Any: ...
 from rushlight.ops.arithmetic import add as add
+from rushlight.ops.matrix_products import addbmm as addbmm
+from rushlight.ops.numeric import addcdiv as addcdiv
 def addcmul(input: _Tensor, tensor1: _Operand, tensor2: _Operand, value: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = input + tensor1 * tensor2 * value"""
 from rushlight.ops.products import addmm as addmm
 from rushlight.ops.products import addmv as addmv
+from rushlight.ops.matrix_products import addr as addr
+from rushlight.ops.rearranging import adjoint as adjoint
+def alias_copy(input: Any, *, out: Any = ...) -> Any: ...
 def all(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = whether all of input over `dim`. Whether all elements are true; numbers are true unless 0."""
 from rushlight.ops.reductions import allclose as allclose
 from rushlight.nn.functional.dropout import alpha_dropout as alpha_dropout
 def amax(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = largest over `dim` of input. The largest element; nan if one is nan. Ties share the gradient."""
 def amin(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = smallest over `dim` of input. The smallest element; nan if one is nan. Ties share the gradient."""
+from rushlight.ops.statistics import aminmax as aminmax
+from rushlight import amp as amp
 def angle(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = angle(input). The angle of a complex number; 0 or pi for a real one."""
 def any(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = whether any of input over `dim`. Whether some element is true; numbers are true unless 0."""
-from rushlight.creation import arange as arange
+from rushlight.ranges import arange as arange
 def arccos(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acos(input). The angle, from 0 to pi, with this cosine; nan outside [-1, 1]."""
+def arccos_(input: _Tensor) -> _Tensor: """out = acos(input). The angle, from 0 to pi, with this cosine; nan outside [-1, 1]."""
 def arccosh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acosh(input). The inverse of cosh: the number of at least 0; nan below 1."""
+def arccosh_(input: _Tensor) -> _Tensor: """out = acosh(input). The inverse of cosh: the number of at least 0; nan below 1."""
 def arcsin(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = asin(input). The angle, from -pi/2 to pi/2, with this sine; nan outside [-1, 1]."""
+def arcsin_(input: _Tensor) -> _Tensor: """out = asin(input). The angle, from -pi/2 to pi/2, with this sine; nan outside [-1, 1]."""
 def arcsinh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = asinh(input). The inverse of sinh."""
+def arcsinh_(input: _Tensor) -> _Tensor: """out = asinh(input). The inverse of sinh."""
 def arctan(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = atan(input). The angle, from -pi/2 to pi/2, with this tangent."""
 def arctan2(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = atan2(input, other). The angle, from -pi to pi, of the point with height `input` and width `other`."""
+def arctan_(input: _Tensor) -> _Tensor: """out = atan(input). The angle, from -pi/2 to pi/2, with this tangent."""
 def arctanh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = atanh(input). The inverse of tanh; nan outside [-1, 1]."""
+def arctanh_(input: _Tensor) -> _Tensor: """out = atanh(input). The inverse of tanh; nan outside [-1, 1]."""
+from rushlight.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 def argmax(input: _Tensor, dim: _int | None = ..., keepdim: _bool = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = argmax(input, dim, keepdim). The index of the largest element, the first of equal ones; without `dim` among all elements."""
 def argmin(input: _Tensor, dim: _int | None = ..., keepdim: _bool = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = argmin(input, dim, keepdim). The index of the smallest element, the first of equal ones; without `dim` among all elements."""
-from rushlight.ops.reductions import argsort as argsort
-from rushlight.ops.shapes import argwhere as argwhere
+def argsort(input: _Tensor, dim: _int = ..., descending: _bool = ..., stable: _bool = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
+from rushlight.ops.masks import argwhere as argwhere
+from rushlight.ops.strided import as_strided as as_strided
+def as_strided_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
+def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: Any = ..., *, out: Any = ...) -> Any: ...
+def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: Any = ..., *, out: Any = ...) -> Any: ...
 from rushlight.creation import as_tensor as as_tensor
-from rushlight.creation import as_tensor as asarray
+from rushlight.creation import asarray as asarray
 def asin(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = asin(input). The angle, from -pi/2 to pi/2, with this sine; nan outside [-1, 1]."""
+def asin_(input: _Tensor) -> _Tensor: """out = asin(input). The angle, from -pi/2 to pi/2, with this sine; nan outside [-1, 1]."""
 def asinh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = asinh(input). The inverse of sinh."""
+def asinh_(input: _Tensor) -> _Tensor: """out = asinh(input). The inverse of sinh."""
 def atan(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = atan(input). The angle, from -pi/2 to pi/2, with this tangent."""
 def atan2(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = atan2(input, other). The angle, from -pi to pi, of the point with height `input` and width `other`."""
+def atan_(input: _Tensor) -> _Tensor: """out = atan(input). The angle, from -pi/2 to pi/2, with this tangent."""
 def atanh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = atanh(input). The inverse of tanh; nan outside [-1, 1]."""
-from rushlight.ops.shapes import atleast_1d as atleast_1d
+def atanh_(input: _Tensor) -> _Tensor: """out = atanh(input). The inverse of tanh; nan outside [-1, 1]."""
+def atleast_1d(*tensors: Any) -> Any: ...
+def atleast_2d(*tensors: Any) -> Any: ...
+def atleast_3d(*tensors: Any) -> Any: ...
+from rushlight.amp.autocast_mode import autocast as autocast
 from rushlight import autograd as autograd
 def avg_pool1d(input: _Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight import backends as backends
 from rushlight.ops.products import baddbmm as baddbmm
+from rushlight.ops.window_functions import bartlett_window as bartlett_window
 from rushlight.sampling import bernoulli as bernoulli
 bfloat16: _dtype
 from rushlight.nn.functional.linear import bilinear as bilinear
+from rushlight.ops.statistics import bincount as bincount
 from rushlight.sampling import binomial as binomial
 def bitwise_and(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input & other. The bits that both have; for bool: and."""
 def bitwise_left_shift(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = bitwise_left_shift(input, other). The bits moved up by `other` places."""
@@ -85,211 +131,382 @@ def bitwise_not(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out
 def bitwise_or(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input | other. The bits that one has; for bool: or."""
 def bitwise_right_shift(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = bitwise_right_shift(input, other). The bits moved down by `other` places."""
 def bitwise_xor(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input ^ other. The bits that just one has; for bool: xor."""
+from rushlight.ops.window_functions import blackman_window as blackman_window
+from rushlight.ops.stacking import block_diag as block_diag
 from rushlight.ops.products import bmm as bmm
 bool: _dtype
+from rushlight.ops.rearranging import broadcast_shapes as broadcast_shapes
 from rushlight.ops.shapes import broadcast_tensors as broadcast_tensors
 from rushlight.ops.shapes import broadcast_to as broadcast_to
+from rushlight.ops.sorting import bucketize as bucketize
 from rushlight.dtypes import can_cast as can_cast
-def cat(tensors: Sequence[_Tensor], dim: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = cat(tensors, dim). Tensors joined along a dimension that they have."""
+from rushlight.ops.stacking import cartesian_prod as cartesian_prod
+def cat(tensors: Sequence[_Tensor], dim: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
+from rushlight.ops.norms import cdist as cdist
 cdouble: _dtype
 def ceil(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = ceil(input). The smallest whole number that is not smaller."""
+def ceil_(input: _Tensor) -> _Tensor: """out = ceil(input). The smallest whole number that is not smaller."""
 from rushlight.nn.functional.activation import celu as celu
 def celu_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 cfloat: _dtype
+from rushlight.ops.matrix_products import chain_matmul as chain_matmul
 from rushlight.nn.functional.resize import channel_shuffle as channel_shuffle
-from rushlight.ops.shapes import chunk as chunk
+channels_last: _memory_format
+channels_last_3d: _memory_format
+from rushlight.ops.decompositions import cholesky as cholesky
+from rushlight.ops.linear_systems import cholesky_inverse as cholesky_inverse
+from rushlight.ops.linear_systems import cholesky_solve as cholesky_solve
+def chunk(input: _Tensor, chunks: _int, dim: _int = ...) -> _tuple[_Tensor, ...]: ...
 from rushlight.ops.arithmetic import clamp as clamp
+def clamp_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 def clamp_max(input: _Tensor, max: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = minimum(input, max). The number, or `max` where it is larger."""
+def clamp_max_(input: _Tensor, max: _Operand) -> _Tensor: """out = minimum(input, max). The number, or `max` where it is larger."""
 def clamp_min(input: _Tensor, min: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = maximum(input, min). The number, or `min` where it is smaller."""
+def clamp_min_(input: _Tensor, min: _Operand) -> _Tensor: """out = maximum(input, min). The number, or `min` where it is smaller."""
 from rushlight.ops.arithmetic import clamp as clip
-from rushlight.ops.arithmetic import clone_tensor as clone
+def clip_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
+from rushlight.ops.casts import clone as clone
+def column_stack(tensors: Sequence[_Tensor], *, out: _Tensor | None = ...) -> _Tensor: ...
+from rushlight.ops.stacking import combinations as combinations
 from rushlight.compile import compile as compile
 from rushlight import compiler as compiler
-from rushlight.creation import complex_from_parts as complex
+from rushlight.ops.complex import complex_of as complex
 complex128: _dtype
 complex64: _dtype
-def concat(tensors: Sequence[_Tensor], dim: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = cat(tensors, dim). Tensors joined along a dimension that they have."""
-def concatenate(tensors: Sequence[_Tensor], dim: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = cat(tensors, dim). Tensors joined along a dimension that they have."""
+def concat(tensors: Sequence[_Tensor], dim: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
+def concatenate(tensors: Sequence[_Tensor], dim: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight.ops.complex import conj as conj
-def conj_physical(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = conj(input). The complex conjugate; a real number is its own."""
+from rushlight.ops.complex import conj_physical as conj_physical
+def conj_physical_(input: _Tensor) -> _Tensor: """out = conj(input). The complex conjugate; a real number is its own."""
+from rushlight.ops.rearranging import constant_pad_nd as constant_pad_nd
+contiguous_format: _memory_format
+from rushlight.viz.shares import contributions as contributions
 def conv1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: _int = ...) -> _Tensor: ...
 def conv2d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: _int = ...) -> _Tensor: ...
 def conv3d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: _int = ...) -> _Tensor: ...
+from rushlight.nn.functional.conv import conv_tbc as conv_tbc
 def conv_transpose1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: _int = ..., dilation: Any = ...) -> _Tensor: ...
 def conv_transpose2d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: _int = ..., dilation: Any = ...) -> _Tensor: ...
 def conv_transpose3d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: _int = ..., dilation: Any = ...) -> _Tensor: ...
 def copysign(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = copysign(input, other). The size of `input` with the sign of `other`."""
+from rushlight.ops.covariance import corrcoef as corrcoef
 def cos(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = cos(input). The cosine of an angle in radians."""
+def cos_(input: _Tensor) -> _Tensor: """out = cos(input). The cosine of an angle in radians."""
 def cosh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = cosh(input). The hyperbolic cosine."""
+def cosh_(input: _Tensor) -> _Tensor: """out = cosh(input). The hyperbolic cosine."""
 from rushlight.nn.functional.linear import cosine_similarity as cosine_similarity
-from rushlight.ops.reductions import count_nonzero as count_nonzero
+def count_nonzero(input: _Tensor, dim: Any = ...) -> _Tensor: ...
+from rushlight.ops.covariance import cov as cov
+def cross(input: _Tensor, other: _Tensor, dim: _int | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight import cuda as cuda
 def cummax(input: _Tensor, dim: _int, *, out: Any = ...) -> _ValuesIndices: """out = cummax(input, dim). The largest element so far, and the last place where it stood."""
-from rushlight.ops.reductions import cumprod as cumprod
-from rushlight.ops.reductions import cumsum as cumsum
+def cummin(input: _Tensor, dim: _int, *, out: Any = ...) -> _ValuesIndices: """out = cummin(input, dim). The smallest element so far, and the last place where it stood."""
+def cumprod(input: _Tensor, dim: _int, *, dtype: Any = ..., out: _Tensor | None = ...) -> _Tensor: ...
+def cumsum(input: _Tensor, dim: _int, *, dtype: Any = ..., out: _Tensor | None = ...) -> _Tensor: ...
+from rushlight.ops.calculus import cumulative_trapezoid as cumulative_trapezoid
 default_generator: _Generator
 def deg2rad(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input * (pi / 180). An angle in degrees, in radians."""
+def deg2rad_(input: _Tensor) -> _Tensor: """out = input * (pi / 180). An angle in degrees, in radians."""
+def det(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: ...
+from rushlight.ops.casts import detach as detach
+from rushlight.ops.casts import detach_ as detach_
+def detach_copy(input: Any, *, out: Any = ...) -> Any: ...
 from rushlight.device import device as device
+from rushlight.ops.diagonals import diag as diag
+from rushlight.ops.diagonals import diag_embed as diag_embed
+from rushlight.ops.diagonals import diagflat as diagflat
 def diagonal(input: _Tensor, offset: _int = ..., dim1: _int = ..., dim2: _int = ...) -> _Tensor: """out = diagonal(input, offset, dim1, dim2). The elements whose indices along `dim2` are `offset` more than along `dim1`; they come last."""
+def diagonal_copy(input: Any, offset: Any = ..., dim1: Any = ..., dim2: Any = ..., *, out: Any = ...) -> Any: ...
+def diagonal_scatter(input: Any, src: Any, offset: Any = ..., dim1: Any = ..., dim2: Any = ..., *, out: Any = ...) -> Any: ...
+def diff(input: _Tensor, n: _int = ..., dim: _int = ..., prepend: _Tensor | None = ..., append: _Tensor | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 def digamma(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = digamma(input). The derivative of lgamma. Needs SciPy."""
+from rushlight.ops.norms import dist as dist
+from rushlight import distributed as distributed
+from rushlight import distributions as distributions
 from rushlight.ops.arithmetic import div as div
 from rushlight.ops.arithmetic import div as divide
 def dot(input: _Tensor, tensor: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = sum over i of input_i * tensor_i. The sum of the products of two vectors' elements."""
 double: _dtype
 from rushlight.nn.functional.dropout import dropout as dropout
+def dsplit(input: _Tensor, indices_or_sections: Any = ..., *, indices: Any = ..., sections: _int | None = ...) -> _tuple[_Tensor, ...]: ...
+def dstack(tensors: Sequence[_Tensor], *, out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight.dtypes import dtype as dtype
 e: _float
 from rushlight.ops.einsum import einsum as einsum
 def empty(*shape: Any, size: Any = ..., out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., pin_memory: _bool = ..., memory_format: Any = ...) -> _Tensor: ...
-def empty_like(input: _Tensor, *, dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., memory_format: Any = ..., pin_memory: _bool = ...) -> _Tensor: ...
+def empty_like(input: _Tensor, *, dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., memory_format: _memory_format = ..., pin_memory: _bool = ...) -> _Tensor: ...
+from rushlight.creation import empty_permuted as empty_permuted
+from rushlight.creation import empty_strided as empty_strided
 from rushlight.autograd.grad_mode import enable_grad as enable_grad
 def eq(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input == other. Whether they are equal."""
 from rushlight.ops.reductions import equal as equal
 def erf(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = erf(input). The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to `input`. Needs SciPy."""
+def erf_(input: _Tensor) -> _Tensor: """out = erf(input). The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to `input`. Needs SciPy."""
 def erfc(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = erfc(input). 1 - erf(input), exact also where that is tiny. Needs SciPy."""
+def erfc_(input: _Tensor) -> _Tensor: """out = erfc(input). 1 - erf(input), exact also where that is tiny. Needs SciPy."""
 def erfinv(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = erfinv(input). The inverse of erf; inf and -inf at 1 and -1, nan outside. Needs SciPy."""
 def exp(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = exp(input). e to the power of the number."""
 def exp2(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = exp2(input). 2 to the power of the number."""
+def exp2_(input: _Tensor) -> _Tensor: """out = exp2(input). 2 to the power of the number."""
+def exp_(input: _Tensor) -> _Tensor: """out = exp(input). e to the power of the number."""
+def expand_copy(input: Any, size: Any, *, implicit: Any = ..., out: Any = ...) -> Any: ...
+from rushlight.viz.chain import explain as explain
 def expm1(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = exp(input) - 1. exp(input) - 1, exact also near 0."""
+def expm1_(input: _Tensor) -> _Tensor: """out = exp(input) - 1. exp(input) - 1, exact also near 0."""
 from rushlight.creation import eye as eye
 from rushlight.nn.functional.dropout import feature_alpha_dropout as feature_alpha_dropout
+from rushlight import fft as fft
+from rushlight.ops.casts import fill as fill
+from rushlight.ops.casts import fill_ as fill_
 from rushlight.dtypes import finfo as finfo
 def fix(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = trunc(input). The number without its fraction."""
+def fix_(input: _Tensor) -> _Tensor: """out = trunc(input). The number without its fraction."""
 def flatten(input: _Tensor, start_dim: _int = ..., end_dim: _int = ...) -> _Tensor: """out = flatten(input, start_dim, end_dim). The dimensions from `start_dim` to `end_dim` as one."""
 def flip(input: _Tensor, *dims: Any, out: _Tensor | None = ...) -> _Tensor: """out = flip(input, *dims). The order along `dims` turned around; a copy."""
+from rushlight.ops.rearranging import fliplr as fliplr
+from rushlight.ops.rearranging import flipud as flipud
 float: _dtype
 float16: _dtype
 float32: _dtype
 float64: _dtype
+from rushlight.ops.numeric import float_power as float_power
 def floor(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = floor(input). The largest whole number that is not larger."""
+def floor_(input: _Tensor) -> _Tensor: """out = floor(input). The largest whole number that is not larger."""
 def floor_divide(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = floor(input / other). The quotient rounded down, as Python's //."""
 def fmax(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = fmax(input, other). The larger one; the number if the other is nan."""
 def fmin(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = fmin(input, other). The smaller one; the number if the other is nan."""
 def fmod(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input - other * trunc(input / other). What is left of `input` after division by `other`, with the sign of `input`, as C's fmod."""
 def frac(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input - trunc(input). The fraction, with the number's sign."""
+def frac_(input: _Tensor) -> _Tensor: """out = input - trunc(input). The fraction, with the number's sign."""
+def frexp(input: _Tensor, *, out: Any = ...) -> _MantissaExponent: """out = frexp(input). m and e with input = m 2^e and 1/2 <= |m| < 1."""
 from rushlight.creation import from_dlpack as from_dlpack
 from rushlight.creation import from_numpy as from_numpy
 from rushlight.creation import frombuffer as frombuffer
 from rushlight.creation import full as full
 from rushlight.creation import full_like as full_like
-def gather(input: _Tensor, dim: _int, index: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out[i][j] = input[index[i][j]][j] for dim 0, and so on. For each place in `index`, the element of `input` there along `dim`."""
+def gather(input: _Tensor, dim: _int, index: _Tensor, *, sparse_grad: _bool = ..., out: _Tensor | None = ...) -> _Tensor: ...
+def gcd(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = gcd(input, other). The greatest whole number that divides both; of 0 and 0 it is 0."""
+def gcd_(input: _Tensor, other: _Operand) -> _Tensor: """out = gcd(input, other). The greatest whole number that divides both; of 0 and 0 it is 0."""
 def ge(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input >= other. Whether `input` is greater or equal."""
+from rushlight.ops.decompositions import geqrf as geqrf
 from rushlight.ops.products import outer as ger
+from rushlight.amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
+from rushlight.settings import get_default_device as get_default_device
 from rushlight.dtypes import get_default_dtype as get_default_dtype
+from rushlight.settings import get_deterministic_debug_mode as get_deterministic_debug_mode
+def get_device(self: Any) -> _int: ...
+from rushlight.backends import get_float32_matmul_precision as get_float32_matmul_precision
 from rushlight.threads import get_num_interop_threads as get_num_interop_threads
 from rushlight.threads import get_num_threads as get_num_threads
 from rushlight.sampling import get_rng_state as get_rng_state
+from rushlight.ops.calculus import gradient as gradient
 def greater(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input > other. Whether `input` is greater."""
 def greater_equal(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input >= other. Whether `input` is greater or equal."""
+from rushlight.nn.functional.grid import grid_sampler as grid_sampler
+from rushlight.nn.functional.grid import grid_sampler_2d as grid_sampler_2d
+from rushlight.nn.functional.grid import grid_sampler_3d as grid_sampler_3d
 from rushlight.nn.functional.normalization import group_norm as group_norm
+from rushlight.nn.functional.recurrent import gru_cell as gru_cell
 def gt(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input > other. Whether `input` is greater."""
 half: _dtype
+from rushlight.ops.window_functions import hamming_window as hamming_window
+from rushlight.ops.window_functions import hann_window as hann_window
 from rushlight.nn.functional.activation import hardshrink as hardshrink
+def hash_tensor(input: _Tensor, dim: Any = ..., *, keepdim: _bool = ..., mode: _int = ..., out: _Tensor | None = ...) -> _Tensor: ...
 def heaviside(input: _Tensor, values: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = where(input == 0, values, input > 0). The step from 0 to 1 at 0, where it is `values`."""
-from rushlight.ops.shapes import hstack as hstack
+from rushlight.ops.statistics import histc as histc
+from rushlight.ops.statistics import histogram as histogram
+from rushlight.ops.statistics import histogramdd as histogramdd
+def hsplit(input: _Tensor, indices_or_sections: Any = ..., *, indices: Any = ..., sections: _int | None = ...) -> _tuple[_Tensor, ...]: ...
+def hstack(tensors: Sequence[_Tensor], *, out: _Tensor | None = ...) -> _Tensor: ...
+from rushlight import hub as hub
 def hypot(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = sqrt(input * input + other * other). The length of the hypotenuse of a right triangle with these legs."""
+def i0(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = i0(input). The modified Bessel function of the first kind of order 0. Needs SciPy."""
+def i0_(input: _Tensor) -> _Tensor: """out = i0(input). The modified Bessel function of the first kind of order 0. Needs SciPy."""
+def igamma(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = igamma(input, other). The regularized lower incomplete gamma function: of y, with the parameter x."""
+def igammac(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = igammac(input, other). 1 - igamma(x, y), exact also where that is tiny."""
 from rushlight.dtypes import iinfo as iinfo
 from rushlight.ops.complex import imag as imag
-from rushlight.ops.scattering import index_add as index_add
-def index_copy(input: _Tensor, dim: _int, index: _Tensor, source: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input, but out[index[i]] = source[i] for dim 0, and so on. A copy of `input` with the slices of `source` written at `index` along `dim`."""
-from rushlight.ops.shapes import index_fill as index_fill
-from rushlight.ops.shapes import index_put as index_put
-def index_select(input: _Tensor, dim: _int, index: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out[i] = input[index[i]] for dim 0, and so on. The slices at `index` along `dim`, a copy."""
+from rushlight.ops.table import in_namespace as in_namespace
+def index_add(input: _Tensor, dim: _int, index: _Tensor, source: _Tensor, *, alpha: Any = ..., out: _Tensor | None = ...) -> _Tensor: ...
+def index_copy(input: _Tensor, dim: _int, index: _Tensor, source: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: ...
+def index_fill(input: _Tensor, dim: _int, index: _Tensor, value: Any) -> _Tensor: ...
+from rushlight.ops.scattering import index_put as index_put
+def index_put_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
+def index_reduce(input: _Tensor, dim: _int, index: _Tensor, source: _Tensor, reduce: _str, *, include_self: _bool = ..., out: _Tensor | None = ...) -> _Tensor: ...
+def index_select(input: _Tensor, dim: _int, index: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: ...
 inf: _float
 from rushlight.autograd.grad_mode import inference_mode as inference_mode
 from rushlight.random import initial_seed as initial_seed
+from rushlight.ops.matrix_products import inner as inner
 int: _dtype
 int16: _dtype
 int32: _dtype
 int64: _dtype
 int8: _dtype
+def inverse(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: ...
+from rushlight.settings import is_anomaly_enabled as is_anomaly_enabled
+from rushlight.amp.autocast_mode import is_autocast_cache_enabled as is_autocast_cache_enabled
+from rushlight.amp.autocast_mode import is_autocast_cpu_enabled as is_autocast_cpu_enabled
+from rushlight.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
 from rushlight.creation import is_complex as is_complex
+from rushlight.ops.questions import is_conj as is_conj
+from rushlight.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
+from rushlight.ops.questions import is_distributed as is_distributed
 from rushlight.creation import is_floating_point as is_floating_point
 from rushlight.autograd.grad_mode import is_grad_enabled as is_grad_enabled
+def is_inference(self: Any) -> _bool: ...
 from rushlight.autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
+from rushlight.ops.questions import is_neg as is_neg
+from rushlight.ops.questions import is_nonzero as is_nonzero
+from rushlight.ops.questions import is_same_size as is_same_size
+from rushlight.ops.questions import is_signed as is_signed
 from rushlight.creation import is_tensor as is_tensor
+from rushlight.settings import is_warn_always_enabled as is_warn_always_enabled
 from rushlight.ops.reductions import isclose as isclose
 def isfinite(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = isfinite(input). Whether it is neither nan nor inf nor -inf."""
+from rushlight.ops.sorting import isin as isin
 def isinf(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = isinf(input). Whether it is inf or -inf."""
 def isnan(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input != input. Whether it is nan."""
 def isneginf(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = isneginf(input). Whether it is -inf."""
 def isposinf(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = isposinf(input). Whether it is inf."""
+def isreal(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = isreal(input). Whether the imaginary part is 0."""
+from rushlight.ops.stft import istft as istft
+from rushlight import jit as jit
+from rushlight.ops.window_functions import kaiser_window as kaiser_window
+from rushlight.ops.matrix_products import kron as kron
+def kthvalue(input: _Tensor, k: _int, dim: _int = ..., keepdim: _bool = ..., *, out: Any = ...) -> _ValuesIndices: """out = kthvalue(input, k, dim, keepdim). The k-th smallest element along `dim`, k from 1 on, and where it stands."""
 from rushlight.nn.functional.normalization import layer_norm as layer_norm
 from rushlight.device import Layout as layout
+def lcm(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = lcm(input, other). The least whole number that both divide."""
+def lcm_(input: _Tensor, other: _Operand) -> _Tensor: """out = lcm(input, other). The least whole number that both divide."""
+from rushlight.ops.numeric import ldexp as ldexp
+def ldexp_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 def le(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input <= other. Whether `input` is less or equal."""
 def lerp(input: _Tensor, end: _Operand, weight: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input + weight * (end - input). The point at `weight` on the way from `input` (0) to `end` (1)."""
 def less(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input < other. Whether `input` is less."""
 def less_equal(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input <= other. Whether `input` is less or equal."""
 def lgamma(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = lgamma(input). The logarithm of the absolute value of the gamma function. Needs SciPy."""
-from rushlight.creation import linspace as linspace
+from rushlight import linalg as linalg
+from rushlight.ranges import linspace as linspace
 from rushlight.serialization import load as load
 def log(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = log(input). The natural logarithm; -inf for 0, nan for negative numbers."""
 def log10(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = log10(input). The logarithm to base 10; -inf for 0, nan for negative numbers."""
+def log10_(input: _Tensor) -> _Tensor: """out = log10(input). The logarithm to base 10; -inf for 0, nan for negative numbers."""
 def log1p(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = log(1 + input). log(1 + input), exact also near 0."""
+def log1p_(input: _Tensor) -> _Tensor: """out = log(1 + input). log(1 + input), exact also near 0."""
 def log2(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = log2(input). The logarithm to base 2; -inf for 0, nan for negative numbers."""
-from rushlight.ops.reductions import log_softmax as log_softmax
+def log2_(input: _Tensor) -> _Tensor: """out = log2(input). The logarithm to base 2; -inf for 0, nan for negative numbers."""
+def log_(input: _Tensor) -> _Tensor: """out = log(input). The natural logarithm; -inf for 0, nan for negative numbers."""
+def log_softmax(input: _Tensor, dim: _int, dtype: Any = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 def logaddexp(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = log(exp(input) + exp(other)). The logarithm of a sum of exponentials; nothing overflows."""
 def logaddexp2(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = log2(exp2(input) + exp2(other)). The same to base 2; nothing overflows."""
+def logcumsumexp(input: _Tensor, dim: _int, *, out: _Tensor | None = ...) -> _Tensor: """out = logcumsumexp(input, dim). log(exp(x_0) + ... + exp(x_i)), never overflowing."""
+from rushlight.ops.linear_systems import logdet as logdet
 def logical_and(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = logical_and(input, other). Whether both are true; numbers are true unless 0."""
 def logical_not(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = logical_not(input). Whether it is false, or 0."""
 def logical_or(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = logical_or(input, other). Whether one is true; numbers are true unless 0."""
 def logical_xor(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = logical_xor(input, other). Whether just one is true; numbers are true unless 0."""
-from rushlight.creation import logspace as logspace
+def logit(input: _Tensor, eps: Any = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = logit(input, eps)"""
+def logit_(input: _Tensor, eps: Any = ...) -> _Tensor: """out = logit(input, eps)"""
+from rushlight.ranges import logspace as logspace
 def logsumexp(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = log(sum over `dim` of exp(input)). The logarithm of the sum of the exponentials; nothing overflows."""
 long: _dtype
+from rushlight.nn.functional.recurrent import lstm_cell as lstm_cell
 def lt(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input < other. Whether `input` is less."""
+from rushlight.ops.lu import old_lu as lu
+from rushlight.ops.lu import lu_solve as lu_solve
+from rushlight.ops.lu import lu_unpack as lu_unpack
 from rushlight.random import manual_seed as manual_seed
-from rushlight.ops.shapes import masked_fill as masked_fill
-from rushlight.ops.shapes import masked_select as masked_select
+from rushlight import masked as masked
+from rushlight.ops.masks import masked_fill as masked_fill
+from rushlight.ops.picking import masked_scatter as masked_scatter
+from rushlight.ops.masks import masked_select as masked_select
 from rushlight.ops.products import matmul as matmul
+def matrix_exp(input: _Tensor) -> _Tensor: ...
+def matrix_power(input: _Tensor, n: _int, *, out: _Tensor | None = ...) -> _Tensor: ...
 def max(input: _Tensor, dim: Any = ..., keepdim: Any = ..., *, other: _Tensor | None = ..., out: Any = ...) -> Any: ...
 def max_pool1d(input: _Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Any: ...
 def max_pool2d(input: _Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Any: ...
 def max_pool3d(input: _Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Any: ...
 def maximum(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = maximum(input, other). The larger one; nan if one is nan. Ties share the gradient."""
 def mean(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = (sum over `dim` of input) / n. The sum of the elements divided by their number."""
-from rushlight.ops.shapes import meshgrid as meshgrid
+def median(input: _Tensor, dim: Any = ..., keepdim: _bool = ..., *, out: Any = ...) -> Any: ...
+from rushlight.memory_format import memory_format as memory_format
+from rushlight.ops.stacking import meshgrid as meshgrid
 def min(input: _Tensor, dim: Any = ..., keepdim: Any = ..., *, other: _Tensor | None = ..., out: Any = ...) -> Any: ...
 def minimum(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = minimum(input, other). The smaller one; nan if one is nan. Ties share the gradient."""
 def mm(input: _Tensor, mat2: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input @ mat2. The product of matrices."""
+def mode(input: _Tensor, dim: _int = ..., keepdim: _bool = ..., *, out: Any = ...) -> _ValuesIndices: """out = mode(input, dim, keepdim). The most frequent element along `dim`, the smallest of several, and the last place it has."""
 from rushlight.ops.shapes import movedim as moveaxis
 from rushlight.ops.shapes import movedim as movedim
+from rushlight.ops.sorting import msort as msort
 def mul(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input * other. The product."""
 from rushlight.sampling import multinomial as multinomial
 def multiply(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input * other. The product."""
+from rushlight import multiprocessing as multiprocessing
 from rushlight.ops.products import mv as mv
+from rushlight.ops.special_functions import mvlgamma as mvlgamma
 nan: _float
 def nan_to_num(input: _Tensor, nan: _float = ..., posinf: Any = ..., neginf: Any = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = nan_to_num(input, nan, posinf, neginf). nan, inf and -inf replaced by `nan`, `posinf` and `neginf`, or by the largest numbers."""
+def nan_to_num_(input: _Tensor, nan: _float = ..., posinf: Any = ..., neginf: Any = ...) -> _Tensor: """out = nan_to_num(input, nan, posinf, neginf). nan, inf and -inf replaced by `nan`, `posinf` and `neginf`, or by the largest numbers."""
+def nanmean(input: _Tensor, dim: Any = ..., keepdim: _bool = ..., *, dtype: Any = ..., out: _Tensor | None = ...) -> _Tensor: ...
+def nanmedian(input: _Tensor, dim: Any = ..., keepdim: _bool = ..., *, out: Any = ...) -> Any: ...
+def nanquantile(input: _Tensor, q: Any, dim: _int | None = ..., keepdim: _bool = ..., *, interpolation: _str = ..., out: _Tensor | None = ...) -> _Tensor: ...
 def nansum(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = nansum(input, dim, keepdim)"""
-def narrow(input: _Tensor, dim: _int, start: _int, length: _int) -> _Tensor: """out = narrow(input, dim, start, length). `length` slices along `dim`, from `start` on."""
+def narrow(input: _Tensor, dim: _int, start: Any, length: _int) -> _Tensor: ...
+def narrow_copy(input: Any, dim: Any, start: Any, length: Any, *, out: Any = ...) -> Any: ...
+from rushlight.nn.functional.native import native_batch_norm as native_batch_norm
+from rushlight.nn.functional.resize import native_channel_shuffle as native_channel_shuffle
+from rushlight.nn.functional.native import native_group_norm as native_group_norm
+from rushlight.nn.functional.native import native_layer_norm as native_layer_norm
 def ne(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input != other. Whether they differ."""
 def neg(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = -input. The number with the opposite sign."""
+def neg_(input: _Tensor) -> _Tensor: """out = -input. The number with the opposite sign."""
 def negative(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = -input. The number with the opposite sign."""
+def negative_(input: _Tensor) -> _Tensor: """out = -input. The number with the opposite sign."""
 newaxis: None
+def nextafter(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = nextafter(input, other). The next floating-point number on the way to `other`."""
 from rushlight import nn as nn
 from rushlight.autograd.grad_mode import no_grad as no_grad
-from rushlight.ops.shapes import nonzero as nonzero
-from rushlight.ops.reductions import norm as norm
+from rushlight.ops.masks import nonzero as nonzero
+from rushlight.ops.picking import nonzero_static as nonzero_static
+def norm(input: _Tensor, p: Any = ..., dim: Any = ..., keepdim: _bool = ..., out: _Tensor | None = ..., dtype: Any = ...) -> _Tensor: ...
 from rushlight.sampling import normal as normal
 def not_equal(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input != other. Whether they differ."""
 from rushlight.creation import numel as numel
+from rushlight.ops.build import offered as offered
 def ones(*shape: Any, size: Any = ..., out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., pin_memory: _bool = ..., memory_format: Any = ...) -> _Tensor: ...
-def ones_like(input: _Tensor, *, dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., memory_format: Any = ..., pin_memory: _bool = ...) -> _Tensor: ...
+def ones_like(input: _Tensor, *, dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., memory_format: _memory_format = ..., pin_memory: _bool = ...) -> _Tensor: ...
+from rushlight import onnx as onnx
 from rushlight import optim as optim
+from rushlight.ops.decompositions import householder_product as orgqr
+from rushlight.ops.decompositions import ormqr as ormqr
 from rushlight.ops.products import outer as outer
 from rushlight.nn.functional.linear import pairwise_distance as pairwise_distance
+from rushlight.ops.low_rank import pca_lowrank as pca_lowrank
 from rushlight.nn.functional.linear import pdist as pdist
 def permute(input: _Tensor, *dims: Any) -> _Tensor: """out = permute(input, *dims). The dimensions in another order."""
+def permute_copy(input: Any, *dims: Any, out: Any = ...) -> Any: ...
 pi: _float
+from rushlight.ops.linear_systems import pinverse as pinverse
 from rushlight.nn.functional.resize import pixel_shuffle as pixel_shuffle
 from rushlight.nn.functional.resize import pixel_unshuffle as pixel_unshuffle
 from rushlight.sampling import poisson as poisson
+from rushlight.ops.numeric import polar as polar
 def polygamma(n: _int, input: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = polygamma(n, input). The n-th derivative of digamma. Needs SciPy."""
+from rushlight.ops.numeric import positive as positive
 def pow(input: _Tensor, exponent: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input ** exponent. `input` to the power of `exponent`; its gradient for an exponent of 0 is 0, and for a base of 0 too."""
 from rushlight.nn.functional.activation import prelu as prelu
+preserve_format: _memory_format
 def prod(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = product over `dim` of input. The product of the elements; the gradient is right where some are 0 too."""
+from rushlight import profiler as profiler
 def promote_types(type1: _dtype, type2: _dtype) -> _dtype: ...
+from rushlight.ops.picking import put as put
+from rushlight.ops.decompositions import qr as qr
+def quantile(input: _Tensor, q: Any, dim: _int | None = ..., keepdim: _bool = ..., *, interpolation: _str = ..., out: _Tensor | None = ...) -> _Tensor: ...
 def rad2deg(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input * (180 / pi). An angle in radians, in degrees."""
+def rad2deg_(input: _Tensor) -> _Tensor: """out = input * (180 / pi). An angle in radians, in degrees."""
 from rushlight.sampling import rand as rand
 def rand_like(input: _Tensor, *args: Any, dtype: _dtype | None = ..., memory_format: Any = ..., **options: Any) -> _Tensor: ...
 from rushlight.sampling import randint as randint
@@ -298,92 +515,167 @@ from rushlight.sampling import randn as randn
 def randn_like(input: _Tensor, *args: Any, dtype: _dtype | None = ..., memory_format: Any = ..., **options: Any) -> _Tensor: ...
 from rushlight import random as random
 from rushlight.sampling import randperm as randperm
+from rushlight.ranges import closed_range as range
+from rushlight.ops.rearranging import ravel as ravel
 from rushlight.ops.complex import real as real
 def reciprocal(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = 1 / input. 1 divided by the number."""
+def reciprocal_(input: _Tensor) -> _Tensor: """out = 1 / input. 1 divided by the number."""
 def relu(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = maximum(input, 0). The number where it is positive, 0 elsewhere; the gradient at 0 is 0."""
 def relu_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 def remainder(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input - other * floor(input / other). What is left of `input` after division by `other`, with the sign of `other`, as Python's %."""
-from rushlight.ops.shapes import repeat_interleave as repeat_interleave
+def renorm(input: _Tensor, p: _float, dim: _int, maxnorm: _float, *, out: _Tensor | None = ...) -> _Tensor: ...
+def repeat_interleave(input: _Tensor, repeats: Any, dim: _int | None = ..., *, output_size: _int | None = ...) -> _Tensor: ...
 def reshape(input: _Tensor, *shape: Any) -> _Tensor: """out = reshape(input, *shape). The elements, in their order, in another shape; -1 stands for what is left."""
+from rushlight.ops.strided import resize_as_ as resize_as_
 from rushlight.ops.complex import resolved as resolve_conj
 from rushlight.ops.complex import resolved as resolve_neg
 from rushlight.creation import result_type as result_type
 from rushlight.nn.functional.normalization import rms_norm as rms_norm
+from rushlight.nn.functional.recurrent import rnn_relu_cell as rnn_relu_cell
+from rushlight.nn.functional.recurrent import rnn_tanh_cell as rnn_tanh_cell
 from rushlight.ops.shapes import roll as roll
+from rushlight.ops.rearranging import rot90 as rot90
 from rushlight.ops.arithmetic import round as round
+def round_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
+def row_stack(tensors: Sequence[_Tensor], *, out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight.nn.functional.activation import rrelu as rrelu
 def rrelu_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 def rsqrt(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = 1 / sqrt(input). The reciprocal of the square root; nan for negative numbers."""
+def rsqrt_(input: _Tensor) -> _Tensor: """out = 1 / sqrt(input). The reciprocal of the square root; nan for negative numbers."""
 from rushlight.ops.arithmetic import rsub as rsub
 from rushlight.serialization import save as save
-from rushlight.ops.scattering import scatter as scatter
-def scatter_add(input: _Tensor, dim: _int, index: _Tensor, src: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input, but out[index[i][j]][j] += src[i][j] for dim 0, and so on. A copy of `input` with the elements of `src` added at `index` along `dim`."""
+from rushlight.creation import scalar_tensor as scalar_tensor
+def scatter(input: _Tensor, dim: _int, index: _Tensor, src: Any = ..., *, value: Any = ..., reduce: _str | None = ..., out: _Tensor | None = ...) -> _Tensor: ...
+def scatter_add(input: _Tensor, dim: _int, index: _Tensor, src: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: ...
+def scatter_reduce(input: _Tensor, dim: _int, index: _Tensor, src: _Tensor, reduce: _str, *, include_self: _bool = ..., out: _Tensor | None = ...) -> _Tensor: ...
+from rushlight.ops.sorting import searchsorted as searchsorted
 from rushlight.random import seed as seed
 def select(input: _Tensor, dim: _int, index: _int) -> _Tensor: """out = select(input, dim, index). The slice at `index` along `dim`, without that dimension."""
+def select_copy(input: Any, dim: Any, index: Any, *, out: Any = ...) -> Any: ...
+def select_scatter(input: Any, src: Any, dim: Any, index: Any, *, out: Any = ...) -> Any: ...
 from rushlight.nn.functional.activation import selu as selu
 def selu_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 from rushlight import serialization as serialization
+from rushlight.amp.autocast_mode import set_autocast_cache_enabled as set_autocast_cache_enabled
+from rushlight.amp.autocast_mode import set_autocast_dtype as set_autocast_dtype
+from rushlight.amp.autocast_mode import set_autocast_enabled as set_autocast_enabled
+from rushlight.settings import set_default_device as set_default_device
 from rushlight.dtypes import set_default_dtype as set_default_dtype
+from rushlight.ops.legacy import set_default_tensor_type as set_default_tensor_type
+from rushlight.settings import set_deterministic_debug_mode as set_deterministic_debug_mode
+from rushlight.backends import set_float32_matmul_precision as set_float32_matmul_precision
+from rushlight.settings import set_flush_denormal as set_flush_denormal
 from rushlight.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from rushlight.threads import set_num_interop_threads as set_num_interop_threads
 from rushlight.threads import set_num_threads as set_num_threads
 from rushlight.printing import set_printoptions as set_printoptions
 from rushlight.sampling import set_rng_state as set_rng_state
+from rushlight.settings import set_warn_always as set_warn_always
 def sgn(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input / abs(input). The sign; of a complex number the number of length 1 in its direction."""
 short: _dtype
 def sigmoid(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = 1 / (1 + exp(-input)). The logistic function, from 0 to 1."""
+def sigmoid_(input: _Tensor) -> _Tensor: """out = 1 / (1 + exp(-input)). The logistic function, from 0 to 1."""
 def sign(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = sign(input). -1, 0 or 1: the sign."""
+from rushlight import signal as signal
 def signbit(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = signbit(input). Whether the sign is a minus, that of -0 too."""
 def sin(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = sin(input). The sine of an angle in radians."""
+def sin_(input: _Tensor) -> _Tensor: """out = sin(input). The sine of an angle in radians."""
 def sinc(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = sinc(input). sin(pi input) / (pi input), and 1 at 0."""
+def sinc_(input: _Tensor) -> _Tensor: """out = sinc(input). sin(pi input) / (pi input), and 1 at 0."""
 def sinh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = sinh(input). The hyperbolic sine."""
-from rushlight.ops.reductions import softmax as softmax
+def sinh_(input: _Tensor) -> _Tensor: """out = sinh(input). The hyperbolic sine."""
+def slice_copy(input: Any, dim: Any = ..., start: Any = ..., end: Any = ..., step: Any = ..., *, out: Any = ...) -> Any: ...
+def slice_scatter(input: Any, src: Any, dim: Any = ..., start: Any = ..., end: Any = ..., step: Any = ..., *, out: Any = ...) -> Any: ...
+from rushlight.ops.linear_systems import old_slogdet as slogdet
+def softmax(input: _Tensor, dim: _int, dtype: Any = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 def sort(input: _Tensor, dim: _int = ..., descending: _bool = ..., stable: _bool = ..., *, out: Any = ...) -> _ValuesIndices: """values, indices = sort(input, dim, descending), values[i] = input[indices[i]]. The elements in order along `dim`, and where each of them was."""
-from rushlight.ops.shapes import split as split
-from rushlight.ops.shapes import split as split_with_sizes
+from rushlight import special as special
+def split(tensor: _Tensor, split_size_or_sections: Any, dim: _int = ...) -> _tuple[_Tensor, ...]: ...
+def split_copy(input: Any, split_size: Any, dim: Any = ..., *, out: Any = ...) -> Any: ...
+def split_with_sizes(input: _Tensor, split_sizes: Any, dim: _int = ...) -> _tuple[_Tensor, ...]: ...
+def split_with_sizes_copy(input: Any, split_sizes: Any, dim: Any = ..., *, out: Any = ...) -> Any: ...
 def sqrt(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = sqrt(input). The square root; nan for negative numbers."""
+def sqrt_(input: _Tensor) -> _Tensor: """out = sqrt(input). The square root; nan for negative numbers."""
 def square(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input * input. The square."""
+def square_(input: _Tensor) -> _Tensor: """out = input * input. The square."""
 def squeeze(input: _Tensor, dim: _int | Sequence[_int] | None = ...) -> _Tensor: """out = squeeze(input, dim). The tensor without dimensions of length 1: all, or those in `dim` that are."""
-def stack(tensors: Sequence[_Tensor], dim: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = stack(tensors, dim). Tensors joined along a new dimension."""
-from rushlight.ops.reductions import std as std
-from rushlight.ops.reductions import std_mean as std_mean
+def squeeze_copy(input: Any, dim: Any = ..., *, out: Any = ...) -> Any: ...
+def stack(tensors: Sequence[_Tensor], dim: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
+def std(input: _Tensor, dim: Any = ..., unbiased: _bool | None = ..., keepdim: _bool = ..., *, correction: _float | None = ..., out: _Tensor | None = ...) -> _Tensor: ...
+def std_mean(input: _Tensor, dim: Any = ..., unbiased: _bool | None = ..., keepdim: _bool = ..., *, correction: _float | None = ...) -> _tuple[_Tensor, _Tensor]: ...
+from rushlight.ops.stft import stft as stft
 strided: _Layout
 from rushlight.ops.arithmetic import sub as sub
 from rushlight.ops.arithmetic import sub as subtract
 def sum(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = sum over `dim` of input. The sum of the elements."""
-def swapaxes(input: _Tensor, dim0: _int, dim1: _int) -> _Tensor: """out = transpose(input, dim0, dim1). Two dimensions swapped."""
+from rushlight.ops.decompositions import svd as svd
+from rushlight.ops.low_rank import svd_lowrank as svd_lowrank
+from rushlight.ops.rearranging import swapaxes as swapaxes
 def swapdims(input: _Tensor, dim0: _int, dim1: _int) -> _Tensor: """out = transpose(input, dim0, dim1). Two dimensions swapped."""
 from rushlight.ops.products import t as t
+def t_copy(input: Any, *, out: Any = ...) -> Any: ...
+from rushlight.ops.picking import take as take
+def take_along_dim(input: _Tensor, indices: _Tensor, dim: _int | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 def tan(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = tan(input). The tangent of an angle in radians."""
+def tan_(input: _Tensor) -> _Tensor: """out = tan(input). The tangent of an angle in radians."""
 def tanh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = tanh(input). The hyperbolic tangent."""
+def tanh_(input: _Tensor) -> _Tensor: """out = tanh(input). The hyperbolic tangent."""
 from rushlight.creation import tensor as tensor
+def tensor_split(input: _Tensor, indices_or_sections: Any = ..., dim: _int = ..., *, indices: Any = ..., sections: _int | None = ...) -> _tuple[_Tensor, ...]: ...
+from rushlight.ops.matrix_products import tensordot as tensordot
+from rushlight import testing as testing
 from rushlight.nn.functional.activation import threshold as threshold
 def threshold_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 from rushlight.ops.shapes import tile as tile
 def topk(input: _Tensor, k: _int, dim: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, out: Any = ...) -> _ValuesIndices: """values, indices = topk(input, k, dim, largest, sorted). The k largest (or smallest) elements along `dim`, and where they were."""
+from rushlight.ops.matrix_products import trace as trace
 def transpose(input: _Tensor, dim0: _int, dim1: _int) -> _Tensor: """out = transpose(input, dim0, dim1). Two dimensions swapped."""
+def transpose_copy(input: Any, dim0: Any, dim1: Any, *, out: Any = ...) -> Any: ...
+from rushlight.ops.calculus import trapezoid as trapezoid
+from rushlight.ops.calculus import trapz as trapz
+from rushlight.ops.linear_systems import triangular_solve as triangular_solve
 def tril(input: _Tensor, diagonal: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = tril(input, diagonal). The lower triangle of a matrix, up to the diagonal that `diagonal` names; 0 elsewhere."""
-from rushlight.creation import tril_indices as tril_indices
+def tril_indices(row: _int, col: _int, offset: _int = ..., *, dtype: _dtype | None = ..., device: Any = ..., layout: Any = ...) -> _Tensor: ...
 def triu(input: _Tensor, diagonal: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = triu(input, diagonal). The upper triangle of a matrix, from the diagonal that `diagonal` names; 0 elsewhere."""
-from rushlight.creation import triu_indices as triu_indices
+def triu_indices(row: _int, col: _int, offset: _int = ..., *, dtype: _dtype | None = ..., device: Any = ..., layout: Any = ...) -> _Tensor: ...
 from rushlight.ops.arithmetic import div as true_divide
 def trunc(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = trunc(input). The number without its fraction."""
+def trunc_(input: _Tensor) -> _Tensor: """out = trunc(input). The number without its fraction."""
+from rushlight.ops.questions import typename as typename
 uint16: _dtype
 uint32: _dtype
 uint64: _dtype
 uint8: _dtype
-from rushlight.ops.shapes import unbind as unbind
-def unflatten(input: _Tensor, dim: _int, sizes: Any) -> _Tensor: """out = unflatten(input, dim, sizes). One dimension as several; -1 stands for what is left."""
+def unbind(input: _Tensor, dim: _int = ...) -> _tuple[_Tensor, ...]: ...
+def unbind_copy(input: Any, dim: Any = ..., *, out: Any = ...) -> Any: ...
+def unflatten(input: _Tensor, dim: _int, sizes: Any) -> _Tensor: ...
+def unfold_copy(input: Any, dimension: Any, size: Any, step: Any, *, out: Any = ...) -> Any: ...
+def unique(input: _Tensor, sorted: _bool = ..., return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any: ...
+def unique_consecutive(input: _Tensor, return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any: ...
+from rushlight.ops.statistics import unravel_index as unravel_index
+def unsafe_chunk(input: _Tensor, chunks: _int, dim: _int = ...) -> _tuple[_Tensor, ...]: ...
+def unsafe_split(input: _Tensor, split_size: Any, dim: _int = ...) -> _tuple[_Tensor, ...]: ...
+def unsafe_split_with_sizes(input: _Tensor, split_sizes: Any, dim: _int = ...) -> _tuple[_Tensor, ...]: ...
 def unsqueeze(input: _Tensor, dim: _int) -> _Tensor: """out = unsqueeze(input, dim). The tensor with a dimension of length 1 put in at `dim`."""
-from rushlight.sampling import use_deterministic_algorithms as use_deterministic_algorithms
+def unsqueeze_copy(input: Any, dim: Any, *, out: Any = ...) -> Any: ...
+from rushlight.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from rushlight import utils as utils
-from rushlight.ops.reductions import var as var
-from rushlight.ops.reductions import var_mean as var_mean
+from rushlight.ops.matrix_products import vander as vander
+def var(input: _Tensor, dim: Any = ..., unbiased: _bool | None = ..., keepdim: _bool = ..., *, correction: _float | None = ..., out: _Tensor | None = ...) -> _Tensor: ...
+def var_mean(input: _Tensor, dim: Any = ..., unbiased: _bool | None = ..., keepdim: _bool = ..., *, correction: _float | None = ...) -> _tuple[_Tensor, _Tensor]: ...
+from rushlight.ops.matrix_products import vdot as vdot
 def view_as_complex(input: _Tensor) -> _Tensor: """out = view_as_complex(input). Pairs of real and imaginary part as a complex tensor."""
+def view_as_complex_copy(input: Any, *, out: Any = ...) -> Any: ...
 def view_as_real(input: _Tensor) -> _Tensor: """out = view_as_real(input). A complex tensor as pairs of real and imaginary part."""
+def view_as_real_copy(input: Any, *, out: Any = ...) -> Any: ...
+def view_copy(input: Any, *shape: Any, size: Any = ..., dtype: Any = ..., out: Any = ...) -> Any: ...
+from rushlight import vision as vision
 from rushlight import viz as viz
-from rushlight.ops.shapes import vstack as vstack
-from rushlight.ops.shapes import where as where
+def vsplit(input: _Tensor, indices_or_sections: Any = ..., *, indices: Any = ..., sections: _int | None = ...) -> _tuple[_Tensor, ...]: ...
+def vstack(tensors: Sequence[_Tensor], *, out: _Tensor | None = ...) -> _Tensor: ...
+from rushlight.ops.masks import where as where
 def xlogy(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input * log(other). input * log(other), and 0 where `input` is 0."""
+def xlogy_(input: _Tensor, other: _Operand) -> _Tensor: """out = input * log(other). input * log(other), and 0 where `input` is 0."""
+from rushlight.ops.casts import zero_ as zero_
 def zeros(*shape: Any, size: Any = ..., out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., pin_memory: _bool = ..., memory_format: Any = ...) -> _Tensor: ...
-def zeros_like(input: _Tensor, *, dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., memory_format: Any = ..., pin_memory: _bool = ...) -> _Tensor: ...
+def zeros_like(input: _Tensor, *, dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., memory_format: _memory_format = ..., pin_memory: _bool = ...) -> _Tensor: ...
