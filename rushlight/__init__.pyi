@@ -35,17 +35,17 @@ class _ValuesIndices(_NamedTuple):
 _Number: _TypeAlias = _bool | _int | _float | _complex
 _Operand: _TypeAlias = _Tensor | _Number | _np.ndarray
 
-from rushlight.ops.legacy import BFloat16Tensor as BFloat16Tensor
-from rushlight.ops.legacy import BoolTensor as BoolTensor
-from rushlight.ops.legacy import ByteTensor as ByteTensor
-from rushlight.ops.legacy import CharTensor as CharTensor
-from rushlight.ops.legacy import DoubleTensor as DoubleTensor
-from rushlight.ops.legacy import FloatTensor as FloatTensor
+BFloat16Tensor: _type[Any]
+BoolTensor: _type[Any]
+ByteTensor: _type[Any]
+CharTensor: _type[Any]
+DoubleTensor: _type[Any]
+FloatTensor: _type[Any]
 from rushlight.random.generator import Generator as Generator
-from rushlight.ops.legacy import HalfTensor as HalfTensor
-from rushlight.ops.legacy import IntTensor as IntTensor
-from rushlight.ops.legacy import LongTensor as LongTensor
-from rushlight.ops.legacy import ShortTensor as ShortTensor
+HalfTensor: _type[Any]
+IntTensor: _type[Any]
+LongTensor: _type[Any]
+ShortTensor: _type[Any]
 from rushlight.size import Size as Size
 from rushlight.tensor import Tensor as Tensor
 __version__: _str
@@ -163,14 +163,16 @@ def clamp_max(input: _Tensor, max: _Operand, *, out: _Tensor | None = ...) -> _T
 def clamp_max_(input: _Tensor, max: _Operand) -> _Tensor: """out = minimum(input, max). The number, or `max` where it is larger."""
 def clamp_min(input: _Tensor, min: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = maximum(input, min). The number, or `min` where it is smaller."""
 def clamp_min_(input: _Tensor, min: _Operand) -> _Tensor: """out = maximum(input, min). The number, or `min` where it is smaller."""
-from rushlight.ops.arithmetic import clamp as clip
+from rushlight.ops.arithmetic import clamp as _clamp
+clip = _clamp
 def clip_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 from rushlight.ops.casts import clone as clone
 def column_stack(tensors: Sequence[_Tensor], *, out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight.ops.stacking import combinations as combinations
 from rushlight.compile import compile as compile
 from rushlight import compiler as compiler
-from rushlight.ops.complex import complex_of as complex
+from rushlight.ops.complex import complex_of as _complex_of
+complex = _complex_of
 complex128: _dtype
 complex64: _dtype
 def concat(tensors: Sequence[_Tensor], dim: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
@@ -224,7 +226,8 @@ from rushlight.ops.norms import dist as dist
 from rushlight import distributed as distributed
 from rushlight import distributions as distributions
 from rushlight.ops.arithmetic import div as div
-from rushlight.ops.arithmetic import div as divide
+from rushlight.ops.arithmetic import div as _div
+divide = _div
 def dot(input: _Tensor, tensor: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = sum over i of input_i * tensor_i. The sum of the products of two vectors' elements."""
 double: _dtype
 from rushlight.nn.functional.dropout import dropout as dropout
@@ -289,7 +292,8 @@ def gcd(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tenso
 def gcd_(input: _Tensor, other: _Operand) -> _Tensor: """out = gcd(input, other). The greatest whole number that divides both; of 0 and 0 it is 0."""
 def ge(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input >= other. Whether `input` is greater or equal."""
 from rushlight.ops.decompositions import geqrf as geqrf
-from rushlight.ops.products import outer as ger
+from rushlight.ops.products import outer as _outer
+ger = _outer
 from rushlight.amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
 from rushlight.settings import get_default_device as get_default_device
 from rushlight.dtypes import get_default_dtype as get_default_dtype
@@ -377,7 +381,8 @@ from rushlight.ops.window_functions import kaiser_window as kaiser_window
 from rushlight.ops.matrix_products import kron as kron
 def kthvalue(input: _Tensor, k: _int, dim: _int = ..., keepdim: _bool = ..., *, out: Any = ...) -> _ValuesIndices: """out = kthvalue(input, k, dim, keepdim). The k-th smallest element along `dim`, k from 1 on, and where it stands."""
 from rushlight.nn.functional.normalization import layer_norm as layer_norm
-from rushlight.device import Layout as layout
+from rushlight.device import Layout as _Layout
+layout = _Layout
 def lcm(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = lcm(input, other). The least whole number that both divide."""
 def lcm_(input: _Tensor, other: _Operand) -> _Tensor: """out = lcm(input, other). The least whole number that both divide."""
 from rushlight.ops.numeric import ldexp as ldexp
@@ -414,7 +419,8 @@ def logsumexp(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: 
 long: _dtype
 from rushlight.nn.functional.recurrent import lstm_cell as lstm_cell
 def lt(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input < other. Whether `input` is less."""
-from rushlight.ops.lu import old_lu as lu
+from rushlight.ops.lu import old_lu as _old_lu
+lu = _old_lu
 from rushlight.ops.lu import lu_solve as lu_solve
 from rushlight.ops.lu import lu_unpack as lu_unpack
 from rushlight.random import manual_seed as manual_seed
@@ -438,7 +444,8 @@ def min(input: _Tensor, dim: Any = ..., keepdim: Any = ..., *, other: _Tensor | 
 def minimum(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = minimum(input, other). The smaller one; nan if one is nan. Ties share the gradient."""
 def mm(input: _Tensor, mat2: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input @ mat2. The product of matrices."""
 def mode(input: _Tensor, dim: _int = ..., keepdim: _bool = ..., *, out: Any = ...) -> _ValuesIndices: """out = mode(input, dim, keepdim). The most frequent element along `dim`, the smallest of several, and the last place it has."""
-from rushlight.ops.shapes import movedim as moveaxis
+from rushlight.ops.shapes import movedim as _movedim
+moveaxis = _movedim
 from rushlight.ops.shapes import movedim as movedim
 from rushlight.ops.sorting import msort as msort
 def mul(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input * other. The product."""
@@ -480,7 +487,8 @@ def ones(*shape: Any, size: Any = ..., out: _Tensor | None = ..., dtype: _dtype 
 def ones_like(input: _Tensor, *, dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., memory_format: _memory_format = ..., pin_memory: _bool = ...) -> _Tensor: ...
 from rushlight import onnx as onnx
 from rushlight import optim as optim
-from rushlight.ops.decompositions import householder_product as orgqr
+from rushlight.ops.decompositions import householder_product as _householder_product
+orgqr = _householder_product
 from rushlight.ops.decompositions import ormqr as ormqr
 from rushlight.ops.products import outer as outer
 from rushlight.nn.functional.linear import pairwise_distance as pairwise_distance
@@ -515,7 +523,8 @@ from rushlight.sampling import randn as randn
 def randn_like(input: _Tensor, *args: Any, dtype: _dtype | None = ..., memory_format: Any = ..., **options: Any) -> _Tensor: ...
 from rushlight import random as random
 from rushlight.sampling import randperm as randperm
-from rushlight.ranges import closed_range as range
+from rushlight.ranges import closed_range as _closed_range
+range = _closed_range
 from rushlight.ops.rearranging import ravel as ravel
 from rushlight.ops.complex import real as real
 def reciprocal(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = 1 / input. 1 divided by the number."""
@@ -527,8 +536,10 @@ def renorm(input: _Tensor, p: _float, dim: _int, maxnorm: _float, *, out: _Tenso
 def repeat_interleave(input: _Tensor, repeats: Any, dim: _int | None = ..., *, output_size: _int | None = ...) -> _Tensor: ...
 def reshape(input: _Tensor, *shape: Any) -> _Tensor: """out = reshape(input, *shape). The elements, in their order, in another shape; -1 stands for what is left."""
 from rushlight.ops.strided import resize_as_ as resize_as_
-from rushlight.ops.complex import resolved as resolve_conj
-from rushlight.ops.complex import resolved as resolve_neg
+from rushlight.ops.complex import resolved as _resolved
+resolve_conj = _resolved
+from rushlight.ops.complex import resolved as _resolved
+resolve_neg = _resolved
 from rushlight.creation import result_type as result_type
 from rushlight.nn.functional.normalization import rms_norm as rms_norm
 from rushlight.nn.functional.recurrent import rnn_relu_cell as rnn_relu_cell
@@ -586,7 +597,8 @@ def sinh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = sinh
 def sinh_(input: _Tensor) -> _Tensor: """out = sinh(input). The hyperbolic sine."""
 def slice_copy(input: Any, dim: Any = ..., start: Any = ..., end: Any = ..., step: Any = ..., *, out: Any = ...) -> Any: ...
 def slice_scatter(input: Any, src: Any, dim: Any = ..., start: Any = ..., end: Any = ..., step: Any = ..., *, out: Any = ...) -> Any: ...
-from rushlight.ops.linear_systems import old_slogdet as slogdet
+from rushlight.ops.linear_systems import old_slogdet as _old_slogdet
+slogdet = _old_slogdet
 def softmax(input: _Tensor, dim: _int, dtype: Any = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 def sort(input: _Tensor, dim: _int = ..., descending: _bool = ..., stable: _bool = ..., *, out: Any = ...) -> _ValuesIndices: """values, indices = sort(input, dim, descending), values[i] = input[indices[i]]. The elements in order along `dim`, and where each of them was."""
 from rushlight import special as special
@@ -606,7 +618,8 @@ def std_mean(input: _Tensor, dim: Any = ..., unbiased: _bool | None = ..., keepd
 from rushlight.ops.stft import stft as stft
 strided: _Layout
 from rushlight.ops.arithmetic import sub as sub
-from rushlight.ops.arithmetic import sub as subtract
+from rushlight.ops.arithmetic import sub as _sub
+subtract = _sub
 def sum(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = sum over `dim` of input. The sum of the elements."""
 from rushlight.ops.decompositions import svd as svd
 from rushlight.ops.low_rank import svd_lowrank as svd_lowrank
@@ -638,7 +651,8 @@ def tril(input: _Tensor, diagonal: _int = ..., *, out: _Tensor | None = ...) -> 
 def tril_indices(row: _int, col: _int, offset: _int = ..., *, dtype: _dtype | None = ..., device: Any = ..., layout: Any = ...) -> _Tensor: ...
 def triu(input: _Tensor, diagonal: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = triu(input, diagonal). The upper triangle of a matrix, from the diagonal that `diagonal` names; 0 elsewhere."""
 def triu_indices(row: _int, col: _int, offset: _int = ..., *, dtype: _dtype | None = ..., device: Any = ..., layout: Any = ...) -> _Tensor: ...
-from rushlight.ops.arithmetic import div as true_divide
+from rushlight.ops.arithmetic import div as _div
+true_divide = _div
 def trunc(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = trunc(input). The number without its fraction."""
 def trunc_(input: _Tensor) -> _Tensor: """out = trunc(input). The number without its fraction."""
 from rushlight.ops.questions import typename as typename

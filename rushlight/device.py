@@ -89,7 +89,7 @@ def _parsed(text: str, index: int | None) -> tuple[str, int | None]:
 
 def present(place: str | int | device) -> device:
     """The device, for tensors to be put on. RuntimeError unless it is the CPU."""
-    place = device("cuda", place) if type(place) is int else device(place)
+    place = device("cuda", place) if isinstance(place, int) else device(place)
     if place.type != "cpu":
         raise RuntimeError(f"device '{place}' does not exist here: the only device of rushlight is 'cpu'; "
                            "device='cuda' if torch.cuda.is_available() else 'cpu' runs in both places")

@@ -195,7 +195,8 @@ def numbered(sample, name):
     return copy
 
 
-NAMES = sorted({*TABLE, *(n for n in FUNCTIONS if not n.endswith("_")), *(n for n in HAND if hasattr(rushlight.Tensor, n) or n in TABLE)})
+NAMES = sorted({*TABLE, *(n for n in FUNCTIONS if not n.endswith("_")),
+                *(n for n in HAND if hasattr(rushlight.Tensor, n) or n in TABLE)})
 SAMPLES = {name: samples_of(name) for name in NAMES}
 
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import importlib
 import inspect
 import sys
 import types
 import typing
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import rushlight
 from rushlight.ops import documentation
-from rushlight.ops.table import Op
+from rushlight.ops.table import NAMESPACES, Op
 from rushlight.tensor import Tensor
 
 PACKAGE = Path(rushlight.__file__).parent
@@ -222,9 +224,13 @@ def entry(name: str, value: Any) -> Iterator[str]:
     if isinstance(value, types.ModuleType):
         if name in (*rushlight._LAZY, "autograd"):
             yield f"from rushlight import {name} as {name}"
+    elif inspect.isclass(value) and getattr(sys.modules.get(module), value.__name__, None) is not value:
+        yield f"{name}: _type[Any]"               # made in a loop: FloatTensor
     elif inspect.isclass(value) or defined(value):
-        if module.startswith("rushlight"):
-            yield f"from {module} import {value.__name__} as {name}"
+        if module.startswith("rushlight") and value.__name__ == name:
+            yield f"from {module} import {name} as {name}"
+        elif module.startswith("rushlight"):      # only under its own name would the import count as public
+            yield f"from {module} import {value.__name__} as _{value.__name__}\n{name} = _{value.__name__}"
     elif callable(value):
         yield definition(name, value)
     elif type(value).__module__.startswith(("rushlight", "builtins")):
@@ -259,7 +265,17 @@ def member(name: str, value: Any) -> Iterator[str]:
         yield definition(name, function, method=True)
 
 
-STUBS = {"__init__.pyi": package, "_methods.pyi": methods}
+def namespace(space: str) -> str:
+    """The stub of linalg, fft or special."""
+    module = importlib.import_module(f"rushlight.{space}")
+    public = {name: value for name, value in sorted(vars(module).items())
+              if callable(value) and not name.startswith("_") and name != "members"}
+    return stub([line for name, value in public.items() for line in entry(name, value)])
+
+
+STUBS: dict[str, Callable[[], str]] = {
+    "__init__.pyi": package, "_methods.pyi": methods,
+    **{f"{space}.pyi": partial(namespace, space) for space in NAMESPACES}}
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else PACKAGE

@@ -187,8 +187,8 @@ def check_unwritten(node: Node) -> None:
 
 def keeps_output(node: Node) -> bool:
     """Whether the node has saved its output: if a rule that will run names it."""
-    op = node.op
-    return op is not None and op.saves_out and bool(node.saved) and node.saved[op.saves.index("out")] is not None
+    op, saved = node.op, node.saved
+    return op is not None and op.saves_out and bool(saved) and saved[op.saves.index("out")] is not None  # type: ignore
 
 
 def tensors_in(saved: tuple) -> Iterator[Tensor]:

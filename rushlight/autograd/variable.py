@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.autograd.views import detached
-from rushlight.tensor import Tensor, noticed
+from rushlight.tensor import Tensor
 
 
 class VariableType(type):

@@ -68,9 +68,9 @@ class MultivariateNormal(Distribution):
             raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
         if loc.dim() < 1 or given[0].dim() < 2:
             raise ValueError(explain("loc must be at least one-dimensional, and the matrix two-dimensional"))
-        if precision_matrix is not None:
-            covariance_matrix = rushlight.linalg.inv(precision_matrix)
-        tril = scale_tril if scale_tril is not None else rushlight.linalg.cholesky(covariance_matrix)
+        covariance = rushlight.linalg.inv(precision_matrix) if precision_matrix is not None else covariance_matrix
+        tril = scale_tril if covariance is None else rushlight.linalg.cholesky(covariance)
+        assert tril is not None
         batch = rushlight.broadcast_shapes(tril.shape[:-2], loc.shape[:-1])
         self.loc = loc.expand(*batch, loc.shape[-1])  # type: ignore[attr-defined]
         self.scale_tril = tril.expand(*batch, *tril.shape[-2:])

@@ -1,0 +1,76 @@
+# Written by `make stubs` from the op table and the functions of the package: do not edit.
+# ruff: noqa
+# mypy: disable-error-code="misc, override"
+from builtins import bool as _bool
+from builtins import bytes as _bytes
+from builtins import complex as _complex
+from builtins import dict as _dict
+from builtins import float as _float
+from builtins import int as _int
+from builtins import list as _list
+from builtins import object as _object
+from builtins import set as _set
+from builtins import slice as _slice
+from builtins import str as _str
+from builtins import tuple as _tuple
+from builtins import type as _type
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple as _NamedTuple, TypeAlias as _TypeAlias
+
+import numpy as _np
+
+from rushlight.tensor import Tensor as _Tensor
+
+_Number: _TypeAlias = _bool | _int | _float | _complex
+_Operand: _TypeAlias = _Tensor | _Number | _np.ndarray
+
+from rushlight.errors import LinAlgError as LinAlgError
+from rushlight.ops.decompositions import linalg_cholesky as _linalg_cholesky
+cholesky = _linalg_cholesky
+from rushlight.ops.decompositions import cholesky_ex as cholesky_ex
+from rushlight.ops.norms import cond as cond
+from rushlight.ops.matrix_products import linalg_cross as _linalg_cross
+cross = _linalg_cross
+from rushlight.ops.linear_systems import det as det
+from rushlight.ops.diagonals import linalg_diagonal as _linalg_diagonal
+diagonal = _linalg_diagonal
+from rushlight.ops.decompositions import eig as eig
+from rushlight.ops.decompositions import eigh as eigh
+from rushlight.ops.decompositions import eigvals as eigvals
+from rushlight.ops.decompositions import eigvalsh as eigvalsh
+from rushlight.ops.decompositions import householder_product as householder_product
+from rushlight.ops.linear_systems import inv as inv
+from rushlight.ops.linear_systems import inv_ex as inv_ex
+from rushlight.ops.lu import ldl_factor as ldl_factor
+from rushlight.ops.lu import ldl_factor_ex as ldl_factor_ex
+from rushlight.ops.lu import ldl_solve as ldl_solve
+from rushlight.ops.linear_systems import lstsq as lstsq
+from rushlight.ops.lu import linalg_lu as _linalg_lu
+lu = _linalg_lu
+from rushlight.ops.lu import lu_factor as lu_factor
+from rushlight.ops.lu import lu_factor_ex as lu_factor_ex
+from rushlight.ops.lu import linalg_lu_solve as _linalg_lu_solve
+lu_solve = _linalg_lu_solve
+from rushlight.ops.products import matmul as matmul
+from rushlight.ops.linear_systems import matrix_exp as matrix_exp
+def matrix_norm(A: _Tensor, ord: Any = ..., dim: Any = ..., keepdim: _bool = ..., *, dtype: Any = ..., out: _Tensor | None = ...) -> _Tensor: ...
+from rushlight.ops.matrix_products import matrix_power as matrix_power
+from rushlight.ops.norms import matrix_rank as matrix_rank
+from rushlight.ops.matrix_products import multi_dot as multi_dot
+def norm(A: _Tensor, ord: Any = ..., dim: Any = ..., keepdim: _bool = ..., *, out: _Tensor | None = ..., dtype: Any = ...) -> _Tensor: ...
+from rushlight.ops.linear_systems import pinv as pinv
+from rushlight.ops.decompositions import linalg_qr as _linalg_qr
+qr = _linalg_qr
+from rushlight.ops.linear_systems import slogdet as slogdet
+from rushlight.ops.linear_systems import solve as solve
+from rushlight.ops.linear_systems import solve_ex as solve_ex
+from rushlight.ops.linear_systems import solve_triangular as solve_triangular
+from rushlight.ops.decompositions import linalg_svd as _linalg_svd
+svd = _linalg_svd
+from rushlight.ops.decompositions import svdvals as svdvals
+from rushlight.ops.linear_systems import tensorinv as tensorinv
+from rushlight.ops.linear_systems import tensorsolve as tensorsolve
+from rushlight.ops.matrix_products import linalg_vander as _linalg_vander
+vander = _linalg_vander
+from rushlight.ops.matrix_products import vecdot as vecdot
+def vector_norm(x: _Tensor, ord: _float = ..., dim: Any = ..., keepdim: _bool = ..., *, dtype: Any = ..., out: _Tensor | None = ...) -> _Tensor: ...
