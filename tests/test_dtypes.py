@@ -230,7 +230,8 @@ def test_malformed_devices(oracle, args):
 def test_missing_devices_have_names_but_no_tensors(name):
     assert str(device(name)) == name
     x = rushlight.ones(2)
-    for put in (x.to, rushlight.Generator, lambda d: rushlight.ones(2, device=d), lambda d: rushlight.zeros_like(x, device=d),
+    for put in (x.to, rushlight.Generator, lambda d: rushlight.ones(2, device=d),
+                lambda d: rushlight.zeros_like(x, device=d),
                 lambda d: rushlight.nn.Linear(2, 2, device=d), lambda d: rushlight.nn.Linear(2, 2).to(d)):
         for place in (name, device(name)):
             with pytest.raises(RuntimeError, match=f"'{name}' does not exist here.*'cpu'"):

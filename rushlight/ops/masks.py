@@ -10,6 +10,7 @@ from rushlight.ops import shape as s
 from rushlight.ops.arguments import wrap
 from rushlight.ops.arithmetic import writing
 from rushlight.ops.build import composite
+from rushlight.ops.elementwise import masked
 from rushlight.ops.elementwise import where as choose
 from rushlight.ops.families import into
 from rushlight.ops.index import index
@@ -45,7 +46,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     if mask.array.dtype.kind != "b":
         raise RuntimeError(explain(f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}",
                                    "compare first: mask = m != 0"))
-    return choose(mask, one_number(value, input, "masked_fill_"), input)
+    return masked(mask, one_number(value, input, "masked_fill_"), input)
 
 
 @composite()
