@@ -57,8 +57,8 @@ def test_entries_are_shown_with_their_formula():
     assert stub("mul", rushlight.mul) == (
         "def mul(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: "
         '"""out = input * other. The product."""')
-    assert stub("narrow", rushlight.narrow, method=True).startswith(
-        "def narrow(self, dim: _int, start: _int, length: _int) -> _Tensor: ")
+    assert stub("unsqueeze", rushlight.unsqueeze, method=True).startswith(
+        "def unsqueeze(self, dim: _int) -> _Tensor: ")
     assert stub("topk", rushlight.topk).startswith(
         "def topk(input: _Tensor, k: _int, dim: _int = ..., largest: _bool = ..., sorted: _bool = ..., "
         "*, out: Any = ...) -> _ValuesIndices: ")

@@ -258,6 +258,8 @@ def member(name: str, value: Any) -> Iterator[str]:
         return                                    # the class defines it itself
     if isinstance(value, property):
         yield f"@property\n    def {name}(self) -> {shown(annotations(function).get('return', Tensor))}: ..."
+    elif name == "__getattr__":
+        return                                    # or type checkers would take any name
     elif name.startswith("__"):
         special = name not in OPERATORS and not hasattr(function, "op") and name != "__pos__"
         yield definition(name, function, method=True) if special else operator(name)

@@ -8,7 +8,7 @@ import numpy as np
 from rushlight import dtypes
 from rushlight.creation import empty, tensor
 from rushlight.errors import explain
-from rushlight.ops.build import FUNCTIONS, composite
+from rushlight.ops.build import MORE
 from rushlight.ops.casts import convert
 from rushlight.size import Size
 from rushlight.tensor import Tensor, from_array, method
@@ -50,8 +50,8 @@ class tensortype(type):
 
 
 TYPES = {f"{d.scalar_type}Tensor": d for d in dtypes.NAMES.values() if not d.is_complex and d.scalar_type[:4] != "UInt"}
-FUNCTIONS.update((name, tensortype(name, (), {"dtype": d, "__doc__": f"Tensors of {d}; older than dtypes."}))
-                 for name, d in TYPES.items())
+MORE.update((name, tensortype(name, (), {"dtype": d, "__doc__": f"Tensors of {d}; older than dtypes."}))
+            for name, d in TYPES.items())
 
 
 def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
@@ -71,10 +71,10 @@ def meant(dtype: Any) -> dtypes.dtype:
     return dtype.dtype if isinstance(dtype, tensortype) else dtypes.as_dtype(dtype)
 
 
-@composite(tensor=False)
 def set_default_tensor_type(t: Any) -> None:
     """The default dtype, by the old name of its tensors: `set_default_dtype` is the newer way."""
     dtypes.set_default_dtype(meant(t))
 
 
+MORE["set_default_tensor_type"] = set_default_tensor_type
 method(type_of, "type")

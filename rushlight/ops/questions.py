@@ -161,3 +161,15 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
 MORE["typename"] = typename
 MORE.update((name, getattr(Tensor, name)) for name in ("get_device", "is_inference", *WRITING.split()))
+
+
+@method
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """The tensor itself: memory is pinned for GPUs, and there is none."""
+    return self
+
+
+@method
+def share_memory_(self: Tensor) -> Tensor:
+    """The tensor itself: other processes are sent copies."""
+    return self

@@ -69,7 +69,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
             out: Tensor | None = None) -> Tensor:
     """The mean of the elements that are not nan, over `dim` (all if None); nan where all are.
 
-    >>> rushlight.nanmean(rushlight.tensor([1., float("nan"), 3.]))
+    >>> rushlight.nanmean(rushlight.tensor([1., rushlight.nan, 3.]))
     tensor(2.)
     """
     if input.dtype.category < dtypes.FLOATING:
@@ -122,7 +122,7 @@ def nanquantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = F
                 interpolation: str = "linear", out: Tensor | None = None) -> Tensor:
     """`quantile` of the elements that are not nan; nan where all are.
 
-    >>> rushlight.nanquantile(rushlight.tensor([0., float("nan"), 2.]), 0.5)
+    >>> rushlight.nanquantile(rushlight.tensor([0., rushlight.nan, 2.]), 0.5)
     tensor(1.)
     """
     made = quantiles("nanquantile", input, q, dim, keepdim, interpolation)

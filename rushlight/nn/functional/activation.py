@@ -14,7 +14,7 @@ from rushlight.ops import elementwise as e
 from rushlight.ops import reductions
 from rushlight.ops.arguments import wrap
 from rushlight.ops.shapes import chunk
-from rushlight.tensor import Tensor, from_array, noticed
+from rushlight.tensor import Tensor, from_array, method, noticed
 
 
 def settle(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
@@ -77,6 +77,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return settle(input, a.hardswish(input), inplace)
 
 
+@method
 def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """0 where |x| <= lambd, else x."""
     return a.hardshrink(input, lambd, out=out)
@@ -160,6 +161,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     return e.mul(value, e.sigmoid(gate))
 
 
+@method
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x where x > 0, else weight x; weight has one element, or one for each channel (dimension 1).
 
