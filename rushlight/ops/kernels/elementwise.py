@@ -69,10 +69,13 @@ def quotient(ufunc: np.ufunc) -> Callable:
 
 
 def refusing(kinds: str, function: Callable, words: str = "") -> Callable:
-    """The function for arrays of other kinds than these, for which NumPy has an answer and torch an error, in `words`."""
+    """The function for arrays, or numbers, of other kinds than these, for which NumPy has an answer and torch an error,
+    in `words`.
+    """
     def kernel(x: ndarray, *others: Any) -> ndarray:
-        if x.dtype.kind in kinds:
-            raise NotImplementedError(words) if words else TypeError(f"not supported for {x.dtype}")
+        dtype = np.asarray(x).dtype
+        if dtype.kind in kinds:
+            raise NotImplementedError(words) if words else TypeError(f"not supported for {dtype}")
         return function(x, *others)
     return kernel
 
