@@ -55,7 +55,7 @@ def as_index(part: Any) -> Tensor | None:
         return part
     if isinstance(part, (bool, np.bool_)):
         return created(from_array(np.asarray(part)))
-    if isinstance(part, (list, tuple, ndarray)):
+    if isinstance(part, (list, tuple, range, ndarray)):
         array = np.asarray([p.item() if isinstance(p, Tensor) else p for p in part]
                            if isinstance(part, (list, tuple)) else part)
         if array.size == 0 and array.dtype.kind == "f":
