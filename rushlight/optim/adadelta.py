@@ -41,7 +41,7 @@ class Adadelta(Elementwise):
     def __init__(self, params: Params, lr: float | Tensor = 1.0, rho: float = 0.9, eps: float = 1e-6,
                  weight_decay: float = 0, foreach: bool | None = None, *, capturable: bool = False,
                  maximize: bool = False, differentiable: bool = False):
-        defaults = settings(locals())
+        defaults = settings(locals(), "lr rho eps weight_decay maximize capturable")
         check_lr(lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(explain(f"Invalid rho value: {rho}", "give 0 <= rho <= 1"))

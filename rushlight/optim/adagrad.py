@@ -40,7 +40,7 @@ class Adagrad(Elementwise):
     def __init__(self, params: Params, lr: float | Tensor = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
                  initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
                  maximize: bool = False, differentiable: bool = False, fused: bool | None = None):
-        defaults = settings(locals())
+        defaults = settings(locals(), "lr lr_decay eps weight_decay")
         check_lr(lr)
         not_negative(lr_decay=lr_decay, weight_decay=weight_decay,
                      initial_accumulator_value=initial_accumulator_value, eps=eps)

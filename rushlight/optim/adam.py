@@ -52,7 +52,7 @@ class Adam(Elementwise):
                  weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False,
                  capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
                  decoupled_weight_decay: bool = False):
-        defaults = settings(locals())
+        defaults = settings(locals(), "lr betas eps weight_decay amsgrad maximize")
         check_tensor_settings(lr, betas, foreach, capturable)
         check_lr(lr)
         not_negative(eps=eps)

@@ -54,7 +54,7 @@ class NAdam(Elementwise):
                  eps: float = 1e-8, weight_decay: float = 0, momentum_decay: float = 4e-3,
                  decoupled_weight_decay: bool = False, *, foreach: bool | None = None, maximize: bool = False,
                  capturable: bool = False, differentiable: bool = False):
-        defaults = settings(locals())
+        defaults = settings(locals(), "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize")
         check_lr(lr)
         not_negative(eps=eps)
         check_betas(betas)

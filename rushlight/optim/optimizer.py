@@ -357,9 +357,11 @@ def fitted(value: Any, p: Tensor | None, key: str = "") -> Any:
     return value
 
 
-def settings(arguments: dict[str, Any]) -> dict[str, Any]:
-    """A constructor's `locals()` as the defaults of its groups."""
-    return {name: value for name, value in arguments.items() if name not in ("self", "params", "__class__")}
+def settings(arguments: dict[str, Any], order: str = "") -> dict[str, Any]:
+    """A constructor's `locals()` as the defaults of its groups. `order`: the names that torch's groups begin with, where
+    it is not the order of the parameters."""
+    names = [*order.split(), *(name for name in arguments if name not in ("self", "params", "__class__"))]
+    return {name: arguments[name] for name in names}
 
 
 def new_step(value: float = 0.0) -> Tensor:

@@ -55,7 +55,7 @@ class RAdam(Elementwise):
                  eps: float = 1e-8, weight_decay: float = 0, decoupled_weight_decay: bool = False, *,
                  foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
                  differentiable: bool = False):
-        defaults = settings(locals())
+        defaults = settings(locals(), "lr betas eps weight_decay maximize foreach capturable")
         check_lr(lr)
         not_negative(eps=eps)
         check_betas(betas)

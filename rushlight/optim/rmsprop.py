@@ -49,7 +49,7 @@ class RMSprop(Elementwise):
     def __init__(self, params: Params, lr: float | Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
                  weight_decay: float = 0, momentum: float = 0, centered: bool = False, capturable: bool = False,
                  foreach: bool | None = None, maximize: bool = False, differentiable: bool = False):
-        defaults = settings(locals())
+        defaults = settings(locals(), "lr momentum alpha eps centered")
         check_lr(lr)
         not_negative(eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         super().__init__(params, defaults)

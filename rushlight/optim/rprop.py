@@ -42,7 +42,7 @@ class Rprop(Elementwise):
     def __init__(self, params: Params, lr: float | Tensor = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
                  step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False,
                  foreach: bool | None = None, maximize: bool = False, differentiable: bool = False):
-        defaults = settings(locals())
+        defaults = settings(locals(), "lr etas step_sizes foreach maximize differentiable")
         check_lr(lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(explain(f"Invalid eta values: {etas[0]}, {etas[1]}", "give 0 < etas[0] < 1 < etas[1]"))
