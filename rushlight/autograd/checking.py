@@ -8,6 +8,7 @@ import numpy as np
 
 from rushlight.autograd.backward import grad
 from rushlight.errors import explain
+from rushlight.random import default_generator
 from rushlight.tensor import Tensor, from_array
 
 
@@ -99,9 +100,7 @@ def gradgradcheck(func: Callable, inputs: Any, grad_outputs: Any = None, *, eps:
     args = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     outs = outputs_of(func, args)
     if grad_outputs is None:
-        random = np.random.default_rng(0)
-        seeds = tuple(from_array(random.standard_normal(o.array.shape).astype(o.array.dtype)).requires_grad_()
-                      for o in outs)
+        seeds = tuple(drawn_like(o).requires_grad_() for o in outs)
     else:
         seeds = tuple(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else (grad_outputs,)
     n = len(args)
@@ -112,3 +111,12 @@ def gradgradcheck(func: Callable, inputs: Any, grad_outputs: Any = None, *, eps:
         grads = grad(outputs_of(func, inner), varied, everything[n:], create_graph=True, allow_unused=True)
         return tuple(g for g in grads if g is not None)
     return gradcheck(first_gradients, args + seeds, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
+
+
+def drawn_like(out: Tensor) -> Tensor:
+    """Uniform numbers in [-1, 1), drawn as torch's gradgradcheck draws them."""
+    shape, dtype = out.array.shape, out.array.dtype
+    if dtype.kind != "c":
+        return from_array(default_generator.uniform(shape, dtype, -1, 1))
+    pairs = default_generator.uniform((*shape, 2), np.empty(0, dtype).real.dtype, -1, 1)
+    return from_array(pairs.view(dtype)[..., 0])
