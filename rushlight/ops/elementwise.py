@@ -116,9 +116,9 @@ copysign   = floating(lambda x, y, /: copysign(x, y),
                       x=lambda g, x, out: g * where(x == 0, 0, sign(x) * sign(out)), y=lambda g: zeros_like(g))
 where      = op(lambda condition, x, y, /: where(condition, x, y), promote="x y", inplace=False, method=False,
                 x=lambda g, condition: where(condition, g, 0), y=lambda g, condition: where(condition, 0, g))
-masked     = op(lambda condition, x, y, /: where(condition, x, y), promote="x y", inplace=False, method=False, function=False,
+masked     = op(lambda condition, x, y, /: where(condition, x, y), promote="x y", inplace=False, method=False,
                 x=lambda g, condition: where(condition, g, 0), y=lambda g, condition: where(condition, 0, g),
-                node="MaskedFillBackward0", called="masked_fill")
+                function=False, node="MaskedFillBackward0", called="masked_fill")
 lerp       = op(lambda x, y, weight, /: x + weight * (y - x), names={"y": "end"},
                 x=lambda g, weight: g * (1 - weight),               y=lambda g, weight: g * weight,
                 weight=lambda g, x, y: g * (y - x))
