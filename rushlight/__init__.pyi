@@ -442,7 +442,7 @@ from rushlight.memory_format import memory_format as memory_format
 from rushlight.ops.stacking import meshgrid as meshgrid
 def min(input: _Tensor, dim: Any = ..., keepdim: Any = ..., *, other: _Tensor | None = ..., out: Any = ...) -> Any: ...
 def minimum(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = minimum(input, other). The smaller one; nan if one is nan. Ties share the gradient."""
-def mm(input: _Tensor, mat2: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input @ mat2. The product of matrices."""
+from rushlight.ops.products import mm as mm
 def mode(input: _Tensor, dim: _int = ..., keepdim: _bool = ..., *, out: Any = ...) -> _ValuesIndices: """out = mode(input, dim, keepdim). The most frequent element along `dim`, the smallest of several, and the last place it has."""
 from rushlight.ops.shapes import movedim as _movedim
 moveaxis = _movedim

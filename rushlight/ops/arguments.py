@@ -276,6 +276,8 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
                                     "reshape(), unsqueeze() or .T", **facts))
     if isinstance(error, TypeError) and "boolean" in text and name in BOOLEAN:
         return RuntimeError(explain(BOOLEAN[name], **facts))
+    if isinstance(error, TypeError) and text.startswith(f"{name}() "):    # the binder's: a keyword, an argument too many
+        return TypeError(explain(text, **facts))
     if isinstance(error, TypeError) and ("ufunc" in text or "not supported" in text):
         kinds = ", ".join(dict.fromkeys(f"'{t.dtype.scalar_type}'" for t in tensors))
         return NotImplementedError(explain(f'"{name}" not implemented for {kinds}', "convert with .to(dtype)", **facts))

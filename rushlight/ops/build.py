@@ -45,7 +45,7 @@ real = entry(elementwise, REAL)                   # complex numbers become real
 reduction = entry(families.reduction, SAME, inplace=False)
 averaging = entry(families.reduction, FLOATING, inplace=False)
 view = entry(families.view, SAME, inplace=False)
-product = entry(families.binary, SAME, inplace=False, strict=True)
+product = entry(families.binary, SAME, inplace=False, strict=True, numbers="")
 general = entry(families.general, SAME, inplace=False)
 floating_general = entry(families.general, FLOATING, inplace=False)
 # Ops that rules and composites use, not users.

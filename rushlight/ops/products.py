@@ -8,7 +8,7 @@ from rushlight.ops import elementwise as e
 from rushlight.ops.arithmetic import Number, writing
 from rushlight.ops.build import composite
 from rushlight.ops.families import into
-from rushlight.ops.matmul import mm
+from rushlight.ops.matmul import mm as product
 from rushlight.ops.shape import permute, transpose
 from rushlight.tensor import Tensor, assign_property, method
 
@@ -24,17 +24,31 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     """
     m, n = input.array.ndim, other.array.ndim
     if m >= 2 and n >= 2:
-        r = mm(input, other)
+        r = product(input, other)
     elif m == 0 or n == 0:
         raise RuntimeError(explain(f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D",
                                    "use * for a product with a number"))
     elif m == 1 and n == 1:
-        r = released(mm(input.unsqueeze(0), other.unsqueeze(1)).reshape(()))  # type: ignore[attr-defined]
+        r = released(product(input.unsqueeze(0), other.unsqueeze(1)).reshape(()))  # type: ignore[attr-defined]
     elif m == 1:
-        r = released(mm(input.unsqueeze(0), other).squeeze(-2))  # type: ignore[attr-defined]
+        r = released(product(input.unsqueeze(0), other).squeeze(-2))  # type: ignore[attr-defined]
     else:
-        r = released(mm(input, other.unsqueeze(1)).squeeze(-1))  # type: ignore[attr-defined]
+        r = released(product(input, other.unsqueeze(1)).squeeze(-1))  # type: ignore[attr-defined]
     return r if out is None else into(out, r)
+
+
+@composite()
+def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """out_ij = sum over k of input_ik mat2_kj, for two matrices. RuntimeError for anything else: `matmul` takes it.
+
+    >>> rushlight.mm(rushlight.ones(2, 3), rushlight.ones(3, 4)).shape
+    torch.Size([2, 4])
+    """
+    for name, t in (("self", input), ("mat2", mat2)):
+        if isinstance(t, Tensor) and t.array.ndim != 2:
+            raise RuntimeError(explain(f"{name} must be a matrix", "use matmul for other shapes", op="mm",
+                                       inputs=f"{tuple(input.shape)}, {tuple(mat2.shape)}"))
+    return product(input, mat2, out=out)
 
 
 @composite()
@@ -58,7 +72,7 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
         raise RuntimeError(explain(f"Expected size for first two dimensions of batch2 tensor to be: "
                                    f"[{input.array.shape[0]}, {input.array.shape[2]}] but got: "
                                    f"[{mat2.array.shape[0]}, {mat2.array.shape[1]}]."))
-    r = mm(input, mat2)
+    r = product(input, mat2)
     return r if out is None else into(out, r)
 
 
