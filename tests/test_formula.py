@@ -194,7 +194,8 @@ def test_the_text_of_a_rule_computes_what_the_rule_does(name):
 
 # -- names
 
-PLAIN = {"slice", "tuple", "len", "range", "float", "int", "enumerate", "NotImplementedError"}  # what helpers may use of Python itself
+# What helpers may use of Python itself.
+PLAIN = {"slice", "tuple", "len", "range", "float", "int", "enumerate", "NotImplementedError"}
 
 
 def globals_of(code):
