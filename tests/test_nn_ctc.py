@@ -91,6 +91,8 @@ Y = rl.tensor([[1, 2], [1, 3]])
     ((X, Y, rl.tensor([5., 5.]), (2, 2)), {}, RuntimeError, "input_lengths must be integral"),
     ((X, Y, (5, 5), (2, 2)), {"blank": 4}, RuntimeError, "blank must be in label range"),
     ((X, Y + 2, (5, 5), (2, 2)), {}, RuntimeError, "targets must be in label range"),
+    *[((X.to(dtype), Y, (5, 5), (2, 2)), {}, NotImplementedError, "\"ctc_loss\" not implemented for")
+      for dtype in (rl.float16, rl.int64, rl.bool, rl.complex64)],
     ((X[:0], Y, (5, 5), (2, 2)), {}, RuntimeError, "log_probs tensor must not be empty"),
     ((X, Y, (5, 5), (2, 2)), {"reduction": "all"}, ValueError, "all is not a valid value for reduction"),
 ])

@@ -56,8 +56,8 @@ def whole_numbers(lengths: Any, name: str) -> tuple[int, ...]:
 
 
 def check(x: Tensor, targets: Tensor, inputs: tuple[int, ...], lengths: tuple[int, ...], blank: int) -> None:
-    """RuntimeError, in torch's words, where sizes and lengths do not fit."""
-    if x.array.dtype.itemsize < 4:
+    """RuntimeError, in torch's words, where sizes and lengths do not fit, or numbers are not of float32 or float64."""
+    if not x.is_floating_point() or x.array.dtype.itemsize < 4:
         raise NotImplementedError(explain(f'"ctc_loss" not implemented for \'{x.dtype.scalar_type}\'',
                                           "convert log_probs with .float()"))
     if x.array.ndim != 3:

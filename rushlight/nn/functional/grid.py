@@ -68,7 +68,8 @@ def corner_weights(part: Tensor, curve: Any) -> Tensor:
     product = stack(curve(select(part, 2, 0)), 1)
     for i in range(1, n):
         own = stack(curve(select(part, 2, i)), 1)
-        product = reshape(e.mul(unsqueeze(own, 2), unsqueeze(product, 1)), (batch, -1, points))
+        taps = own.array.shape[1] * product.array.shape[1]
+        product = reshape(e.mul(unsqueeze(own, 2), unsqueeze(product, 1)), (batch, taps, points))
     return product
 
 

@@ -222,7 +222,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
         raise RuntimeError(explain("Number of channels must be divisible by groups. Got "
                                    f"{c} channels and {groups} groups."))
     x = transpose(reshape(input, (n, groups, c // groups, *rest)), 1, 2)
-    return reshape(x, (n, c, *rest))
+    return reshape(clone(x) if groups in (1, c) else x, (n, c, *rest))      # a copy also where nothing moves
 
 
 @composite(tensor=False)

@@ -73,8 +73,9 @@ def grid_taps(x: ndarray, size: Ints, mode: str, padding: str, align: bool) -> t
             place = clipped(place, length)
         valid = (place >= 0) & (place <= n - 1)
         steps = np.where(valid, place, 0).astype(np.int64) * pitch
-        at = (steps[:, :, None] + at[:, None]).reshape(batch, -1, points)
-        inside = (valid[:, :, None] & inside[:, None]).reshape(batch, -1, points)
+        taps = (batch, len(offsets) * at.shape[1], points)
+        at = (steps[:, :, None] + at[:, None]).reshape(taps)
+        inside = (valid[:, :, None] & inside[:, None]).reshape(taps)
         pitch *= n
     return x - low, at, inside.astype(x.dtype)
 
