@@ -142,6 +142,8 @@ def spread(mean: Any, std: Any, g: Generator) -> np.ndarray:
         raise RuntimeError(explain(mismatch([from_array(m), from_array(s)]), "one mean and deviation for each element"
                                    )) from None
     kind = (mean if isinstance(mean, Tensor) else std).array.dtype
+    if not isinstance(std, Tensor):               # torch then draws with that deviation, which rounds once less
+        return (g.normal(shape, kind, 0.0, float(std)) + m).astype(kind)
     return (g.normal(shape, kind) * s + m).astype(kind)
 
 
