@@ -170,3 +170,12 @@ def test_half_precision_is_torchs(oracle, name):
     for a, b in zip([*ours[0], *ours[1:3]], [*theirs[0], *theirs[1:3]]):
         assert np.allclose(a.detach().array, b, 2 * eps, 2 * eps)
     assert ours[3] == theirs[3]
+
+
+@pytest.mark.parametrize("first", [1, 1.0, 2, 2.0])
+def test_equal_numbers_of_different_types_promote_by_their_own(first):
+    x = rushlight.tensor([1, 2])
+    for number in (first, 1, 1.0, 2, 2.0, 1, True):
+        expected = rushlight.float32 if isinstance(number, float) else rushlight.int64
+        assert (x + number).dtype is expected, number
+        assert (x * number).dtype is expected, number

@@ -137,7 +137,7 @@ def constant(value: Any, dtype: np.dtype) -> Tensor | None:
     """A Python number as a 0-d tensor of this dtype; None if the dtype must give way to it (1.5 with integers)."""
     if value == 0 or value != value:              # 0.0 == -0.0, and nan is never found again: made anew
         return fresh_constant(value, dtype)
-    key = (dtype, value)
+    key = (dtype, value, value.__class__)         # 1 == 1.0, but only one of them leaves integers whole
     try:
         return CONSTANTS[key]
     except KeyError:
