@@ -162,6 +162,33 @@ def test_layout_makes_no_difference(name):
 
 
 @every_op
+def test_inputs_may_be_read_only(name):
+    """As arrays from memory maps and other libraries are: nothing is written into them, forward or backward."""
+    def locked(array):
+        copy = np.array(array)
+        copy.flags.writeable = False
+        return rushlight.from_numpy(copy).requires_grad_(varies(array))
+
+    def run(sample, tensor):
+        made, inside = call(function_of(name), sample, "float64", tensor)
+        outs = [t for t in arrays_in(made) if t.requires_grad]
+        try:
+            leaves = [t for t in inside if t.requires_grad]
+            grads = grad(outs, leaves, [rushlight.ones_like(t) for t in outs], allow_unused=True) if outs else ()
+        except RuntimeError:                      # it has no derivative: then from other arrays neither
+            grads = ()
+        return [t.detach() for t in arrays_in(made)] + [g for g in grads if g is not None]
+
+    def check(sample, _):
+        agree(run(sample, locked), [t.array for t in run(sample, leaf)])
+
+    if not is_random(name) and not name.endswith("_"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")       # from_numpy says that the array is read-only, as torch does
+            check_all([(sample, None) for sample in tried(name)], check)
+
+
+@every_op
 def test_no_warning_reaches_the_user(name):
     """NumPy warns of overflow and division by zero, torch does not; rushlight silences its own modules only."""
     with warnings.catch_warnings():
