@@ -1,7 +1,6 @@
 """Copies and pickles of tensors: leaves of the graph only, with their attributes."""
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
 from numpy import ndarray
@@ -32,6 +31,7 @@ def deepcopy_tensor(self: Tensor, memo: dict) -> Tensor:
                                    "deepcopy protocol at the moment.", "detach() it, or deepcopy the leaves",
                                    made_at=self.node.made_at if self.node else ""))
     if id(self) not in memo:
+        from copy import deepcopy  # whose caller has loaded it: no part of the import
         grad = None if self._grad is None else deepcopy(self._grad, memo)
         memo[id(self)] = rebuild(type(self), self.array.copy("K"), self.requires_grad, grad,
                                  deepcopy(self.__dict__, memo))

@@ -1,10 +1,10 @@
 """class Tensor: an array and its place in the graph. Only what is not an op stands here; the ops attach themselves."""
 from __future__ import annotations
 
+from _thread import RLock
 from collections.abc import Callable
 from math import prod
 from operator import index
-from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 

@@ -5,9 +5,9 @@ outside the region to what the base was, and the region's to what was written; a
 """
 from __future__ import annotations
 
+from _thread import allocate_lock as Lock
 from collections.abc import Callable
 from sys import _getframe as frame
-from threading import Lock
 from weakref import ref
 
 import numpy as np
