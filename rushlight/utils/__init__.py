@@ -4,9 +4,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_LAZY = ("checkpoint", "data", "tensorboard")
+_LAZY = ("_pytree", "checkpoint", "data", "pytree", "tensorboard")
 
-__all__ = ["checkpoint", "data", "summary", "tensorboard"]
+__all__ = ["checkpoint", "data", "pytree", "summary", "tensorboard"]
 
 
 def __getattr__(name: str) -> Any:
