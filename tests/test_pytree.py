@@ -15,8 +15,10 @@ TREES = [1, None, (), [], {}, (1, [2, 3]), {"b": 1, "a": (2,)}, OrderedDict(z=1,
 def test_together_again(tree, oracle):
     leaves, form = pytree.tree_flatten(tree)
     again = pytree.tree_unflatten(leaves, form)
-    assert again == tree and type(again) is type(tree)
-    assert form == pytree.tree_structure(again) and form.num_leaves == len(leaves)
+    assert again == tree
+    assert type(again) is type(tree)
+    assert form == pytree.tree_structure(again)
+    assert form.num_leaves == len(leaves)
 
     def torchs(torch):
         from torch.utils import _pytree
@@ -28,7 +30,8 @@ def test_together_again(tree, oracle):
 def test_results_of_ops_are_containers():
     made = rushlight.tensor([[1.0, 3.0], [4.0, 2.0]]).max(0)
     negative = pytree.tree_map(lambda t: -t, made)
-    assert type(negative) is type(made) and negative.values.tolist() == [-4, -3]
+    assert type(negative) is type(made)
+    assert negative.values.tolist() == [-4, -3]
     assert pytree.tree_leaves(rushlight.Size([2, 3])) == [2, 3]
 
 
@@ -39,9 +42,11 @@ def test_maps():
     assert pytree.tree_map_only(lambda leaf: leaf == "c", str.upper, tree) == {"a": 1, "b": (2.0, "C")}
     assert pytree.tree_map(lambda a, b: (a, b), (1, 2), ([3], 4)) == ((1, [3]), (2, 4))
     assert pytree.tree_map(len, [(1, 2), (3,)], is_leaf=lambda t: isinstance(t, tuple)) == [2, 1]
-    assert pytree.tree_all(bool, [1, 2]) and not pytree.tree_any(bool, [0, ()])
+    assert pytree.tree_all(bool, [1, 2])
+    assert not pytree.tree_any(bool, [0, ()])
     seen = []
-    assert pytree.tree_map_(seen.append, tree) is tree and seen == [1, 2.0, "c"]
+    assert pytree.tree_map_(seen.append, tree) is tree
+    assert seen == [1, 2.0, "c"]
 
 
 def test_a_class_of_ones_own():
@@ -92,4 +97,5 @@ def test_what_does_not_fit(call, oracle):
     name, words = oracle(torchs)
     with pytest.raises(Exception) as caught:
         call(pytree)
-    assert type(caught.value).__name__ == name and words in str(caught.value)
+    assert type(caught.value).__name__ == name
+    assert words in str(caught.value)
