@@ -9,7 +9,7 @@ from typing import Any
 # silenced, so that the user's own NumPy code still warns.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
 
-from rushlight import autograd, copying, creation, dtypes, ops, ranges, sampling  # noqa: E402
+from rushlight import autograd, copying, creation, dtypes, ops  # noqa: E402
 from rushlight.autograd.grad_mode import (  # noqa: E402
     enable_grad,
     inference_mode,
@@ -41,7 +41,7 @@ from rushlight.version import __version__  # noqa: E402
 inf, nan, pi, e = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045
 newaxis = None
 
-globals().update(creation.FUNCTIONS | ranges.FUNCTIONS | dtypes.NAMES | sampling.FUNCTIONS | FORMATS)
+globals().update(creation.FUNCTIONS | dtypes.NAMES | FORMATS)
 
 
 def _offer() -> None:
@@ -50,6 +50,7 @@ def _offer() -> None:
 
 
 _offer()
+later.left.insert(0, "rushlight.common")
 later.left.append("rushlight.nn.functional")      # attaches methods too: x.hardshrink()
 
 _LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "profiler", "compiler", "cuda", "accelerator", "backends",
@@ -88,8 +89,9 @@ def __getattr__(name: str) -> Any:
         value = globals()[name] = getattr(importlib.import_module(f"rushlight.{_HOME[name]}"), name)
         return value
     if not name.startswith("__"):
-        later.complete()                          # a tensor may have asked for it before
-        _offer()
+        _offer()                                  # a tensor may have asked for it before
+        while name not in globals() and later.next_part():
+            _offer()
         if name in globals():
             return globals()[name]
     raise AttributeError(f"module 'rushlight' has no attribute '{name}'")

@@ -10,6 +10,7 @@ import numpy as np
 from rushlight import dtypes
 from rushlight.creation import Dtype, default, made, number
 from rushlight.errors import explain
+from rushlight.ops.build import MORE
 from rushlight.tensor import Tensor
 
 
@@ -133,4 +134,4 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Tenso
     return made(np.power(base, powers).astype(d.numpy), None, requires_grad, device, out)
 
 
-FUNCTIONS = {f.__name__: f for f in (arange, linspace, logspace)} | {"range": closed_range}
+MORE.update({f.__name__: f for f in (arange, linspace, logspace)} | {"range": closed_range})

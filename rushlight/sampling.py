@@ -11,6 +11,7 @@ from rushlight.creation import made, shape_of
 from rushlight.dtypes import dtype as Dtype
 from rushlight.errors import explain
 from rushlight.ops.arguments import mismatch
+from rushlight.ops.build import MORE
 from rushlight.ops.casts import copy_
 from rushlight.ops.shape import overwrite
 from rushlight.tensor import Tensor, from_array, method, noticed
@@ -268,15 +269,15 @@ method(bernoulli)
 def get_rng_state() -> Tensor:
     """The default generator's state: 5056 bytes, which torch understands too."""
     from rushlight import random
-    return from_array(random.get_rng_state())
+    return random.get_rng_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
     """The default generator goes on from a state that `get_rng_state` gave, here or in torch."""
     from rushlight import random
-    random.set_rng_state(new_state.array if isinstance(new_state, Tensor) else new_state)
+    random.set_rng_state(new_state)
 
 
-FUNCTIONS = {f.__name__: f for f in (
+MORE.update({f.__name__: f for f in (
     rand, randn, randint, randperm, rand_like, randn_like, randint_like, normal, bernoulli, multinomial, poisson,
-    binomial, get_rng_state, set_rng_state)}
+    binomial, get_rng_state, set_rng_state)})

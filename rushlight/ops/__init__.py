@@ -2,17 +2,13 @@
 from rushlight.ops import (
     arithmetic,
     casts,
-    complex,
     elementwise,
     index,
     indexing,
-    masks,
     matmul,
     operators,
     products,
     reduce,
-    reductions,
-    scattering,
     shape,
     shapes,
 )

@@ -121,6 +121,15 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
     return bind
 
 
+def named(call: Any, op: Op) -> Callable:
+    """The function with its parameters named as users know them: mm(input, mat2)."""
+    if "names" in op.options:
+        names = {PUBLIC.get(name, name): public for name, public in op.options["names"].items()}
+        code = call.__code__
+        call.__code__ = code.replace(co_varnames=tuple(names.get(name, name) for name in code.co_varnames))
+    return call
+
+
 def dimensions(value: Any) -> int:
     """How many dimensions a tensor has, or the tensors of a list. AttributeError for anything else."""
     if isinstance(value, (tuple, list)):

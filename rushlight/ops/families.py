@@ -28,11 +28,12 @@ from rushlight.ops.arguments import (
     constant,
     failure,
     known,
+    named,
     promoted,
     reduced_dims,
     same_dtype,
 )
-from rushlight.ops.table import FLOATING, PUBLIC, Op, node_name, parameters
+from rushlight.ops.table import FLOATING, Op, node_name
 from rushlight.ops.worlds import vjp
 from rushlight.tensor import Tensor, from_array
 
@@ -59,7 +60,7 @@ def node_class(op: Op, **how: Any) -> type[Node]:
 
 def needs(op: Op, saved: str) -> tuple[bool, ...]:
     """For each input, whether its rule needs what is saved under this name."""
-    return tuple(rule is not None and saved in parameters(rule)[1:] for rule in op.rules.values())
+    return tuple([saved in names for names in op.asks])
 
 
 def recorded(op: Op, args: tuple, edges: tuple | None, saved: tuple, r: ndarray, depth: int = 2) -> Tensor:
@@ -242,15 +243,6 @@ def binary(op: Op, asks: bool = False) -> Callable:
     return named(call, op)
 
 
-def named(call: Any, op: Op) -> Callable:
-    """The function with its parameters named as users know them: mm(input, mat2)."""
-    names = {PUBLIC.get(name, name): public for name, public in op.options.get("names", {}).items()}
-    if names:
-        code = call.__code__
-        call.__code__ = code.replace(co_varnames=tuple(names.get(name, name) for name in code.co_varnames))
-    return call
-
-
 # What a reduction's rules may ask for besides x and out: (shape, dims) -> value, dims None for all.
 FACTS: dict[str, Callable] = {
     "x_shape": lambda shape, dims: shape,
@@ -329,10 +321,15 @@ def reduction(op: Op) -> Callable:
 
 def view(op: Op) -> Callable:
     """x -> another look at the same memory."""
-    kernel, bind = op.kernel, binder(op)
+    kernel = op.kernel
     op.make_node = node_class
     copies, count = op.options.get("copies"), len(op.settings)
     differentiable = op.rules["x"] is not None
+
+    def bind(args: Any, kwargs: dict) -> Any:     # the first call makes the real one
+        nonlocal bind
+        bind = binder(op)
+        return bind(args, kwargs)
 
     def call(*args: Any, **kwargs: Any) -> Tensor:
         try:
@@ -369,7 +366,7 @@ def shares(r: ndarray, a: ndarray) -> bool:
 
 def general(op: Op) -> Callable:
     """Tensors and settings -> one array or several: every op whose arguments follow no common pattern."""
-    kernel, bind = op.kernel, binder(op)
+    kernel = op.kernel
     names = op.options.get("outputs", "").split()
     op.make_node = partial(node_class, several=len(names) > 1 or op.options.get("list"))
     count = len(op.inputs)
@@ -381,6 +378,11 @@ def general(op: Op) -> Callable:
     ruled = [op.rules[op.inputs[i]] is not None for i in single]
     apart = [i for i, has_rule in zip(single, ruled) if has_rule and i not in together]
     result = return_type(op.options.get("called", op.name).replace(".", "_"), names) if names else tuple
+
+    def bind(args: Any, kwargs: dict) -> Any:     # the first call makes the real one: for all ops 1.5 ms of the import
+        nonlocal bind
+        bind = binder(op)
+        return bind(args, kwargs)
 
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         try:

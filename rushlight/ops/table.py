@@ -10,6 +10,7 @@ the world makes of them (see worlds.py); rules mention neither broadcasting nor 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from types import FunctionType
 from typing import Any
 
@@ -28,7 +29,7 @@ class Op:
     """One entry: `forward`, `rules` by input, and what is derived from them when the table is built."""
 
     __slots__ = ("name", "forward", "rules", "family", "result", "doc", "options", "inputs", "settings", "defaults",
-                 "saves", "saves_out", "kernel", "node", "make_node", "save", "make_save",
+                 "asks", "saves", "saves_out", "kernel", "node", "make_node", "save", "make_save",
                  "call", "elementwise")
 
     def __init__(self, forward: Callable, family: Callable, result: str, doc: str, options: dict, rules: dict):
@@ -43,8 +44,8 @@ class Op:
         self.rules = {name: rules.pop(name, None) for name in self.inputs}
         if rules:
             raise TypeError(f"rules for {', '.join(rules)}, but the inputs are {', '.join(self.inputs)}")
-        wanted = [name for rule in self.rules.values() if rule for name in parameters(rule)[1:]]
-        self.saves = tuple(dict.fromkeys(wanted))
+        self.asks = tuple([() if rule is None else parameters(rule)[1:] for rule in self.rules.values()])
+        self.saves = tuple(dict.fromkeys(chain(*self.asks)))
         self.saves_out = "out" in self.saves
         self.kernel: Callable
         self.call: Callable
@@ -99,7 +100,7 @@ def node_name(name: str) -> str:
 def entry(family: Callable, result: str = SAME, **options: Any) -> Callable[..., Op]:
     """A word for entries of one family: `view = entry(families.view)`."""
     def make(forward: Callable, *, doc: str = "", **rules: Any) -> Op:
-        more = {name: rules.pop(name) for name in OPTIONS if name in rules}
+        more = {name: rules.pop(name) for name in rules.keys() & OPTIONS.keys()}
         return Op(forward, family, result, doc, {**options, **more}, rules)
     return make
 

@@ -15,6 +15,7 @@ import numpy as np
 from rushlight.autograd.clock import tick
 from rushlight.autograd.engine import second_time
 from rushlight.autograd.node import Node, Output
+from rushlight.ops.later import next_part
 from rushlight.ops.table import Op, parameters
 from rushlight.tensor import Tensor, created, from_array
 
@@ -133,6 +134,8 @@ def vjp(op: Op, world: str, kept: bool = False, several: bool = False) -> Callab
     """(node, g) -> gradients of the inputs: made from the rules when the op's first node is run backward."""
     def first(node: Any, g: Any) -> Any:
         names = ARRAYS if world == "arrays" else TENSORS
+        if world == "tensors":
+            present(op)
         scope = {"conj": names["conj"], "reshape": names["reshape"], "saved_output": saved_output,
                  "saved_part": saved_part, "parts": array_parts if world == "arrays" else tensor_parts}
         for i, name in enumerate(ruled_inputs(op)):
@@ -142,6 +145,13 @@ def vjp(op: Op, world: str, kept: bool = False, several: bool = False) -> Callab
         setattr(op.node, world, scope["run"])
         return scope["run"](node, g)
     return first
+
+
+def present(op: Op) -> None:
+    """Load parts of the library until all names in the op's rules are there (attributes are looked for in vain)."""
+    names = {name for rule in op.rules.values() if rule is not None for name in rule.__code__.co_names}
+    while not names <= TENSORS.keys() | vars(builtins).keys() and next_part():
+        pass
 
 
 def saved_output(node: Any, array: Any) -> Tensor:

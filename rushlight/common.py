@@ -1,0 +1,8 @@
+"""What most programs call soon: the part that is loaded with the first name that is missing (ops/later.py)."""
+from rushlight import ranges as ranges
+from rushlight import sampling as sampling
+from rushlight.ops import complex as complex
+from rushlight.ops import lengths as lengths
+from rushlight.ops import masks as masks
+from rushlight.ops import reductions as reductions
+from rushlight.ops import scattering as scattering
