@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import rushlight
 from rushlight import random
 from rushlight.random import Generator, in_memory_order
 from rushlight.random.bernoulli import intel_uniform
@@ -75,7 +76,7 @@ def same(oracle):
         expected = oracle(lambda torch: list(answers(torch, theirs)))
         for seed, answer in zip(SEEDS, expected):
             g = generator(seed)
-            assert fingerprint(ours(g), g.get_state()) == answer, f"seed {seed}"
+            assert fingerprint(ours(g), g.get_state().numpy()) == answer, f"seed {seed}"
 
     return check
 
@@ -302,10 +303,10 @@ def test_states_go_both_ways(torch, seed):
     for n in (0, 3, 700, 629, 1247, 15, 16, 624, 1, 623):
         torch.randn(n)
         g.normal(n)
-        assert (torch.get_rng_state().numpy() == g.get_state()).all()
+        assert (torch.get_rng_state().numpy() == g.get_state().numpy()).all()
     ours, theirs = Generator(), torch.Generator()
     ours.set_state(torch.get_rng_state())
-    theirs.set_state(torch.from_numpy(g.get_state()))
+    theirs.set_state(torch.from_numpy(g.get_state().numpy()))
     for n in (15, 700):
         assert (ours.normal(n) == torch.randn(n, generator=theirs).numpy()).all()
 
@@ -332,6 +333,15 @@ def test_copies_go_on_alike_and_apart(twin):
     assert (other.normal(700) == g.normal(700)).all()
     g.uniform(1)
     assert (other.get_state() != g.get_state()).any()
+
+
+def test_the_state_is_a_tensor_of_bytes():
+    g = generator(4)
+    state = g.get_state()
+    assert (state.dtype, tuple(state.shape)) == (rushlight.uint8, (5056,))
+    first = g.uniform(3)
+    assert (g.set_state(state), g.uniform(3).tolist()) == (None, first.tolist())
+    assert (random.get_rng_state().dtype, rushlight.get_rng_state().dtype) == (rushlight.uint8,) * 2
 
 
 def test_a_new_seed_each_time():

@@ -192,4 +192,4 @@ def forget_all() -> None:
 def random_state() -> Any:
     """The state of the default generator, if it was ever used."""
     module = sys.modules.get("rushlight.random")
-    return None if module is None else module.get_rng_state().tobytes()
+    return None if module is None else module.get_rng_state().array.tobytes()

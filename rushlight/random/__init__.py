@@ -14,8 +14,7 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
-
+from ..tensor import Tensor
 from .filling import in_memory_order
 from .generator import Generator
 
@@ -47,7 +46,7 @@ def initial_seed() -> int:
     return default_generator.initial_seed()
 
 
-def get_rng_state() -> np.ndarray:
+def get_rng_state() -> Tensor:
     """The default generator's state, (5056,) uint8: the bytes of torch.get_rng_state()."""
     return default_generator.get_state()
 

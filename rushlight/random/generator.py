@@ -10,6 +10,7 @@ import numpy as np
 
 from ..device import device as Device
 from ..device import present
+from ..tensor import Tensor, from_array
 from .bernoulli import STREAMS, bernoulli, bernoulli_scalar
 from .continuous import cauchy, exponential, geometric, log_normal
 from .integers import randint, random_, randperm
@@ -95,14 +96,14 @@ class Generator(Stream):
         return self.started_from
 
     @locked
-    def get_state(self) -> np.ndarray:
+    def get_state(self) -> Tensor:
         """(5056,) uint8: all that decides the numbers to come, in torch's own layout."""
-        return self.state()
+        return from_array(self.state())
 
     @locked
     def set_state(self, state: Any) -> None:
         """Goes on from a state that `get_state` gave, here or in torch. TypeError or RuntimeError if it is none."""
-        array = np.asarray(state)
+        array = state.array if isinstance(state, Tensor) else np.asarray(state)
         if array.dtype != np.uint8:
             raise TypeError(f"RNG state must be a torch.ByteTensor: got {array.dtype}, pass what get_state() returned")
         if array.size != STATE_BYTES:
@@ -117,7 +118,7 @@ class Generator(Stream):
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"state": self.get_state(), "stream": self.stream}
+        return {"state": self.get_state().array, "stream": self.stream}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         self.set_state(saved["state"])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from .fast import Loop
 from .filling import DType, Shape, blocks, empty, kind_of
 from .rounding import narrow
 from .stream import Stream
 from .uniform import largest
 
+_LOOP = Loop("exchanged")
 _ONE_WORD = 2**28  # smaller ranges take a word per number, others two
 _LARGEST_PERMUTATION = (2**32 - 1) // 20
 
@@ -139,7 +141,7 @@ def randperm(stream: Stream, n: int, dtype: DType = np.int64) -> np.ndarray:
     check_count(n, np.dtype(dtype))
     partners = np.arange(n)
     partners[:-1] += stream.words(max(n - 1, 0)) % np.arange(n, 1, -1)
-    return as_dtype(exchanged(partners), np.dtype(dtype))
+    return as_dtype((_LOOP(n) or exchanged)(partners), np.dtype(dtype))
 
 
 def exchanged(partners: np.ndarray) -> np.ndarray:

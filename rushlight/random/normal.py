@@ -7,11 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .fast import Loop
 from .filling import DType, Shape, blocks, empty
 from .rounding import fma32, fma64, narrow
 from .stream import Stream
 from .vector_math import each, log32, sincos32
 
+_LOOP = Loop("normals")
 GROUP = 16  # 8 radii, then 8 angles
 _TWO_PI = 2.0 * math.pi
 _ONE, _MINUS_TWO, _TWO_PI_32 = (np.array(c, np.float32) for c in (1.0, -2.0, _TWO_PI))
@@ -36,10 +38,9 @@ def normal(stream: Stream, shape: Shape, dtype: DType = np.float32, mean: float 
         parts[...] = narrow(fma64(standard(stream, len(parts)), std, mean), parts.dtype)
     elif parts.itemsize == 8:
         _fill(parts, stream.uniform53, _groups64, mean, std, lost=len(parts) % GROUP)
-    elif parts.itemsize == 4:
-        _fill(parts, stream.uniform24, _groups32, mean, std, lost=len(parts) % GROUP)
     else:
-        _fill(parts, stream.uniform24, _groups32, mean, std, lost=0)
+        draw, groups = (stream.uniform24, _groups32) if _LOOP(len(parts)) is None else (stream.words, _groups_by_loop)
+        _fill(parts, draw, groups, mean, std, lost=len(parts) % GROUP if parts.itemsize == 4 else 0)
     return out
 
 
@@ -91,6 +92,13 @@ def _groups32(uniforms: np.ndarray, mean: float, std: float) -> np.ndarray:
     sine, cosine = sincos32((_TWO_PI_32 * of_angle).reshape(-1))
     pairs = np.stack(((radius * cosine).reshape(-1, 8), (radius * sine).reshape(-1, 8)), 1)  # (k, 2, 8)
     return fma32(pairs.reshape(-1), float(np.float32(std)), float(np.float32(mean)))
+
+
+def _groups_by_loop(words: np.ndarray, mean: float, std: float) -> np.ndarray:
+    """(16 k,) words -> (16 k,) normals float32."""
+    normals = np.empty(len(words), np.float32)
+    _LOOP.compiled(words, normals, np.float32(std), np.float32(mean))  # type: ignore[misc]
+    return normals
 
 
 def _groups64(uniforms: np.ndarray, mean: float, std: float) -> np.ndarray:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from .fast import Loop
 from .filling import DType, Shape, blocks, empty
 from .rounding import fma32, fma64, narrow
 from .stream import Stream
+
+_LOOP = Loop("uniforms")
 
 
 def uniform(stream: Stream, shape: Shape, dtype: DType = np.float32, low: float = 0.0,
@@ -28,7 +31,11 @@ def uniform(stream: Stream, shape: Shape, dtype: DType = np.float32, low: float 
             block[...] = stream.uniform53(len(block)) if unit else fma64(stream.uniform53(len(block)), high - low, low)
         return out
     single = np.float32(low), np.float32(high)
+    loop = None if unit or parts.itemsize < 4 else _LOOP(len(parts))
     for block in blocks(parts):
+        if loop is not None:
+            loop(stream.words(len(block)), block, single[1] - single[0], single[0])
+            continue
         values = stream.uniform24(len(block))
         if not unit:
             values = fma32(values, float(single[1] - single[0]), float(single[0]))

@@ -1,0 +1,91 @@
+"""Numba's loops over random words give the bits of NumPy's, and are loaded only when it pays."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from rushlight.random import Generator, integers, normal, uniform, vector_math
+from rushlight.random.fast import LARGE, PAYS, Loop
+
+needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="the loops are Numba's")
+LOOPS = [normal._LOOP, uniform._LOOP, integers._LOOP, *vector_math._EACH.values()]
+
+
+@pytest.fixture
+def both(monkeypatch):
+    """both(draw): draw(generator) by NumPy and by Numba, with the states after it."""
+    def run(draw, seed=3):
+        results = []
+        for compiled in (False, True):
+            for loop in LOOPS:
+                monkeypatch.setattr(loop, "compiled", getattr(loops(), loop.name) if compiled else None)
+                monkeypatch.setattr(loop, "_until_it_pays", math.inf)
+            g = Generator().manual_seed(seed)
+            results.append((draw(g).tobytes(), g.get_state().numpy().tobytes()))
+        return results
+    return run
+
+
+def loops():
+    return pytest.importorskip("rushlight.random.loops")
+
+
+DRAWS = {
+    "unit": lambda g: g.uniform(30001), "uniform": lambda g: g.uniform(30001, low=-0.3, high=0.7),
+    "even": lambda g: g.uniform(64, low=-1 / 28, high=1 / 28), "few": lambda g: g.uniform(3, low=2.0, high=5.0),
+    "normal": lambda g: g.normal(70001), "scaled": lambda g: g.normal(30000, "float32", 0.3, 0.02),
+    "sixteen": lambda g: g.normal(16), "seventeen": lambda g: g.normal(17, "float32", -1.0, 2.0),
+    "half": lambda g: g.normal(20001, "float16"), "complex": lambda g: g.normal(20001, "complex64"),
+    "double": lambda g: g.normal(20001, "float64", 0.3, 0.7), "permutation": lambda g: g.randperm(5000),
+    "permutation of one": lambda g: g.randperm(1), "exponential": lambda g: g.exponential(20001, "float64"),
+    "cauchy": lambda g: g.cauchy(20001, "float64"), "geometric": lambda g: g.geometric(20001, 0.3),
+    "choice": lambda g: g.multinomial(np.linspace(0, 1, 5000), 10), "a word before": lambda g: g.words(1) + g.normal(40),
+}  # fmt: skip
+
+
+@needs_numba
+@pytest.mark.parametrize("draw", DRAWS)
+def test_the_same_bits(both, draw):
+    by_numpy, by_numba = both(DRAWS[draw])
+    assert by_numpy == by_numba
+
+
+@needs_numba
+def test_uniforms_of_all_sizes():
+    """Radius and angle of every 16th of the 2^24 words (all were tried), 8 and 8 in turn, as `normals` wants them."""
+    words = np.arange(5, 2**24, 16, dtype=np.uint32)
+    for part in np.split(words, 8):
+        twice = np.repeat(part.reshape(-1, 8), 2, 0).reshape(-1)  # each once as a radius and once as an angle
+        out = np.empty(len(twice), np.float32)
+        loops().normals(twice, out, np.float32(1), np.float32(0))
+        uniforms = (twice * 2.0**-24).astype(np.float32)
+        assert (normal._groups32(uniforms, 0.0, 1.0) == out).all()
+
+
+def test_small_draws_load_nothing():
+    loop = Loop("normals")
+    for _ in range(10):
+        assert loop(LARGE - 1) is None
+    assert loop._until_it_pays == PAYS
+
+
+@needs_numba
+def test_large_draws_load_it_when_it_pays():
+    loop = Loop("normals")
+    assert loop(PAYS - 1) is None
+    assert loop(LARGE) is loops().normals is loop(1)
+
+
+def test_without_numba():
+    """Where it is not installed NumPy draws on, and nobody asks again."""
+    code = ("import sys; sys.modules['numba'] = None; import rushlight; from rushlight.random import normal;"
+            "rushlight.manual_seed(0); a = rushlight.randn(4_000_000); assert normal._LOOP.compiled is None;"
+            "assert normal._LOOP._until_it_pays == float('inf'); print(a[-1].item())")
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert float(printed) == Generator().manual_seed(0).normal(4_000_000)[-1]
