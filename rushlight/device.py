@@ -7,7 +7,7 @@ from typing import Any
 
 KNOWN = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
          "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
-_DEVICE_STRING = re.compile(r"([a-z_]+)(?::(0|[1-9][0-9]*))?")
+DEVICE_STRING = r"([a-z_]+)(?::(0|[1-9][0-9]*))?"
 
 
 class device:
@@ -69,7 +69,9 @@ def _parsed(text: str, index: int | None) -> tuple[str, int | None]:
     """The type and index that `device(text, index)` names."""
     if not text:
         raise RuntimeError("device(): Device string must not be empty: write 'cpu'")
-    match = _DEVICE_STRING.fullmatch(text)
+    if text in KNOWN and index is None:           # without the expression, which takes 0.3 ms to compile
+        return text, None
+    match = re.fullmatch(DEVICE_STRING, text)
     if match is None:
         raise RuntimeError(f"device(): Invalid device string: '{text}': write 'cpu' or 'cpu:0'")
     kind, number = match.groups()

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from operator import index
-from types import SimpleNamespace as _Options     # a NamedTuple costs the import 0.5 ms
+from types import SimpleNamespace as _Options  # a NamedTuple costs the import 0.5 ms
 from typing import Any
 
 import numpy as np
