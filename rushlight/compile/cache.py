@@ -8,39 +8,59 @@ import os
 import sys
 from collections.abc import Callable
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from threading import Lock
 from types import FunctionType
 from typing import Any
 
-from rushlight.compile.intrinsics import FLAGS, backend
+from rushlight.compile.intrinsics import EXACT, FLAGS, backend
 from rushlight.version import __version__
 
 MOST_LOOPS, MOST_FILES = 2048, 1024
 LOOPS: dict[str, Callable] = {}
 lock = Lock()
 
-FILE = '''from rushlight.compile.cache import cached, scope
+FILE = '''from rushlight.compile.cache import {how}, scope
 
 globals().update(scope())
 
 
-@cached
+@{how}
 {text}'''
 
 
 def loop(function: FunctionType) -> Callable:
     """The decorator of fused loops: the function compiled, or the one compiled earlier from the same text."""
     text = inspect.getsource(function)
-    text = "def kernel" + text[text.index("("):]
-    key = hashlib.sha256("\n".join((text, *versions())).encode()).hexdigest()[:24]
+    return compiled("def kernel" + text[text.index("("):])
+
+
+def compiled(text: str, exact: bool = False) -> Callable:
+    """The function `kernel` with this text as machine code, compiled at its first call unless that was done earlier.
+
+    `exact`: every operation rounds as NumPy's does, to the last bit; else a product and a sum may round once.
+    """
+    key = key_of(text, exact)
     with lock:
         found = LOOPS.get(key)
         if found is None:
             if len(LOOPS) >= MOST_LOOPS:
                 LOOPS.clear()
-            found = LOOPS[key] = from_file(text, key) or in_memory(text, key)
+            found = LOOPS[key] = from_file(text, key, exact) or in_memory(text, key, exact)
     return found
+
+
+def key_of(text: str, exact: bool) -> str:
+    return hashlib.sha256("\n".join((text, str(exact), *versions())).encode()).hexdigest()[:24]
+
+
+def price(text: str, exact: bool = False) -> float:
+    """How many seconds the first call of a loop takes: to import Numba, and to compile or to read what was compiled."""
+    start = 0.0 if "numba" in sys.modules else 0.4
+    place = folder()
+    known = place is not None and any(place.glob(f"__pycache__/rushlight_loop_{key_of(text, exact)}*.nbi"))
+    return start + (0.02 if known else 0.8)
 
 
 @cache
@@ -48,7 +68,7 @@ def versions() -> tuple[str, ...]:
     """What makes old machine code wrong: another Numba, another Python, other scalar functions."""
     own = Path(__file__).parent
     sources = [(own / name).read_text() for name in ("scalars.py", "intrinsics.py")]
-    return (backend().numba.__version__, sys.version, __version__, *sources)
+    return (metadata.version("numba"), sys.version, __version__, *sources)
 
 
 @cache
@@ -72,6 +92,11 @@ def cached(function: FunctionType) -> Callable:
     return backend().numba.njit(cache=True, **FLAGS)(function)
 
 
+def exact(function: FunctionType) -> Callable:
+    """The decorator in the files of loops that round as NumPy does."""
+    return backend().numba.njit(cache=True, **EXACT)(function)
+
+
 def folder() -> Path | None:
     """Where compiled loops are kept: RUSHLIGHT_CACHE, or the user's cache folder; None if it cannot be written."""
     named = os.environ.get("RUSHLIGHT_CACHE")
@@ -84,7 +109,7 @@ def folder() -> Path | None:
         return None
 
 
-def from_file(text: str, key: str) -> Callable | None:
+def from_file(text: str, key: str, exact: bool) -> Callable | None:
     """The loop from the cache folder, put there if it is new; None where there is no folder."""
     place = folder()
     if place is None:
@@ -94,7 +119,7 @@ def from_file(text: str, key: str) -> Callable | None:
         if not path.exists():
             prune(place)
             partial = path.with_suffix(f".{os.getpid()}")
-            partial.write_text(FILE.format(text=text))
+            partial.write_text(FILE.format(text=text, how="exact" if exact else "cached"))
             partial.replace(path)                 # whole or not at all: another process may be reading
         spec = importlib.util.spec_from_file_location(path.stem, path)
         module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
@@ -105,10 +130,10 @@ def from_file(text: str, key: str) -> Callable | None:
         return None
 
 
-def in_memory(text: str, key: str) -> Callable:
+def in_memory(text: str, key: str, exact: bool) -> Callable:
     names = {**scope(), "__name__": __name__}
     exec(compile(text, f"<loop {key}>", "exec"), names)
-    return backend().numba.njit(**FLAGS)(names["kernel"])
+    return backend().numba.njit(**EXACT if exact else FLAGS)(names["kernel"])
 
 
 def prune(place: Path) -> None:

@@ -5,7 +5,8 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-FLAGS = {"fastmath": {"contract"}, "error_model": "numpy", "nogil": True}
+EXACT = {"error_model": "numpy", "nogil": True}
+FLAGS = {"fastmath": {"contract"}, **EXACT}
 
 
 @cache

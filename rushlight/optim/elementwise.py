@@ -13,7 +13,7 @@ from numpy import ndarray
 from rushlight.autograd.clock import stamp
 from rushlight.autograd.views import assign
 from rushlight.dtypes import float64
-from rushlight.errors import user_frame
+from rushlight.errors import explain, user_frame
 from rushlight.ops.complex import view_as_complex, view_as_real
 from rushlight.ops.worlds import TENSORS, rebind
 from rushlight.optim import loops
@@ -47,33 +47,42 @@ class Elementwise(PerParameter):
         arrays, settings = names_of(rule)
         counters, pieces = self.counters(settings, group), arrays[2:]
         values = tuple([plain(group[name]) for name in settings[len(counters):]])
-        frame, known = user_frame(3), None
+        frame, kind, seen = user_frame(3), None, None
         where = None if frame is None else (frame.f_code, frame.f_lasti)
-        jobs = self.gathered(params, group, pieces)
-        for p, g, state, own in jobs:
-            counts = raised(state, counters) if counters else ()
-            key = own.dtype, counts, own.absent
-            if key != known:
-                known, (one, numbers, vector, after, loop) = key, prepared(rule, *key, values)
-            if loop.function is not None and own.flat is not None and own.takes(g):
-                loops.run(loop.function, own, g, vector)
+        for p, g, own in self.gathered(params, group, pieces, counters):
+            counts = own.raised() if counters else ()
+            if own.kind is not kind or counts != seen:
+                kind, seen = own.kind, counts
+                one, numbers, vector, after, loop = prepared(rule, kind, counts, values)
+            if loop.function is not None and own.first is not None and g.flags.carray and g.dtype is own.dtype:
+                if g.size < loops.MUCH:
+                    loop.function(own.first, g.reshape(-1), *own.rest, vector)
+                else:
+                    loops.on_all_cores(loop.function, own, g, vector)
             else:
                 run_calls(one, own, g, numbers)
                 loop.pay(g.size)
-            for name, value in zip(counters[1:], after):
-                state[name].array[()] = value
+            for counter, value in zip(own.counters[1:], after):
+                counter[()] = value
             stamp(writes_of(p), where)
 
-    def gathered(self, params: list[Tensor], group: dict[str, Any], pieces: tuple[str, ...]) -> list[tuple]:
-        """(parameter, gradient, state, arrays) of each. What was looked at in the last step is not looked at again."""
+    def gathered(self, params: list[Tensor], group: dict[str, Any], pieces: tuple[str, ...],
+                 counters: list[str]) -> list[tuple[Tensor, ndarray, loops.Arrays]]:
+        """(parameter, gradient, arrays) of each. What was looked at in the last step is not looked at again.
+
+        RuntimeError for a gradient of another shape, ValueError for memory that must not be written.
+        """
         known, jobs = known_arrays(self), []
         for p in params:
-            state = self.state_of(p, group)
-            given = [p.array, *[state[name].array if name in state else None for name in pieces]]
+            state, g = self.state_of(p, group), p._grad.array  # type: ignore[union-attr]
             own = known.get(p)
-            if own is None or not all(map(is_, own.given, given)):
-                own = known[p] = loops.Arrays(given)
-            jobs.append((p, p._grad.array, state, own))  # type: ignore[union-attr]
+            if own is None or p.array is not own.given[0] or not own.fits(state):
+                own = known[p] = loops.Arrays(p.array, state, pieces, counters)
+            if g.shape != own.shape:
+                raise RuntimeError(explain(f"The size of tensor a {own.shape} must match the size of tensor b {g.shape}: "
+                                           "a gradient has another shape than its parameter", "set p.grad to None, or "
+                                           "make it anew by backward()"))
+            jobs.append((p, g, own))
         return jobs
 
     def counters(self, settings: tuple[str, ...], group: dict[str, Any]) -> list[str]:
@@ -102,19 +111,11 @@ def as_real(tensors: list[Tensor | None]) -> list[Tensor | None]:
     return [view_as_real(t) if t is not None and t.is_complex() else t for t in tensors]
 
 
-def raised(state: dict[str, Any], counters: list[str]) -> tuple[float, ...]:
-    """The counters' values, `step` raised by one."""
-    step = state["step"].array
-    value = step.item() + 1.0
-    step[()] = value
-    return (value, *[state[name].array.item() for name in counters[1:]])
-
-
 @lru_cache(maxsize=16)
-def prepared(rule: Callable, dtype: np.dtype, counts: tuple, absent: tuple[bool, ...], values: tuple) -> tuple:
+def prepared(rule: Callable, kind: tuple[np.dtype, tuple[bool, ...]], counts: tuple, values: tuple) -> tuple:
     """The program for arrays and settings of this kind, its numbers in their dtype (as arrays, and together as one),
     what the counters become, and the program's loop."""
-    settings = counts + values
+    (dtype, absent), settings = kind, counts + values
     one = program(rule, tuple([not a for a in absent]), tuple(map(bool, settings)))
     numbers, after = one.numbers(*settings)
     real = np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype

@@ -83,11 +83,16 @@ for python_name, op_name in OPERATORS.items():
 
 class Program:
     """`numbers(*settings)` -> (numbers for `update`, new values of the counters); `update(*arrays, *buffers, *numbers)`
-    writes the new values into the parameter and its state; `buffers`: how many it needs; `source`: its text."""
+    writes the new values into the parameter and its state; `buffers`: how many it needs; `source`: its text.
 
-    __slots__ = ("buffers", "numbers", "source", "update")
+    `given`, `tape`, `wanted`, `constants` are what that was made from: the arrays, the calls, what each array becomes,
+    and the names of the numbers.
+    """
 
-    def __init__(self, numbers: str, update: str, buffers: int):
+    __slots__ = ("buffers", "constants", "given", "numbers", "source", "tape", "update", "wanted")
+
+    def __init__(self, numbers: str, update: str, buffers: int, given: list, tape: list, wanted: dict, constants: dict):
+        self.given, self.tape, self.wanted, self.constants = given, tape, wanted, constants
         self.source, self.buffers = f"{update}\n{numbers}", buffers
         self.numbers = defined(numbers, "numbers", {})
         self.update = defined(update, "update", {**ARRAYS, "copyto": np.copyto})
@@ -120,10 +125,12 @@ def program(rule: Callable, present: tuple[bool, ...], true: tuple[bool, ...]) -
     lines = [call_text(name, operands, result, places, numbers) for name, operands, result in tape]
     lines += [f"copyto({target.text}, {place(value, places, numbers)})" for target, value in wanted.items()
               if place(value, places, numbers) != target.text]
-    parameters = [*(s.text for s in given if s is not None), *(f"b{i}" for i in range(buffers)), *numbers.values()]
+    there = [s for s in given if s is not None]
+    parameters = [*(s.text for s in there), *(f"b{i}" for i in range(buffers)), *numbers.values()]
     return Program(f"def numbers({', '.join(settings)}):\n"
                    f"    return {tupled(numbers)}, {tupled(map(written, results[len(targets):]))}",
-                   f"def update({', '.join(parameters)}):\n    " + "\n    ".join(lines), buffers)
+                   f"def update({', '.join(parameters)}):\n    " + "\n    ".join(lines), buffers,
+                   there, tape, wanted, numbers)
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,157 @@
+"""An optimizer's program as one compiled loop: each element is read once, computed to its end, and written once.
+
+The loop is made from the tape of the program (program.py), its ops written out as the compiler does. No product and sum
+are fused into one rounding, so it gives what the program gives, to the last bit: which of the two has run cannot be
+told from the numbers, and a loop is compiled only when the program has cost as much as compiling.
+
+>>> from rushlight.optim.program import program
+>>> def momentum(p, g, buf, /, lr, mu):
+...     buf = mu * buf + g
+...     return p - lr * buf, buf
+>>> print(text(program(momentum, (True, True, True), (True, True)), np.dtype("float32")))
+def kernel(p, g, buf, k):
+    restrict()
+    k0 = k[0]
+    k1 = k[1]
+    for i in range(p.shape[0]):
+        t0 = k0 * buf[i]
+        t1 = t0 + g[i]
+        t2 = k1 * t1
+        t3 = p[i] - t2
+        p[i] = t3
+        buf[i] = t1
+"""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.util import find_spec
+from math import inf
+from operator import attrgetter, is_
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.optim.program import Program, place
+
+CALL, ELEMENT = 0.4e-6, 0.15e-9                   # seconds that a call of NumPy takes, and one element of it
+MUCH = 1 << 17                                    # elements from which a loop runs on all cores
+
+
+def text(one: Program, dtype: np.dtype) -> str:
+    """The text of the loop; `k` holds the numbers. NotFused if one of its ops cannot stand in a loop."""
+    from rushlight.compile.expressions import Scalar, write_out
+    from rushlight.ops.table import TABLE
+    known = {s: Scalar(f"{s.text}[i]", dtype) for s in one.given}
+
+    def scalar(operand: Any) -> Any:
+        return known.get(operand) or Scalar(place(operand, {}, one.constants), dtype)
+    lines = []
+    for name, operands, result in one.tape:
+        made = write_out(TABLE[name], tuple(map(scalar, operands)))
+        known[result] = Scalar(f"t{len(lines)}", made.dtype)
+        lines.append(f"t{len(lines)} = {made.text}")
+    lines += [f"{target.text}[i] = {scalar(value).text}" for target, value in one.wanted.items()]
+    arrays = [s.text for s in one.given]
+    head = ["restrict()", *(f"{k} = k[{i}]" for i, k in enumerate(one.constants.values())),
+            f"for i in range({arrays[0]}.shape[0]):"]
+    return "\n    ".join([f"def kernel({', '.join([*arrays, 'k'])}):", *head, *("    " + line for line in lines)]) + "\n"
+
+
+class Loop:
+    """The loop of a program and dtype. `function`: None until the program has cost as much as compiling will."""
+
+    __slots__ = ("calls", "dtype", "function", "one", "owed", "price", "text")
+
+    def __init__(self, one: Program, dtype: np.dtype):
+        self.function: Callable | None = None
+        self.one, self.dtype, self.text = one, dtype, ""
+        self.price, self.owed, self.calls = inf, 0.0, len(one.tape)
+        if dtype.kind != "f" or dtype.itemsize < 4 or find_spec("numba") is None:
+            return
+        from rushlight.compile.cache import price
+        from rushlight.compile.expressions import NotFused
+        try:
+            self.text = text(one, dtype)
+        except NotFused:
+            return
+        self.price = price(self.text, exact=True)
+
+    def pay(self, elements: int) -> None:
+        """Note that NumPy has done the loop's work; compile it when that has cost enough."""
+        self.owed += self.calls * (CALL + ELEMENT * elements)
+        if self.owed > self.price:
+            self.build()
+
+    def build(self) -> None:
+        """Compile, or read what was compiled. Should Numba fail, NumPy goes on, with a warning."""
+        from rushlight.compile.cache import compiled
+        self.price = inf
+        try:
+            function = compiled(self.text, exact=True)
+            function(*[np.zeros(0, self.dtype)] * len(self.one.given), np.zeros(len(self.one.constants), self.dtype))
+        except Exception as error:
+            warnings.warn(f"the optimizer's loop could not be compiled, NumPy does its work: {error}", stacklevel=2)
+        else:
+            self.function = function
+
+
+@lru_cache(maxsize=256)
+def loop_of(one: Program, dtype: np.dtype) -> Loop:
+    """One loop for all that run this program in this dtype."""
+    return Loop(one, dtype)
+
+
+array_of = attrgetter("array")
+
+
+class Arrays:
+    """The arrays of a parameter and its state, looked at once.
+
+    `given`: the parameter's and the pieces of state a rule names, None for those that are not there; `first`, `rest`:
+    the same without dimensions, as a loop takes them (`first` None if it cannot); `kind`: dtype, and what is absent.
+    """
+
+    __slots__ = ("counters", "dtype", "first", "given", "held", "kind", "rest", "shape")
+
+    def __init__(self, array: ndarray, state: dict[str, Any], pieces: tuple[str, ...], counters: list[str]):
+        self.held = [getattr(value, "array", None) for value in state.values()]
+        self.counters = [state[name].array for name in counters]
+        given = self.given = [array, *[getattr(state.get(name), "array", None) for name in pieces]]
+        self.dtype, self.shape = array.dtype, array.shape
+        self.kind = kind_of(self.dtype, (False, *[a is None for a in given]))       # the gradient is there
+        there = [a for a in given if a is not None]
+        if not all(a.flags.writeable for a in there):
+            raise ValueError("a parameter or its state lies in memory that is read-only; cure: p.data = p.data.clone()")
+        apart = not any(np.may_share_memory(a, b) for i, a in enumerate(there) for b in there[:i])
+        alike = all(a.flags.carray and a.dtype is self.dtype and a.shape == self.shape for a in there)
+        flat = [a.reshape(-1) for a in there] if apart and alike else [None]
+        self.first, self.rest = flat[0], flat[1:]
+
+    def fits(self, state: dict[str, Any]) -> bool:
+        """Whether these are still the arrays of the state."""
+        try:
+            return len(state) == len(self.held) and all(map(is_, map(array_of, state.values()), self.held))
+        except AttributeError:                    # a value that is no tensor, as in files of torch
+            return False
+
+    def raised(self) -> tuple[float, ...]:
+        """The counters' values, the first, `step`, raised by one."""
+        step, *others = self.counters
+        value = step.item() + 1.0
+        step[()] = value
+        return (value, *[other.item() for other in others]) if others else (value,)
+
+
+@lru_cache(maxsize=256)
+def kind_of(dtype: np.dtype, absent: tuple[bool, ...]) -> tuple[np.dtype, tuple[bool, ...]]:
+    """The pair, the same one for equal arguments."""
+    return dtype, absent
+
+
+def on_all_cores(loop: Callable, own: Arrays, g: ndarray, numbers: ndarray) -> None:
+    from rushlight.compile.parallel import in_parts
+    given = (own.first, g.reshape(-1), *own.rest, numbers)
+    in_parts(loop, given, (1,) * (len(given) - 1) + (0,))
