@@ -10,7 +10,7 @@ import numpy as np
 
 from rushlight import dtypes
 from rushlight.device import present
-from rushlight.errors import explain
+from rushlight.errors import explain, suggesting
 from rushlight.memory_format import memory_format, preserve_format, room_for
 from rushlight.ops.families import into
 from rushlight.ops.kernels.strided import lie
@@ -398,7 +398,7 @@ def new_like(create: Callable) -> Callable:
 for function in (zeros, ones, empty, full, tensor, empty_strided):
     method(new_like(function), f"new_{function.__name__}")
 
-FUNCTIONS = {f.__name__: f for f in (
+FUNCTIONS = {f.__name__: suggesting(f, home="rushlight") for f in (
     tensor, as_tensor, asarray, from_numpy, from_dlpack, frombuffer, zeros, ones, empty, zeros_like, ones_like, empty_like,
     full, full_like, scalar_tensor, empty_strided, empty_permuted, eye, tril_indices, triu_indices, is_tensor,
     is_floating_point, is_complex, result_type, numel)}

@@ -4,7 +4,13 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+import warnings
+from collections.abc import Callable, Iterable
+from functools import wraps
 from types import CodeType, FrameType
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable)
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -55,8 +61,77 @@ def meant(word: str, known: list[str]) -> str:
     """`; did you mean keepdim?`, for a word close to a known one."""
     from difflib import get_close_matches  # with what it loads, 3 ms that no program without errors should pay
 
-    found = get_close_matches(word, known, 1)
-    return f"; did you mean {found[0]}?" if found else ""
+    lower = {name.lower(): name for name in known}
+    found = get_close_matches(word.lower(), [*lower], 1) or [
+        name for name in lower if name == "".join(part[:1] for part in word.lower().split("_"))  # learning_rate: lr
+        or (len(name) > 2 and word.lower().startswith(name)) or (len(word) > 2 and name.startswith(word.lower()))]
+    return f"; did you mean {lower[found[0]]}?" if found else ""
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """A warning at the user's line, however deep inside rushlight it is given."""
+    level, frame = 1, sys._getframe(0)
+    while (frame := frame.f_back) is not None and frame.f_code.co_filename.startswith(PACKAGE):  # type: ignore
+        level += 1
+    warnings.warn(text, category, stacklevel=level + 1)
+
+
+# -- misspelt keywords -----------------------------------------------------------------------------------------------
+
+def unexpected(function: str, word: str, known: Iterable[str]) -> TypeError:
+    """The error for a keyword that a function does not have: the nearest it has, and all."""
+    names = [*known]
+    cure = meant(word, names).removeprefix("; ")
+    return TypeError(explain(f"{function}() got an unexpected keyword argument '{word}'", cure,
+                             it_takes=", ".join(names) or "none"))
+
+
+def keywords(function: Callable) -> tuple[str, ...] | None:
+    """What a function takes by keyword; None if it takes any, or that cannot be seen."""
+    code: CodeType | None = getattr(function, "__code__", None)
+    if code is None or code.co_flags & 8:         # **kwargs
+        return None
+    return code.co_varnames[code.co_posonlyargcount:code.co_argcount + code.co_kwonlyargcount]
+
+
+def suggesting(f: F, spellings: dict[str, str] | None = None, home: str | None = None, name: str = "") -> F:
+    """The function, whose error for a keyword that it does not have names the nearest that it has.
+
+    `spellings`: other names of keywords, as NumPy's axis for dim; `home`, `name`: where users find it. It costs
+    a call about 70 ns; a function of fewer than two settings besides out=, where little can be misspelt, stays as it is.
+    """
+    known = keywords(f)
+    settings = 0 if known is None else len(f.__defaults__ or ()) + len(f.__kwdefaults__ or ()) - ("out" in known)  # type: ignore
+    if settings < 2 and not spellings:
+        return f
+
+    @wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            if spellings is not None:
+                kwargs = {spellings.get(name, name): value for name, value in kwargs.items()}
+            if known is not None:
+                for word in kwargs:
+                    if word not in known:
+                        raise unexpected(name or f.__name__, word, [n for n in known if n != "self"])
+        return f(*args, **kwargs)
+    call.__module__ = home or f.__module__
+    return call  # type: ignore[return-value]
+
+
+class Suggesting:
+    """For classes that are made with many settings: `Linear(2, 3, biass=False)` is told of `bias`."""
+
+    __slots__ = ()
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            known = keywords(cls.__init__)
+            for name in kwargs:
+                if known is not None and name not in known:
+                    raise unexpected(f"{cls.__name__}.__init__", name, known[1:])
+        new = super().__new__
+        return new(cls) if new is object.__new__ else new(cls, *args, **kwargs)
 
 
 def describe(value: object) -> str:

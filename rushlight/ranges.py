@@ -2,14 +2,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
 from rushlight import dtypes
 from rushlight.creation import Dtype, default, made, number
-from rushlight.errors import explain
+from rushlight.errors import explain, suggesting, warn
 from rushlight.ops.build import MORE
 from rushlight.tensor import Tensor
 
@@ -69,9 +68,8 @@ def closed_range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor 
     >>> rushlight.range(1, 3)
     tensor([1., 2., 3.])
     """
-    warnings.warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent "
-                  "with Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
-                  UserWarning, stacklevel=2)
+    warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent "
+         "with Python's range builtin. Instead, use torch.arange, which produces values in [start, end).")
     if end is None:
         start, end = 0, start
     start, end, step = map(number, (start, end, step))
@@ -134,4 +132,4 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Tenso
     return made(np.power(base, powers).astype(d.numpy), None, requires_grad, device, out)
 
 
-MORE.update({f.__name__: f for f in (arange, linspace, logspace)} | {"range": closed_range})
+MORE.update({f.__name__: suggesting(f, home="rushlight") for f in (arange, linspace, logspace)} | {"range": closed_range})

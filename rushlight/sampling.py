@@ -9,7 +9,7 @@ import numpy as np
 from rushlight import dtypes
 from rushlight.creation import made, shape_of
 from rushlight.dtypes import dtype as Dtype
-from rushlight.errors import explain
+from rushlight.errors import explain, suggesting
 from rushlight.ops.arguments import mismatch
 from rushlight.ops.build import MORE
 from rushlight.ops.casts import copy_
@@ -278,6 +278,6 @@ def set_rng_state(new_state: Tensor) -> None:
     random.set_rng_state(new_state)
 
 
-MORE.update({f.__name__: f for f in (
+MORE.update({f.__name__: suggesting(f, home="rushlight") for f in (
     rand, randn, randint, randperm, rand_like, randn_like, randint_like, normal, bernoulli, multinomial, poisson,
     binomial, get_rng_state, set_rng_state)})

@@ -9,12 +9,13 @@ import numpy as np
 from rushlight.autograd.engine import steps
 from rushlight.autograd.grad_mode import current, mode
 from rushlight.autograd.node import Node
-from rushlight.errors import explain
+from rushlight.errors import explain, suggesting
 from rushlight.tensor import ADDING, Tensor, created, from_array, method
 
 Tensors = Tensor | Sequence[Tensor]
 
 
+@suggesting
 def backward(tensors: Tensors, grad_tensors: Any = None, retain_graph: bool | None = None,
              create_graph: bool = False, inputs: Any = None) -> None:
     """Add d(sum of tensors * grad_tensors)/d(leaf) to the `.grad` of every leaf.
@@ -53,6 +54,7 @@ def accumulate(t: Tensor, g: Any, world: str) -> None:
             hook(t)
 
 
+@suggesting
 def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Any = None, retain_graph: bool | None = None,
          create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
          is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Tensor, ...]:
@@ -184,4 +186,4 @@ def tensor_backward(self: Tensor, gradient: Tensor | None = None, retain_graph: 
     backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
 
 
-method(tensor_backward, "backward")
+method(suggesting(tensor_backward, name="backward"), "backward")

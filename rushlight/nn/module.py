@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from rushlight.autograd.grad_mode import no_grad
+from rushlight.errors import Suggesting
 from rushlight.nn.conversion import Convertible
 from rushlight.nn.hooks import Hooked
 from rushlight.nn.parameter import Buffer, Parameter
@@ -15,7 +16,7 @@ M = TypeVar("M", bound="Module")
 SETS = ("_parameters", "_buffers", "_modules")    # where attributes live that are not in the instance's __dict__
 
 
-class Module(Hooked, Stateful, Convertible):
+class Module(Hooked, Stateful, Convertible, Suggesting):
     """The base of all neural network modules: define `forward`, and assign parameters and submodules as attributes.
 
     >>> class Net(rushlight.nn.Module):

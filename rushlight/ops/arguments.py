@@ -10,7 +10,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight import dtypes
-from rushlight.errors import LinAlgError, describe, explain, meant
+from rushlight.errors import LinAlgError, describe, explain, unexpected
 from rushlight.ops.table import FLOATING, NUMPY, PUBLIC, Op
 from rushlight.ops.worlds import TENSORS
 from rushlight.tensor import Tensor, created, from_array
@@ -102,9 +102,7 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
         for name, value in kwargs.items():
             name = name if name in position else NUMPY.get(name, name)
             if name not in position:
-                raise TypeError(f"{op.called}() got an unexpected keyword argument '{name}'"
-                                + meant(name, [public.get(n, n) for n in names]) + "; it takes "
-                                + ", ".join(public.get(n, n) for n in names))
+                raise unexpected(op.called, name, [public.get(n, n) for n in names])
             values[position[name]] = value
         if any([values[i] is missing for i in required]):       # `in` would ask the tensors, by ==
             lacking = [public.get(n, n) for n, v in zip(names, values) if v is missing]
@@ -138,6 +136,15 @@ def dimensions(value: Any) -> int:
 
 
 # -- scalars and promotion ---------------------------------------------------------------------------------------
+def numpy_spellings(op: Op, given: dict, dim: Any, keepdim: bool) -> tuple[Any, bool]:
+    """`dim` and `keepdim` of a reduction, which may be called axis and keepdims. TypeError for any other keyword."""
+    for name in given:
+        if name not in ("axis", "keepdims"):
+            raise unexpected(op.called, name, ("input", "dim", "keepdim", "dtype", "out"))
+    axis = given.get("axis")
+    return dim if axis is None else axis, keepdim or given.get("keepdims", False)
+
+
 
 CONSTANTS: dict[tuple, Tensor | None] = {}        # Python numbers as 0-d tensors: 0.24 against 0.48 us in a ufunc
 

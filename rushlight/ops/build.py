@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
 
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.views import assign, wrote
+from rushlight.errors import suggesting
 from rushlight.ops import families
 from rushlight.ops.arguments import constant
 from rushlight.ops.docstring import introduce
@@ -150,8 +150,7 @@ def composite(*names: str, tensor: bool = True, function: bool = True) -> Callab
     """Register a function made of ops: in the world of tensors, and as a method of Tensor under these names."""
     def register(f: F) -> F:
         own = names or (f.__name__,)
-        if "dim" in parameters(f) and hasattr(f, "__code__"):
-            f = with_numpy_names(f)
+        f = suggesting(f, NUMPY if "dim" in parameters(f) else None)
         for name in own:
             if name not in TABLE:                 # rules mean the entry itself, with its own order of parameters
                 TENSORS[name] = f
@@ -161,16 +160,6 @@ def composite(*names: str, tensor: bool = True, function: bool = True) -> Callab
             method(f, *[name for name in own if not in_namespace(name)])
         return f
     return register
-
-
-def with_numpy_names(f: F) -> F:
-    """The function with NumPy's spellings of its keywords too: axis for dim."""
-    @wraps(f)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            kwargs = {NUMPY.get(name, name): value for name, value in kwargs.items()}
-        return f(*args, **kwargs)
-    return call  # type: ignore[return-value]
 
 
 FUNCTIONS: dict[str, Callable] = {}               # composites that the package offers besides the table

@@ -9,7 +9,7 @@ import numpy as np
 from rushlight import dtypes
 from rushlight.autograd.views import assign, detached, wrote
 from rushlight.device import present
-from rushlight.errors import explain
+from rushlight.errors import explain, suggesting
 from rushlight.memory_format import contiguous_format, lies_so, memory_format, order_of, preserve_format
 from rushlight.ops import shape as s
 from rushlight.ops.build import composite, unrecorded
@@ -172,7 +172,7 @@ def caster(d: dtypes.dtype) -> Callable:
     return cast
 
 
-method(convert, "to")
+method(suggesting(convert, name="to"), "to")
 for name, d in dtypes.NAMES.items():
     if name in ("float", "double", "half", "bfloat16", "long", "int", "short", "bool", "cfloat", "cdouble"):
         method(caster(d), name)

@@ -1,11 +1,10 @@
 """Covariances and correlations."""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from rushlight import dtypes
-from rushlight.errors import explain
+from rushlight.errors import explain, warn
 from rushlight.ops import elementwise as e
 from rushlight.ops.arithmetic import clamp
 from rushlight.ops.build import composite
@@ -43,8 +42,8 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
     else:
         left = n - e.div(total(e.mul(w, aweights)), n) * correction  # type: ignore[operator]
     if (left.array if isinstance(left, Tensor) else left) <= 0:
-        warnings.warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
-                      "observations.", stacklevel=3)
+        warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
+             "observations.")
     divisor = clamp(left, 0) if isinstance(left, Tensor) else max(left, 0.0)
     d = e.sub(x, unsqueeze(means, 1))
     made = e.div(matmul(d, conjugate_transpose(d if w is None else e.mul(d, w))), divisor)

@@ -2,13 +2,12 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from rushlight.errors import explain
+from rushlight.errors import explain, warn
 from rushlight.ops import shape as s
 from rushlight.ops.build import composite
 from rushlight.ops.families import into
@@ -141,8 +140,7 @@ def check_axes(ts: Sequence[Tensor], indexing: str | None) -> None:
     if any(t.dtype is not ts[0].dtype for t in ts):
         raise RuntimeError(explain("torch.meshgrid expects all tensors to have the same dtype"))
     if indexing is None:
-        warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
-                      UserWarning, stacklevel=3)
+        warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.")
     elif indexing not in ("ij", "xy"):
         raise RuntimeError(explain(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'))
 

@@ -14,7 +14,7 @@ from rushlight import dtypes
 from rushlight.autograd.grad_mode import enable_grad, mode, no_grad
 from rushlight.autograd.node import Handle
 from rushlight.creation import tensor
-from rushlight.errors import explain
+from rushlight.errors import Suggesting, explain
 from rushlight.tensor import Tensor
 
 Params = Iterable[Any]                            # of tensors, of dicts (groups), or of (name, tensor)
@@ -91,7 +91,7 @@ def hooked(step: Callable) -> Callable:
     return call
 
 
-class Optimizer:
+class Optimizer(Suggesting):
     """The base of all optimizers: `param_groups`, `state`, `state_dict()`, `zero_grad()`, hooks.
 
     `params`: tensors, (name, tensor) pairs, or dicts with "params" and settings of their own; `defaults`: the

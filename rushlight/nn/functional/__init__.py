@@ -1,4 +1,5 @@
 """torch.nn.functional: the functions behind the modules, which have no parameters of their own."""
+from rushlight.errors import suggesting as _suggesting
 from rushlight.nn.functional.activation import (
     celu,
     celu_,
@@ -138,3 +139,6 @@ from rushlight.nn.functional.resize import (
     upsample_bilinear,
     upsample_nearest,
 )
+
+globals().update((_name, _suggesting(_f, home=__name__)) for _name, _f in [*globals().items()]
+                 if getattr(_f, "__module__", "").startswith(f"{__name__}."))

@@ -1,14 +1,13 @@
 """Activations: functions of one tensor, most of them element by element. `inplace=True` writes into the input."""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from rushlight import random
 from rushlight.autograd.views import assign
-from rushlight.errors import explain
+from rushlight.errors import explain, warn
 from rushlight.ops import activation as a
 from rushlight.ops import elementwise as e
 from rushlight.ops import reductions
@@ -208,8 +207,8 @@ def slopes(input: Tensor, lower: float, upper: float) -> np.ndarray:
 
 def default_dim(name: str, ndim: int) -> int:
     """The dimension that old programs left unsaid."""
-    warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
-                  "argument.", stacklevel=3)
+    warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
+         "argument.")
     return 0 if ndim in (0, 1, 3) else 1
 
 

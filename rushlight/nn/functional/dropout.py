@@ -1,10 +1,8 @@
 """Dropout, on torch's random stream: the same seed zeroes the same elements."""
 from __future__ import annotations
 
-import warnings
-
 from rushlight.autograd.views import assign
-from rushlight.errors import explain
+from rushlight.errors import explain, warn
 from rushlight.ops import elementwise as e
 from rushlight.ops.dropout import dropout_mask
 from rushlight.tensor import Tensor
@@ -56,9 +54,9 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Dropout of whole channels of (N, C, H, W)."""
     check_p(p)
     if input.array.ndim not in (3, 4):
-        warnings.warn(f"dropout2d: Received a {input.array.ndim}-D input to dropout2d, which is deprecated and will "
-                      "result "
-                      "in an error in a future release.", stacklevel=2)
+        warn(f"dropout2d: Received a {input.array.ndim}-D input to dropout2d, which is deprecated and will "
+             "result "
+             "in an error in a future release.")
     return dropped(input, p, training, inplace, features=True)
 
 
@@ -66,9 +64,9 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
     check_p(p)
     if input.array.ndim not in (4, 5):
-        warnings.warn(f"dropout3d: Received a {input.array.ndim}-D input to dropout3d, which is deprecated and will "
-                      "result "
-                      "in an error in a future release.", stacklevel=2)
+        warn(f"dropout3d: Received a {input.array.ndim}-D input to dropout3d, which is deprecated and will "
+             "result "
+             "in an error in a future release.")
     return batched(input, 4, p, training, inplace)
 
 

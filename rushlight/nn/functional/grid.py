@@ -1,13 +1,12 @@
 """Images sampled at points of one's choice, and grids of points moved by affine maps."""
 from __future__ import annotations
 
-import warnings
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from rushlight.errors import explain
+from rushlight.errors import explain, warn
 from rushlight.nn.functional.graph import called
 from rushlight.ops import elementwise as e
 from rushlight.ops import grid as g
@@ -43,7 +42,7 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
         raise ValueError(explain("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
                                  f"'reflection', but got: '{padding_mode}'"))
     if align_corners is None:
-        warnings.warn(CHANGED, stacklevel=2)
+        warn(CHANGED)
     return at_points(input, grid, mode, padding_mode, bool(align_corners))
 
 
@@ -150,12 +149,12 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     size = tuple(int(n) for n in size)
     check_affine(theta, size)
     if align_corners is None:
-        warnings.warn(CHANGED, stacklevel=2)
+        warn(CHANGED)
     batch, _, *spatial = size
     if align_corners and 1 in spatial:
-        warnings.warn("Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
-                      "align_corners=True. This is not an intended use case of affine_grid. See the documentation of "
-                      "affine_grid for details.", stacklevel=2)
+        warn("Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
+             "align_corners=True. This is not an intended use case of affine_grid. See the documentation of "
+             "affine_grid for details.")
     axes = np.meshgrid(*[steps(n, bool(align_corners)) for n in spatial], indexing="ij")
     points = np.stack([*reversed(axes), np.ones(spatial)], -1).reshape(-1, len(spatial) + 1)
     moved = matmul(created(from_array(points.astype(theta.array.dtype))), transpose(theta, 1, 2))

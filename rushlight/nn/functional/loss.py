@@ -2,13 +2,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.errors import explain
+from rushlight.errors import explain, warn
 from rushlight.nn.functional.graph import called
 from rushlight.nn.functional.linear import linear
 from rushlight.ops import elementwise as e
@@ -37,17 +36,16 @@ def settled(size_average: Old, reduce: Old, reduction: str) -> str:
     if size_average is None and reduce is None:
         return reduction
     said = "none" if reduce is False else "sum" if size_average is False else "mean"
-    warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{said}' "
-                  "instead.", stacklevel=3)
+    warn(f"size_average and reduce args will be deprecated, please use reduction='{said}' "
+         "instead.")
     return said
 
 
 def warn_of_sizes(input: Tensor, target: Tensor) -> None:
     if input.array.shape != target.array.shape:
-        warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This "
-                      "will likely lead to incorrect results due to broadcasting. Please ensure they have the same "
-                      "size.",
-                      stacklevel=3)
+        warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This "
+             "will likely lead to incorrect results due to broadcasting. Please ensure they have the same "
+             "size.")
 
 
 def weighted(loss: Tensor, weight: Tensor | None, reduction: str, name: str = "") -> Tensor:

@@ -2,11 +2,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from rushlight.creation import full, zeros
-from rushlight.errors import explain
+from rushlight.errors import explain, warn
 from rushlight.nn.functional.attention import scaled_dot_product_attention
 from rushlight.nn.functional.dropout import dropout
 from rushlight.nn.functional.padding import pad
@@ -153,8 +152,7 @@ def to_add(mask: Tensor | None, like: Tensor, name: str, other: Tensor | None = 
     if not mask.is_floating_point() and mask.array.dtype.kind != "b":
         raise AssertionError(f"only bool and floating types of {name} are supported")
     if other is not None and other.dtype != mask.dtype:
-        warnings.warn(f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.",
-                      stacklevel=3)
+        warn(f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.")
     if mask.array.dtype.kind != "b":
         return mask
     return e.where(mask, full((), -math.inf, dtype=like.dtype), full((), 0.0, dtype=like.dtype))

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from rushlight.errors import explain
+from rushlight.errors import Suggesting, explain
 from rushlight.optim.optimizer import Optimizer
 from rushlight.tensor import Tensor
 
@@ -20,7 +20,7 @@ RESUMED = ("\nThis typically happens when:\n1. You're trying to resume training 
            "loaded the optimizer state\n2. You're using last_epoch >= 0 for a fresh training run (not recommended)")
 
 
-class LRScheduler:
+class LRScheduler(Suggesting):
     """The base of all schedules. A subclass says in `get_lr` what the groups' rates become at `self.last_epoch`.
 
     `last_epoch`: the epoch before the first; -1 starts anew and notes each group's rate as "initial_lr". With another
