@@ -20,13 +20,13 @@ age = attrgetter("seq")
 Step = tuple[Node, Any, Any]                      # node, gradient of its output, gradients of its inputs
 
 
-def reachable(roots: Iterable[Node]) -> list[Node]:
-    """All nodes below the roots, newest first."""
+def reachable(roots: Iterable[Node], since: int = -1) -> list[Node]:
+    """All nodes below the roots, newest first; none of those older than `since`."""
     seen = set(roots)
     todo = list(seen)
     for node in todo:                             # `todo` grows while it is read
         for edge in node.edges:
-            if edge is not None and edge not in seen:
+            if edge is not None and edge not in seen and edge.seq >= since:
                 seen.add(edge)
                 todo.append(edge)
     todo.sort(key=age, reverse=True)
@@ -49,7 +49,7 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
     `world`: what gradients are, "arrays" (fast) or "tensors" (recorded); `targets`: only what leads to these is run;
     `retain`: keep what the nodes have saved, for another backward.
     """
-    order = reachable(seeds)
+    order = reachable(seeds, -1 if not targets else min([node.seq for node in targets]))    # older ones lead nowhere
     wanted = None if targets is None else leading_to(targets, order)
     fast = world == "arrays"
     total = sum_to_array if fast else sum_to_tensor

@@ -26,6 +26,7 @@ class Context:
         self._to_save: tuple = ()
         self._dirty: tuple = ()
         self._constant: tuple = ()
+        self._forward: tuple | None = None        # what was saved, while `jvp` runs
         self._materialize = True
         self._forward_cls = node.function
         self.needs_input_grad = needs_input_grad
@@ -55,6 +56,8 @@ class Context:
     @property
     def saved_tensors(self) -> tuple:
         """What forward saved. RuntimeError once the graph was freed."""
+        if self._forward is not None:
+            return self._forward
         node = self._node()
         assert node is not None, "the graph that this context belongs to is gone"
         return node.saved_tensors
@@ -85,7 +88,7 @@ class FunctionNode(Node):
         """An output that was saved: kept as its array, so that no cycle exists."""
         t = from_array(saved.array)
         t.node = self if self.outputs is None else Output(self, saved.number, tick(), saved.array.shape)
-        return t
+        return t if self.hooks is None or self.hooks.dual is None else self.hooks.dual(t, saved.number)
 
     def arrays(self, g: Any) -> tuple:
         wrapped = Parts({i: from_array(part) for i, part in g.items()}) if isinstance(g, dict) else from_array(g)
@@ -165,6 +168,12 @@ class Function:
         raise NotImplementedError("You must implement either the backward or vjp method for your custom "
                                   "autograd.Function to use it with backward mode AD.")
 
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        """The tangent of each output of forward, from those of its inputs: override it for forward mode."""
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with "
+                                  "forward mode AD.")
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward and record it."""
@@ -181,10 +190,11 @@ class Function:
             else:
                 made = cls.forward(*args, **kwargs)
                 cls.setup_context(node.ctx, args, made)
+        saved = node.ctx._to_save
         result = finish(node, args, made, recorded)
         m = mode()
         if m.watch is not None:
-            m.watch.ran(cls, args, result)
+            m.watch.applied(node, args, result, saved)
         return result
 
 

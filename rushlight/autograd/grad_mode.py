@@ -18,6 +18,10 @@ class Watcher:
     def ran(self, op: Any, args: tuple, out: Any) -> None:
         """An op of the table has run on `args` (canonical order) and returned `out`."""
 
+    def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
+        """A user's Function has run, and its context has saved these tensors."""
+        self.ran(type(node).function, args, out)
+
     def created(self, tensor: Any) -> None:
         """The tensor's numbers come from outside: from a creation function, or from a Python number."""
 
@@ -29,13 +33,14 @@ class Watcher:
 
 
 class Mode:
-    """What is recorded: `grad`, nodes are made; `watch`, a `Watcher` or None; `checks`, anomaly detection."""
+    """What is recorded: `grad`, nodes are made; `watch`, a `Watcher` or None; `checks`, anomaly detection; `batch`, the
+    innermost vmap that runs (func/batching.py)."""
 
-    __slots__ = ("grad", "inference", "watch", "checks")
+    __slots__ = ("grad", "inference", "watch", "checks", "batch")
 
     def __init__(self, grad: bool = True, inference: bool = False, watch: Watcher | None = None,
-                 checks: bool = False):
-        self.grad, self.inference, self.watch, self.checks = grad, inference, watch, checks
+                 checks: bool = False, batch: Any = None):
+        self.grad, self.inference, self.watch, self.checks, self.batch = grad, inference, watch, checks, batch
 
     def but(self, **changes: Any) -> Mode:
         """A copy with some fields changed."""

@@ -44,6 +44,15 @@ class saved_tensors_hooks(Setting, Watcher):
     def ran(self, op: Any, args: tuple, out: Any) -> None:
         if self.outer is not None:
             self.outer.ran(op, args, out)
+        self.pack_saved(out)
+
+    def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
+        if self.outer is not None:
+            self.outer.applied(node, args, out, saved)
+        self.pack_saved(out)
+
+    def pack_saved(self, out: Any) -> None:
+        """Send what the node of an op's result has saved through the pack hook."""
         first = out if isinstance(out, Tensor) else next((t for t in out if isinstance(t, Tensor) and t.node), None)
         node = None if first is None or first.node is None else first.node.source()[0]
         if node is None or node.leaf or not node.saved or any(isinstance(s, Packed) for s in node.saved):

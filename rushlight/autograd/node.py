@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any, ClassVar
 
+from rushlight.autograd.clock import tick
 from rushlight.errors import place
 
 
@@ -84,6 +85,26 @@ class Output(Node):
     tensors = arrays
 
 
+class Start(Node):
+    """Where a function's input begins, for one who differentiates it: a leaf, which hands what arrives to what the input
+    was made from. `open`: until whoever differentiates has done so."""
+
+    __slots__ = ("open",)
+    leaf = True
+
+    def __init__(self, origin: Node | None, shape: tuple):
+        self.edges, self.saved, self.seq, self.shape, self.where = (origin,), (), tick(), shape, None
+        self.open = True
+
+    def tensor(self) -> None:
+        """The leaf that accumulates: none."""
+
+    def arrays(self, g: Any) -> tuple:
+        return (g,)
+
+    tensors = arrays
+
+
 class Parts(dict):
     """Gradients of some outputs of one node, by number; adding two brings them together."""
 
@@ -116,7 +137,7 @@ class Handle:
 class Hooks:
     """The hooks of one node, in order: on its output (`tensor`), before its rules, after them."""
 
-    __slots__ = ("tensor", "before", "after", "done", "retained", "metadata", "count", "unpack")
+    __slots__ = ("tensor", "before", "after", "done", "retained", "metadata", "count", "unpack", "dual")
 
     def __init__(self) -> None:
         self.tensor: dict[int, Callable] = {}
@@ -127,6 +148,7 @@ class Hooks:
         self.metadata: dict = {}
         self.count = 0
         self.unpack: Callable | None = None       # of `saved_tensors_hooks`
+        self.dual: Callable | None = None         # of forward mode: (saved output, its number) -> it with its tangents
 
     def add(self, kind: str, hook: Callable) -> Handle:
         hooks = getattr(self, kind)

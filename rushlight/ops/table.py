@@ -126,6 +126,7 @@ OPTIONS = {
     "strict": "operands of different dtypes are an error; in these words, if it is text",
     "copies": "a view that may have to copy",
     "node": "torch's name of the node where it is not the op's",
+    "linear": "the inputs in each of which it is linear: its derivative there, forward, is the op itself",
     "random": "draws fresh numbers: two calls are never one, and nothing is computed once for all",
 }
 

@@ -107,7 +107,7 @@ def save_source(op: Op) -> str:
     for name in op.saves:
         base, _, fact = name.rpartition("_")
         users = [j for j, user in enumerate(edges) if op.rules[user] and name in parameters(op.rules[user])]
-        test = " or ".join(f"e[{j}] is not None" for j in users)
+        test = " or ".join(f"e[{j}] is not None" for j in users) or "False"
         if name in op.inputs:
             item = f"a[{names.index(name)}]"
             kept.append(item if "tensors" in op.inputs or len(edges) == 1 else f"{item} if {test} else None")
@@ -158,7 +158,7 @@ def saved_output(node: Any, array: Any) -> Tensor:
     """A saved output as the tensor it was: nodes keep only its array, so that no cycle exists."""
     t = from_array(array)
     t.node = node
-    return t
+    return t if node.hooks is None or node.hooks.dual is None else node.hooks.dual(t, 0)
 
 
 def saved_part(node: Any, array: Any, i: int) -> Tensor:
@@ -166,7 +166,7 @@ def saved_part(node: Any, array: Any, i: int) -> Tensor:
     t = from_array(array)
     if array.dtype.kind in "fcV" and i != node.op.options.get("fixed"):
         t.node = Output(node, i, tick(), array.shape)
-    return t
+    return t if node.hooks is None or node.hooks.dual is None else node.hooks.dual(t, i)
 
 
 def array_parts(g: dict, facts: tuple) -> list:
