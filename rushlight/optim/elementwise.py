@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from operator import is_
 from typing import Any
 from weakref import WeakKeyDictionary
 

@@ -23,26 +23,25 @@ def kernel(p, g, buf, k):
 """
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import lru_cache
-from importlib.util import find_spec
-from math import inf
 from operator import attrgetter, is_
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from rushlight.compile.paying import Loop
 from rushlight.optim.program import Program, place
 
-CALL, ELEMENT = 0.4e-6, 0.15e-9                   # seconds that a call of NumPy takes, and one element of it
 MUCH = 1 << 17                                    # elements from which a loop runs on all cores
 
 
 def text(one: Program, dtype: np.dtype) -> str:
-    """The text of the loop; `k` holds the numbers. NotFused if one of its ops cannot stand in a loop."""
-    from rushlight.compile.expressions import Scalar, write_out
+    """The text of the loop; `k` holds the numbers. Nothing if one of its ops, or the dtype, cannot stand in a loop."""
+    if dtype.kind != "f" or dtype.itemsize < 4:
+        return ""
+    from rushlight.compile.expressions import NotFused, Scalar, write_out
     from rushlight.ops.table import TABLE
     known = {s: Scalar(f"{s.text}[i]", dtype) for s in one.given}
 
@@ -50,7 +49,10 @@ def text(one: Program, dtype: np.dtype) -> str:
         return known.get(operand) or Scalar(place(operand, {}, one.constants), dtype)
     lines = []
     for name, operands, result in one.tape:
-        made = write_out(TABLE[name], tuple(map(scalar, operands)))
+        try:
+            made = write_out(TABLE[name], tuple(map(scalar, operands)))
+        except NotFused:
+            return ""
         known[result] = Scalar(f"t{len(lines)}", made.dtype)
         lines.append(f"t{len(lines)} = {made.text}")
     lines += [f"{target.text}[i] = {scalar(value).text}" for target, value in one.wanted.items()]
@@ -60,48 +62,12 @@ def text(one: Program, dtype: np.dtype) -> str:
     return "\n    ".join([f"def kernel({', '.join([*arrays, 'k'])}):", *head, *("    " + line for line in lines)]) + "\n"
 
 
-class Loop:
-    """The loop of a program and dtype. `function`: None until the program has cost as much as compiling will."""
-
-    __slots__ = ("calls", "dtype", "function", "one", "owed", "price", "text")
-
-    def __init__(self, one: Program, dtype: np.dtype):
-        self.function: Callable | None = None
-        self.one, self.dtype, self.text = one, dtype, ""
-        self.price, self.owed, self.calls = inf, 0.0, len(one.tape)
-        if dtype.kind != "f" or dtype.itemsize < 4 or find_spec("numba") is None:
-            return
-        from rushlight.compile.cache import price
-        from rushlight.compile.expressions import NotFused
-        try:
-            self.text = text(one, dtype)
-        except NotFused:
-            return
-        self.price = price(self.text, exact=True)
-
-    def pay(self, elements: int) -> None:
-        """Note that NumPy has done the loop's work; compile it when that has cost enough."""
-        self.owed += self.calls * (CALL + ELEMENT * elements)
-        if self.owed > self.price:
-            self.build()
-
-    def build(self) -> None:
-        """Compile, or read what was compiled. Should Numba fail, NumPy goes on, with a warning."""
-        from rushlight.compile.cache import compiled
-        self.price = inf
-        try:
-            function = compiled(self.text, exact=True)
-            function(*[np.zeros(0, self.dtype)] * len(self.one.given), np.zeros(len(self.one.constants), self.dtype))
-        except Exception as error:
-            warnings.warn(f"the optimizer's loop could not be compiled, NumPy does its work: {error}", stacklevel=2)
-        else:
-            self.function = function
-
-
 @lru_cache(maxsize=256)
 def loop_of(one: Program, dtype: np.dtype) -> Loop:
-    """One loop for all that run this program in this dtype."""
-    return Loop(one, dtype)
+    """One loop for all that run this program in this dtype; it is never compiled where it cannot be written."""
+    def example() -> tuple:
+        return *[np.zeros(0, dtype)] * len(one.given), np.zeros(len(one.constants), dtype)
+    return Loop(text(one, dtype), len(one.tape), example)
 
 
 array_of = attrgetter("array")

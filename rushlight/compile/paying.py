@@ -1,0 +1,44 @@
+"""A loop that is compiled once NumPy, doing its work, has taken as long as compiling will.
+
+Only for loops that give NumPy's results to the last bit, so that nobody can tell from the numbers which has run: `text`
+is compiled with every operation rounded by itself.
+"""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from math import inf
+from typing import Any
+
+CALL, ELEMENT = 0.4e-6, 0.15e-9                   # seconds that a call of NumPy takes, and one element of it
+
+
+class Loop:
+    """`function`: the compiled loop, None until it was paid for; `example`: makes arguments for a first call."""
+
+    __slots__ = ("calls", "example", "function", "owed", "price", "text")
+
+    def __init__(self, text: str, calls: int, example: Callable[[], tuple]):
+        from rushlight.compile.cache import price
+        self.function: Callable | None = None
+        self.text, self.calls, self.example, self.owed = text, calls, example, 0.0
+        self.price = price(text, exact=True) if text and find_spec("numba") is not None else inf
+
+    def pay(self, elements: int) -> None:
+        """Note that NumPy has done the work, in `calls` calls; compile the loop when that has cost enough."""
+        self.owed += self.calls * (CALL + ELEMENT * elements)
+        if self.owed > self.price:
+            self.build()
+
+    def build(self) -> None:
+        """Compile, or read what was compiled. Should Numba fail, NumPy goes on, with a warning."""
+        from rushlight.compile.cache import compiled
+        self.price = inf
+        try:
+            function: Any = compiled(self.text, exact=True)
+            function(*self.example())
+        except Exception as error:
+            warnings.warn(f"a loop could not be compiled, NumPy does its work: {error}", stacklevel=2)
+        else:
+            self.function = function
