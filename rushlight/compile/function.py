@@ -4,20 +4,24 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import update_wrapper
 from threading import Lock
 from types import MethodType
 from typing import Any
 from weakref import WeakSet
 
+import numpy as np
+
 from rushlight.autograd.grad_mode import mode
+from rushlight.compile.graph import is_random
 from rushlight.compile.guards import PLAIN, Snapshot
 from rushlight.compile.outline import Outline, everyone, known_arrays
 from rushlight.compile.program import MOVED, OVERLAPPING, Program, find, keyed
 from rushlight.compile.trace import Tracer, traced
 from rushlight.dtypes import get_default_dtype
-from rushlight.tensor import Tensor
+from rushlight.tensor import Tensor, from_array
 
 MOST_PROGRAMS = 8                                 # of one function, as torch's limit of recompilations
 MOST_TRIES = 24                                   # traced runs without a program among them
@@ -34,7 +38,7 @@ class Compiled:
     """Runs `function`: at first as it is, watched; then, for arguments of the same kind, as a program.
 
     Two watched runs in a row must do the same before their program counts. Whatever a program would do wrong
-    (numbers read by Python, random numbers, Python state that goes on changing) leaves the function as it is.
+    (numbers read by Python, Python state that goes on changing) leaves the function as it is.
     """
 
     def __init__(self, function: Callable, fullgraph: bool = False, fuse: bool = True):
@@ -92,7 +96,7 @@ class Compiled:
             problem = problem or "reaches more Python objects than can be watched"
         if before.moving and tracer.fresh:
             problem = problem or f"makes tensors while it can reach a {before.moving}, whose changes cannot be noticed"
-        if random_state() != rng:
+        if random_state() != rng and not any(map(is_random, tracer.steps)):
             problem = problem or "draws random numbers"
         outline = None
         if problem is None:
@@ -101,7 +105,7 @@ class Compiled:
             except TypeError as error:
                 problem = str(error)
         try:
-            self.consider(kind, outline, last, problem, flat, old)
+            self.consider(kind, outline, last, problem, flat, old, rng)
         except Exception as error:
             if isinstance(error, CannotCompile) or os.environ.get("RUSHLIGHT_DEBUG"):
                 raise
@@ -109,7 +113,7 @@ class Compiled:
         return result
 
     def consider(self, kind: Any, outline: Outline | None, last: Outline | None, problem: str | None, flat: list[Any],
-                 old: dict) -> None:
+                 old: dict, rng: Any) -> None:
         """Make a program, or wait for the next run, or give up."""
         self.tries += 1
         if outline is None:
@@ -117,13 +121,13 @@ class Compiled:
         if last is not None:
             problem = outline.unsteady(last)
             if problem is None:
-                return self.keep(kind, outline, flat, old)
+                return self.keep(kind, outline, flat, old, rng)
         outline.let_go()
         self.last[kind] = outline
         if self.tries >= MOST_TRIES or len(self.programs) > MOST_PROGRAMS:
             self.give_up(problem or "is called in another way each time: other shapes, dtypes or Python values")
 
-    def keep(self, kind: Any, outline: Outline, flat: list[Any], old: dict) -> None:
+    def keep(self, kind: Any, outline: Outline, flat: list[Any], old: dict, rng: Any) -> None:
         """Make the program of a run, and see that it gives what the run gave."""
         programs = self.programs.setdefault(kind, [])
         if len(programs) >= MOST_PROGRAMS:
@@ -133,7 +137,8 @@ class Compiled:
         program = Program(outline.graph, outline.plan, outline.live, outline,
                           f"Made by rushlight.compile from {self.name}.", self.fuse)
         program.identical = [(i, t) for i, t in enumerate(flat) if id(t) in outline.before.tensors]
-        wrong = program.differs(expected, flat, old)
+        with again(rng) as drawn:
+            wrong = program.differs(expected, flat, old) or drawn()
         if wrong:
             return self.give_up(f"gave other numbers as a program than as it is ({wrong}); please report this")
         outline.let_go()
@@ -189,7 +194,21 @@ def forget_all() -> None:
         compiled.forget()
 
 
-def random_state() -> Any:
+def random_state() -> bytes | None:
     """The state of the default generator, if it was ever used."""
     module = sys.modules.get("rushlight.random")
     return None if module is None else module.get_rng_state().array.tobytes()
+
+
+@contextmanager
+def again(state: bytes | None) -> Iterator[Callable[[], str]]:
+    """Inside, the numbers that were drawn since `state` are drawn again; gives a function that says whether they were."""
+    module, now = sys.modules.get("rushlight.random"), random_state()
+    if module is None or state is None or state == now:
+        yield lambda: ""
+        return
+    try:
+        module.set_rng_state(from_array(np.frombuffer(state, np.uint8).copy()))
+        yield lambda: "" if random_state() == now else "other random numbers"
+    finally:
+        module.set_rng_state(from_array(np.frombuffer(now, np.uint8).copy()))

@@ -10,6 +10,7 @@ import numpy as np
 
 from rushlight.ops.table import TABLE
 
+DENSE = ("reshape", "view_as_shape", "flatten", "unsqueeze", "squeeze", "unflatten")   # the same elements in the same order
 Line = tuple[CodeType, int] | None                # a user's statement: code object and instruction
 
 
@@ -140,15 +141,20 @@ def used(graph: Graph) -> set[Value]:
     """Values from which something that the world sees is made."""
     wanted = set(graph.outputs())
     for step in reversed(graph.steps):
-        if not step.outs or any(v in wanted for v in step.outs):
+        if not step.outs or is_random(step) or any(v in wanted for v in step.outs):
             wanted.update(values_in(step.args))
     return wanted
+
+
+def is_random(step: Call | Store) -> bool:
+    """Whether a step draws from the generator: it must run once, in its turn."""
+    return step.op in TABLE and "random" in TABLE[step.op].options
 
 
 def drop_unused(graph: Graph) -> None:
     """Dead code: leave out calls whose results nobody sees."""
     wanted = used(graph)
-    graph.steps = [s for s in graph.steps if not s.outs or any(v in wanted for v in s.outs)]
+    graph.steps = [s for s in graph.steps if not s.outs or is_random(s) or any(v in wanted for v in s.outs)]
     graph.inputs = [v for v in graph.inputs if v in wanted]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.compile.expressions import SHORT
-from rushlight.compile.graph import Call, Graph, Line, Store, Value
+from rushlight.compile.graph import DENSE, Call, Graph, Line, Store, Value
 from rushlight.compile.loops import Kernel
 from rushlight.compile.memory import Plan
 from rushlight.compile.passes.fuse import RESHAPES, Cluster, Fusion, memory_of
@@ -18,7 +18,6 @@ from rushlight.compile.passes.simplify import uniform
 from rushlight.errors import line_of
 from rushlight.ops.table import TABLE
 
-DENSE = ("reshape", "view_as_shape", "flatten", "unsqueeze", "squeeze", "unflatten")
 HEADER = '''"""{title}"""
 import numpy as np
 from numpy import asarray, copyto, inf, matmul, nan
@@ -53,10 +52,20 @@ class Lowering:
         self.new: list[tuple[tuple, np.dtype]] = []
         self.users, self.final = graph.users(), set(graph.outputs())
         self.last_line: Any = None
+        self.probes: list[tuple[int, list[Value]]] = []         # after how many lines an item has run, and what it wrote
         for i, item in enumerate(self.items):
             self.write(item)
             self.plan.release(i)
+            self.probes.append((len(self.lines), self.shown(item)))
         self.text = self.module(title)
+
+    def shown(self, item: Any) -> list[Value]:
+        """What an item has written down; a view has written nothing."""
+        if isinstance(item, Cluster):
+            made = self.wanted(item)
+            return [v for s in item.steps for v in ([s.target] if isinstance(s, Store) else s.outs)
+                    if isinstance(s, Store) or v in made]
+        return [item.target] if isinstance(item, Store) else [] if item.outs and is_view(item) else list(item.outs)
 
     def split(self, item: Any) -> Iterable[Any]:
         """A cluster that is not worth a loop of its own as its steps."""
@@ -140,7 +149,7 @@ class Lowering:
             self.make(out)
             self.lines.append(f"np.add.reduce({self.array(call.args[0])}, {call.args[1]!r}, None, {out.name}, "
                               f"{bool(call.args[2])})")
-        elif op.family.__name__ == "view":
+        elif is_view(call):
             self.write_view(call)
         else:
             self.write_plain(call)
@@ -263,9 +272,22 @@ class Lowering:
         if self.views:
             lines = [*self.binding, f"return {', '.join(self.views)},"]
             parts.append(f"\ndef bind({bound}):\n" + "\n".join("    " + line for line in lines) + "\n")
-        inputs = ", ".join(["new", *(v.name for v in self.graph.inputs), *self.views])
-        parts.append(f"\ndef run({inputs}):\n" + "\n".join("    " + line for line in body) + "\n")
+        self.inputs = ", ".join(["new", *(v.name for v in self.graph.inputs), *self.views])
+        self.last = body[-1]
+        parts.append(f"\ndef run({self.inputs}):\n" + "\n".join("    " + line for line in body) + "\n")
         return "\n".join(parts)
+
+    def watched(self, call: str) -> str:
+        """The text of `run`, with a call after each item: `call(i, what it has written...)`."""
+        lines, done = [], 0
+        for i, (end, made) in enumerate(self.probes):
+            lines += [*self.lines[done:end], f"{call}({', '.join([str(i), *map(self.array, made)])})"]
+            done = end
+        return f"def watched({call}, {self.inputs}):\n" + "\n".join("    " + line for line in (*lines, self.last)) + "\n"
+
+
+def is_view(call: Call) -> bool:
+    return TABLE[call.op].family.__name__ == "view"
 
 
 def shortest(number: Any, dtype: np.dtype) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from rushlight.autograd.clock import clock, tick
 from rushlight.autograd.node import Node, Output
+from rushlight.compile.check import Checker, Mismatch
 from rushlight.compile.graph import Graph, Store
 from rushlight.compile.lower import Lowering
 from rushlight.compile.passes import optimize
@@ -35,9 +36,9 @@ class Part:
         names = [f"{LETTER[v.source[0]]}{i}" for i, v in enumerate(graph.inputs)]
         lowering = Lowering(graph, title, names, fuse)
         self.source, self.shapes = lowering.text, lowering.new
-        self.call, self.bind = defined(lowering)
-        self.lowered = lowering.graph
-        lowering.graph.forget()
+        self.call, self.bind, self.checked = defined(lowering)
+        self.lowering: Lowering | None = lowering
+        self.lowered = lowering.graph             # the text is kept for tracebacks as long as this is
         self.views: tuple | None = None
         self.state: set[int] = set()              # ids of the arrays that the function reaches by itself
         self.known: list[np.ndarray | None] = [None] * len(self.sources)
@@ -51,8 +52,17 @@ class Part:
         return self.call(self.new, *arrays, *self.views)  # type: ignore[misc]
 
     def trial(self, arrays: list[np.ndarray]) -> tuple[list, list]:
-        """`run` on these arrays once, which compiles the loops."""
-        return self.call(self.new, *arrays, *self.bind(*[arrays[i] for i in self.bound]))
+        """`run` on these arrays once, each step compared with eager's. Mismatch where one differs."""
+        low = self.lowering
+        assert low is not None
+        checker = Checker(low.graph, low.items, [made for _, made in low.probes], low.plan.ends, arrays)
+        return self.checked(checker, self.new, *arrays, *self.bind(*[arrays[i] for i in self.bound]))
+
+    def let_go(self) -> None:
+        """Forget the traced run: its arrays were there to be compared with."""
+        if self.lowering is not None:
+            self.lowering.graph.forget()
+        self.lowering = self.checked = None
 
     def fits(self, arrays: list[np.ndarray]) -> bool:
         """Whether the arrays are laid out as the traced ones; arguments are, by their signature."""
@@ -144,7 +154,18 @@ class Program:
         return rebuilt(self.plan, tensors, arguments)
 
     def differs(self, expected: Any, arguments: list[Any], old: dict) -> str:
-        """Run on the inputs of the traced run; what comes out otherwise, in words. `old`: what it has overwritten."""
+        """What a run on the inputs of the traced run gives otherwise, in words. `old`: what that one has overwritten."""
+        try:
+            return self.compared(expected, arguments, old)
+        except Mismatch as wrong:
+            return str(wrong)
+        finally:
+            for part in (self.forward, self.backward):
+                if part is not None:
+                    part.let_go()
+
+    def compared(self, expected: Any, arguments: list[Any], old: dict) -> str:
+        """Step by step, and at the end whether every number is where it belongs."""
         arrays = [old[keyed(s)] if keyed(s) in old else find(s, arguments).array for s in self.forward.sources]
         results, grads = self.forward.trial(arrays)
         saved = results[self.results:]
@@ -256,14 +277,16 @@ def layout(a: np.ndarray) -> tuple:
     return a.shape, a.dtype, a.flags.c_contiguous or a.strides
 
 
-def defined(lowering: Lowering) -> tuple[Callable, Callable]:
-    """The text's functions `run` and `bind`; tracebacks and `inspect` find its lines."""
+def defined(lowering: Lowering) -> tuple[Callable, Callable, Callable | None]:
+    """The text's functions `run` and `bind`, and `run` under observation; tracebacks and `inspect` find their lines."""
     name = f"<rushlight program {number()}>"
     weakref.finalize(lowering.graph, linecache.cache.pop, name, None)
     linecache.cache[name] = (len(lowering.text), None, lowering.text.splitlines(True), name)
     names: dict[str, Any] = {"__name__": "rushlight.compile.made", **lowering.constants}
     exec(compile(lowering.text, name, "exec"), names)
-    return names["run"], names.get("bind", lambda *arrays: ())
+    apart = dict(names)
+    exec(compile(lowering.watched("seen"), name.replace("program", "check"), "exec"), apart)
+    return names["run"], names.get("bind", lambda *arrays: ()), apart["watched"]
 
 
 def rebuilt(plan: Any, tensors: list[Tensor], arguments: list[Any]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.autograd.grad_mode import Watcher, current, mode
-from rushlight.compile.graph import Call, Graph, Store, Value
+from rushlight.compile.graph import Call, Graph, Store, Value, all_values
 from rushlight.errors import PACKAGE, place, user_frame
 from rushlight.ops.table import TABLE
 from rushlight.tensor import Tensor
@@ -149,6 +149,9 @@ class Tracer(Watcher):
         """The recorded run; of several writes into one input only the last one counts."""
         last: dict[Value, int] = {s.target: i for i, s in enumerate(self.steps) if isinstance(s, Store)}
         steps = [s for i, s in enumerate(self.steps) if not isinstance(s, Store) or last[s.target] == i]
+        for v in all_values(steps):               # other numbers are in these arrays by now
+            place = self.owner.get(id(v.array), id(v.array))
+            v.traced = v.traced and place not in self.written
         return Graph(steps, list(self.inputs), results, grads)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.compile.expressions import TYPES, NotFused, Scalar, expression
-from rushlight.compile.graph import Call, Graph, Store, Value, memory_of, values_in
+from rushlight.compile.graph import Call, Graph, Store, Value, is_random, memory_of, values_in
 from rushlight.compile.passes.decompose import REDUCTIONS
 from rushlight.compile.passes.simplify import uniform
 from rushlight.ops.table import TABLE
@@ -240,11 +240,12 @@ class Fusion:
         self.origin = memory_of(graph)
         self.epoch, self.epochs = 0, {}                         # how many products came before; where a cluster began
         self.numbers: int | None = None                         # the cluster of 0-d arithmetic
+        self.drawn = -1                                         # the last step that draws random numbers
         for number, step in enumerate(graph.steps):
             self.add(number, step)
 
     def add(self, number: int, step: Call | Store) -> None:
-        self.before[number], self.steps[number] = self.needs(step), [number]
+        self.before[number], self.steps[number] = self.needs(number, step), [number]
         cluster = None
         if fusable(step):
             cluster = Cluster(space_of(step))
@@ -265,11 +266,14 @@ class Fusion:
             if v not in self.home or self.home[v] != number:
                 self.last_reader[v] = number
 
-    def needs(self, step: Call | Store) -> int:
+    def needs(self, number: int, step: Call | Store) -> int:
         """The clusters that must run before this step, by value or because it overwrites what they read."""
         direct = {self.home[v] for v in values_in(step.args) if v in self.home}
         if isinstance(step, Store):
             direct |= self.readers.get(step.target, set())
+        if is_random(step):                       # the generator is one: its draws keep their order
+            direct |= {self.drawn} - {-1}
+            self.drawn = number
         total = 0
         for k in direct:
             total |= 1 << k | self.before[k]

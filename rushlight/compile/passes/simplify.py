@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.compile.graph import Call, Graph, Store, Value, memory_of, replaced, substitute, values_in
+from rushlight.compile.graph import Call, Graph, Store, Value, is_random, memory_of, replaced, substitute, values_in
 from rushlight.ops.table import TABLE
 
 SAME_SHAPE = ("reshape", "view_as_shape", "flatten", "expand", "contiguous", "squeeze", "unsqueeze", "permute")
@@ -30,7 +30,7 @@ def simplify(graph: Graph) -> None:
             continue
         if not step.outs:
             known[signature(step)] = None
-        if len(step.outs) == 1:
+        if len(step.outs) == 1 and not is_random(step):
             out = step.outs[0]
             same = folded(step) or unchanged(step, stored, final, views) or known.setdefault(signature(step), out)
             if same is not out and (out not in final or step.op == "clone"):     # each result has memory of its own

@@ -59,13 +59,19 @@ def second(graph: Graph, steps: list, saved: list[Value]) -> Graph:
     by |= inputs | {v: Value(v.array, "constant", v.source) for v in constants}    # each program names its own
     copies = {}
     for step in steps:
-        outs = tuple(copies.setdefault(v, Value(v.array)) for v in step.outs)
+        outs = tuple(copies.setdefault(v, copy(v)) for v in step.outs)
         by.update(zip(step.outs, outs))
     new = [Call(s.op, replaced(s.args, by), tuple(by[v] for v in s.outs), s.line) for s in steps]
     wrt = [None if v is None else by.get(v, v) for v in graph.wrt]
     reads = {v for s in new for v in values_in(s.args)} | {v for v in wrt if v is not None}
     return Graph(new, [v for v in by.values() if v.kind == "input" and v in reads],
                  [v for v in wrt if v is not None])
+
+
+def copy(v: Value) -> Value:
+    made = Value(v.array)
+    made.traced = v.traced
+    return made
 
 
 def solid(v: Value) -> np.ndarray:

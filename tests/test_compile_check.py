@@ -1,0 +1,143 @@
+"""Programs are compared with eager step by step: strict where a step is wrong, patient where noise is magnified."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight import nn, optim
+from rushlight.compile import check, compile, programs
+from rushlight.compile.passes.decompose import PARTS
+from rushlight.nn import functional as F
+
+STEPS = 50
+
+
+class Attention(nn.Module):
+    """Keys have a bias: a softmax cancels it, so its gradient is nothing but rounding noise, which Adam makes large."""
+
+    def __init__(self, width=16, heads=2, drop=0.0):
+        super().__init__()
+        self.qkv, self.out, self.heads = nn.Linear(width, 3 * width), nn.Linear(width, width), heads
+        self.norm, self.drop = nn.LayerNorm(width), drop
+
+    def forward(self, x):
+        b, t, c = x.shape
+        q, k, v = (z.view(b, t, self.heads, -1).transpose(1, 2) for z in self.qkv(self.norm(x)).split(c, 2))
+        y = F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop if self.training else 0.0, is_causal=True)
+        return x + self.out(y.transpose(1, 2).reshape(b, t, c))
+
+
+class GPT(nn.Module):
+    def __init__(self, drop=0.0):
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(11, 16), nn.Embedding(8, 16)
+        self.layers = nn.Sequential(Attention(drop=drop), Attention(drop=drop), nn.Dropout(drop))
+        self.head = nn.Linear(16, 11)
+
+    def forward(self, x):
+        return self.head(self.layers(self.tokens(x) + self.places(torch.arange(x.shape[1]))))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Dropout2d(0.2),
+                                    nn.Flatten(), nn.Linear(36, 11))
+
+    def forward(self, x):
+        return self.layers((x.float() / 11).view(-1, 1, 8, 8))
+
+
+def train(make, backend, batch=(4, 8), steps=STEPS):
+    """Losses of an AdamW run with clipping and a schedule, and the step."""
+    torch.manual_seed(3)
+    model = make()
+    optimizer = optim.AdamW(model.parameters(), lr=1e-3)
+    schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+    rng = np.random.default_rng(0)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x).view(-1, 11), y.reshape(-1))
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        return loss
+    f = compile(step, backend=backend) if backend else step
+    losses = []
+    for _ in range(steps):
+        x = torch.tensor(rng.integers(0, 11, batch))
+        losses.append(float(f(x, (x if batch[1] == 8 else x[:, :1]) * 3 % 11)))
+        schedule.step()
+    return losses, f, model
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize(("make", "batch"), [(GPT, (4, 8)), (lambda: GPT(0.2), (4, 8)), (Net, (4, 64))],
+                         ids=["gpt", "gpt with dropout", "convolutions"])
+def test_fifty_steps_lose_what_eager_loses(make, batch, backend):
+    if backend == "numba":
+        pytest.importorskip("numba")
+    expected, _, _ = train(make, None, batch)
+    after = torch.get_rng_state()
+    losses, f, _ = train(make, backend, batch)
+    assert len(programs(f)) == 1, f.given_up
+    np.testing.assert_allclose(losses, expected, rtol=1e-4)
+    assert torch.equal(torch.get_rng_state(), after)                  # as many random numbers have been drawn
+
+
+def test_dropout_draws_eagers_numbers():
+    drop = nn.Dropout(0.5)
+    f = compile(lambda x: (drop(x), drop(x), drop(x)[:0]), backend="numpy")
+    for seed in range(6):
+        torch.manual_seed(seed)
+        got, later = f(torch.ones(3, 4)), torch.rand(2)
+        torch.manual_seed(seed)
+        want = drop(torch.ones(3, 4)), drop(torch.ones(3, 4)), drop(torch.ones(3, 4))[:0]
+        assert [t.tolist() for t in got] == [t.tolist() for t in want]
+        assert later.tolist() == torch.rand(2).tolist()
+    assert programs(f)
+
+
+# -- a wrong step is noticed ---------------------------------------------------------------------------------------------
+
+def compiled(f, *args):
+    g = compile(f, backend="numba")
+    for _ in range(4):
+        g(*args)
+    return g
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("exp", lambda x: x * 0 + 1), ("exp", lambda x: x + 1)])
+def test_a_loop_that_gives_other_numbers(monkeypatch, name, wrong):
+    """Also where the wrong numbers hardly change the result."""
+    pytest.importorskip("numba")
+    from rushlight.compile import expressions
+    monkeypatch.setitem(expressions.SPECIAL, name, wrong)
+    expressions.symbolic.cache_clear()
+    with pytest.warns(UserWarning, match="other numbers as a program than as it is"):
+        g = compiled(lambda x: x.exp() * 5e-5 + x, torch.linspace(-1, 1, 5000))
+    assert not programs(g)
+
+
+def test_a_pass_that_gives_other_numbers(monkeypatch):
+    monkeypatch.setitem(PARTS, "mean", lambda b, x, *rest: b.reduce("sum", x, *rest))
+    with pytest.warns(UserWarning, match="its parts give"):
+        g = compiled(lambda x: x.mean(), torch.linspace(-1, 2, 5000))
+    assert not programs(g)
+
+
+def test_noise_is_no_error_and_an_error_is_no_noise():
+    b = np.array([1e-9, 1.0], np.float32)
+    noise = [np.array([3e-9, 0], np.float32)] * 3
+    assert not check.difference(b + np.array([2e-8, 0], np.float32), b, lambda: iter(noise))
+    assert check.difference(b + np.array([2e-5, 0], np.float32), b, lambda: iter(noise))
+    assert check.difference(b[:1] * 2, b[:1], lambda: iter([b[:1] * 1e-7] * 3))
+    assert "instead of" in check.difference(b.astype(np.float64), b, lambda: iter(()))
+    whole = np.arange(3)
+    assert check.difference(whole + 1, whole, lambda: iter([whole > 3] * 3))
+    assert not check.difference(whole, whole, lambda: iter(()))
+    nans = np.array([np.nan, np.inf], np.float32)
+    assert not check.difference(nans.copy(), nans, lambda: iter([nans * 0]))
+    assert check.difference(nans[::-1].copy(), nans, lambda: iter([nans * 0]))
