@@ -304,7 +304,8 @@ class Tensor(Methods, metaclass=TensorType):
             what = "no value" if self.array.size == 0 else "more than one value"
             raise RuntimeError(explain(f"Boolean value of Tensor with {what} is ambiguous",
                                        "use .any() or .all(), or compare one element", shape=tuple(self.shape)))
-        return bool(self.item())
+        noticed(self)
+        return bool(self.array)
 
     def __float__(self) -> float:
         return float(self._number())
@@ -336,6 +337,8 @@ class Tensor(Methods, metaclass=TensorType):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         noticed(self)
+        if hasattr(self.array, "shown"):          # a batch of vmap
+            return self.array.shown()
         name = None if self.grad_fn is None else self.grad_fn.name()
         prefix = "tensor" if type(self) is Tensor else type(self).__name__
         return format_tensor(self.array, self.dtype, self.requires_grad, name, prefix=prefix,

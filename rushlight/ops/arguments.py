@@ -10,6 +10,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight import dtypes
+from rushlight.autograd.grad_mode import mode
 from rushlight.errors import LinAlgError, describe, explain, unexpected
 from rushlight.ops.table import FLOATING, NUMPY, PUBLIC, Op
 from rushlight.ops.worlds import TENSORS
@@ -261,6 +262,35 @@ def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
         what = strict if isinstance(strict, str) else f"{op.called}(): expected inputs to have the same dtype"
         raise RuntimeError(explain(f"{what}, but got {names}",
                                    "convert one with .to(dtype)", inputs=", ".join(describe(t) for t in tensors)))
+
+
+# -- arguments that are no arrays ---------------------------------------------------------------------------------
+
+class Touched(RuntimeError, AttributeError, TypeError):
+    """A kernel met what only looks like an array: a batch of vmap (func/batching.py), which runs the op in its own way."""
+
+
+def otherwise(op: Op, args: Sequence[Any], error: Exception, out: Any = None, *more: Any) -> Any:
+    """The op run by a batch that is among its arguments (and `more`), for which the kernel failed; else raises the error
+    in terms of the user's call. Kernels look at shapes first: what they find wrong there is wrong for each sample too.
+    """
+    plain = isinstance(error, (RuntimeError, ValueError, IndexError)) and not isinstance(error, Touched)
+    batch = None if plain else first_batch(op, args)
+    if batch is None:
+        raise failure(op, args, error) from error
+    if out is not None:
+        raise RuntimeError(explain(f"Batching rule not implemented for aten::{op.name}.out; the fallback path doesn't work "
+                                   "on out= or view ops.", "leave out= away"))
+    return batch.run(op, (*args, *more))
+
+
+def first_batch(op: Op, args: Sequence[Any]) -> Any:
+    """A batch among the arguments or in their lists; for a random op, the vmap that runs."""
+    for a in args:
+        for t in a if isinstance(a, (tuple, list)) else (a,):
+            if isinstance(t, Tensor) and hasattr(type(t.array), "run"):
+                return t.array
+    return mode().batch if op.options.get("random") else None
 
 
 # -- what goes wrong ---------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from rushlight.ops.arguments import (
     numpy_spellings,
     known,
     named,
+    otherwise,
     promoted,
     reduced_dims,
     same_dtype,
@@ -134,7 +135,7 @@ def unary(op: Op) -> Callable:
             check_tensors(op, (input,))
             if floating and a.dtype in INTEGERS:
                 return call(promoted(op, (input,))[0], out=out)
-            raise failure(op, (input,), error) from error
+            return otherwise(op, (input,), error, out)
         if r.__class__ is not ndarray:            # NumPy makes scalars of 0-d results
             r = asarray(r)
         if floating and a.dtype in INTEGERS:
@@ -215,7 +216,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
         try:
             r = kernel(a, b)
         except Exception as error:
-            raise failure(op, (input, other), error) from error
+            return otherwise(op, (input, other), error, out)
         if r.__class__ is not ndarray:
             r = asarray(r)
         t = new(Tensor)
@@ -294,7 +295,8 @@ def reduction(op: Op) -> Callable:
             axes = None if dim is None else reduced_dims(dim, a.ndim)
             r = kernel(a, axes, keepdim)
         except Exception as error:
-            raise failure(op, (input, dim), error) from error
+            t = otherwise(op, (input, dim), error, out, keepdim)
+            return t if dtype is None else t.to(dtype)
         if r.__class__ is not ndarray:
             r = asarray(r)
         if dtype is not None:                     # whatever it was added up in
@@ -336,9 +338,12 @@ def view(op: Op) -> Callable:
             args = bind(args, kwargs)
             input, settings = args[0], args[1:]
             a = input.array
-            r = kernel(a, *settings)
         except Exception as error:
             raise failure(op, args, error) from error
+        try:
+            r = kernel(a, *settings)
+        except Exception as error:
+            return otherwise(op, args, error)
         if r is a and count == 0:                 # nothing to do: contiguous() of a contiguous tensor is itself
             return input
         m = mode()
@@ -404,7 +409,7 @@ def general(op: Op) -> Callable:
         try:
             r = kernel(*arrays, *values[count:])
         except Exception as error:
-            raise failure(op, values, error) from error
+            return otherwise(op, values, error, out)
         edges = tuple([t.node for t in values[listed]] if lists_ruled else
                       [values[i].node if has_rule and values[i] is not None else None
                        for i, has_rule in zip(single, ruled)])
