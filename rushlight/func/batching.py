@@ -1,0 +1,343 @@
+"""What a tensor is inside `vmap`, and how an op runs on it.
+
+A batched tensor is a Tensor whose `array` is a `Batch`: it has the shape and dtype of ONE sample, and knows the tensor of
+all samples (`value`, the batch in dimension 0), which may be batched by an outer vmap in turn. Kernels cannot compute with
+it: an op's fast path fails, and where it would report an error, the op is run on the values by the rule of its family
+(rules.py). So programs without vmap pay nothing. Each level has its own graph: ops on batched tensors record themselves
+between batched tensors, with the shapes of one sample; the ops that their rules are made of record themselves between the
+values. Hence the gradient of one sample's loss is that sample's, also for a weight that all samples share.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from sys import _getframe as frame
+from typing import Any
+
+import numpy as np
+
+from rushlight.autograd.clock import tick
+from rushlight.autograd.grad_mode import current, mode
+from rushlight.autograd.node import Output
+from rushlight.autograd.views import assign, detached, register
+from rushlight.errors import explain
+from rushlight.ops.arguments import Touched, reduced_dims
+from rushlight.ops.families import facts, kept_shape, outside, return_type
+from rushlight.ops.table import Op
+from rushlight.ops.worlds import ruled_inputs
+from rushlight.tensor import Tensor, from_array
+
+CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support "
+                "that yet, please shout over at https://github.com/pytorch/functorch/issues/257 .")
+ITEM = ("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, "
+        "please try to rewrite what you're doing with other operations.")
+IN_PLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
+            "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "
+            "over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic.")
+
+
+class Level:
+    """One running vmap: how many samples it has, what random ops do in it, the vmap around it, whether it still runs."""
+
+    __slots__ = ("size", "randomness", "outer", "depth", "open", "name", "token")
+
+    def __init__(self, size: int, randomness: str, name: str):
+        self.outer: Level | None = mode().batch
+        self.size, self.randomness, self.name = size, randomness, name
+        self.depth = 1 if self.outer is None else self.outer.depth + 1
+        self.open = True
+
+    def __enter__(self) -> Level:
+        self.token = current.set(mode().but(batch=self))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        current.reset(self.token)
+        self.open = False
+
+    def run(self, op: Op, args: tuple) -> Any:
+        """A random op that met none of the level's tensors."""
+        return run(op, args, self)
+
+
+class Batch:
+    """In the place of a tensor's array: looks like the array of one sample, and refuses to be computed with.
+
+    `value`: the tensor of all samples, the batch first if `mapped`; else the one tensor that all samples share.
+    """
+
+    __slots__ = ("value", "level", "mapped")
+
+    def __init__(self, value: Tensor, level: Level, mapped: bool = True):
+        self.value, self.level, self.mapped = value, level, mapped
+
+    shape = property(lambda self: self.value.array.shape[self.mapped:])
+    strides = property(lambda self: self.value.array.strides[self.mapped:])
+    ndim = property(lambda self: self.value.array.ndim - self.mapped)
+    dtype = property(lambda self: self.value.array.dtype)
+    itemsize = property(lambda self: self.value.array.itemsize)
+    size = property(lambda self: int(np.prod(self.shape, dtype=np.int64)))
+    nbytes = property(lambda self: self.size * self.itemsize)
+
+    @property
+    def flags(self) -> Any:
+        """How one sample lies in memory."""
+        array = self.value.array
+        return (array[0] if self.mapped and len(array) and isinstance(array, np.ndarray) else array).flags
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def detached(self) -> Batch:
+        """The same samples outside the graphs of this level and of those around it."""
+        return Batch(detached(self.value), self.level, self.mapped)
+
+    def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
+        """What is asked of one sample's shape can be answered, and written to; the rest cannot."""
+        if function is np.copyto:
+            return write(*args)
+        if function in (np.zeros_like, np.ones_like, np.empty_like):
+            like, *dtype = args
+            dtype = kwargs.get("dtype", dtype[0] if dtype else None) or like.dtype
+            made = {np.zeros_like: np.zeros, np.ones_like: np.ones}.get(function, np.empty)
+            return self.spread(made(like.shape, dtype)) if like is self else made(like.shape, dtype)
+        if function in (np.shape, np.ndim, np.size):
+            return getattr(self, function.__name__)
+        raise self.touched(function.__name__)
+
+    def spread(self, array: np.ndarray) -> Any:
+        """A fresh array for each sample, as a batch: what is created like a batched tensor is batched too."""
+        if not self.mapped:
+            return array
+        shape = (self.level.size, *array.shape)
+        value = self.value.array
+        whole = np.empty(shape, array.dtype)
+        whole[...] = array
+        return Batch(from_array(value.spread(whole) if isinstance(value, Batch) else whole), self.level)
+
+    def __setitem__(self, key: Any, number: Any) -> None:
+        """Filling with a number: `array[...] = 1`."""
+        if key is not Ellipsis:
+            raise self.touched("an index")
+        self.value.array[...] = number
+
+    def touched(self, what: str) -> Touched:
+        return Touched(explain(f"vmap: {what} looks at the numbers of a batched tensor, and has no batching rule",
+                               "write it with other ops, or leave it outside of vmap", shape=self.shape))
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise self.touched("NumPy")
+
+    def __array_ufunc__(self, ufunc: Any, *args: Any, **kwargs: Any) -> Any:
+        raise self.touched(ufunc.__name__)
+
+    def __getattr__(self, name: str) -> Any:
+        raise self.touched(name)
+
+    def __bool__(self) -> bool:
+        raise RuntimeError(explain(CONTROL_FLOW, "torch.where(condition, a, b) chooses for each sample"))
+
+    def item(self) -> Any:
+        raise RuntimeError(explain(ITEM, "return the tensor, and call .item() outside of vmap"))
+
+    tolist = item
+
+    def __iter__(self) -> Iterator:
+        raise self.touched("iteration")
+
+    def _refuse(self, *args: Any) -> Any:
+        raise self.touched("arithmetic of arrays")
+
+    __getitem__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __invert__ = __matmul__ = __rmatmul__ = __index__ = _refuse
+    __and__ = __or__ = __abs__ = __pow__ = __mod__ = __float__ = __int__ = _refuse
+
+    def shown(self) -> str:
+        """What print shows: all samples."""
+        inside = repr(self.value).replace("\n", "\n    ")
+        return f"BatchedTensor(lvl={self.level.depth}, bdim={0 if self.mapped else None}, value=\n    {inside}\n)"
+
+    def run(self, op: Op, args: tuple) -> Any:
+        """An op that met this batch, on these arguments."""
+        return run(op, args)
+
+
+# -- in and out of a level ---------------------------------------------------------------------------------------------
+
+def is_batched(t: Tensor) -> bool:
+    """Whether the tensor stands for the samples of a running vmap."""
+    return isinstance(t.array, Batch)
+
+
+def wrap(value: Tensor, level: Level, mapped: bool = True) -> Tensor:
+    """The tensor of one sample, for the tensor of all (the batch first), or for one that all samples share."""
+    return from_array(Batch(value, level, mapped))  # type: ignore[arg-type]
+
+
+def lift(x: Tensor) -> Tensor:
+    """A fresh alias of x, outside the innermost vmap's graph: what its nodes lead to is this level's alone.
+
+    Outside vmap, and for a tensor of the level, on the same array; else x is what all samples share.
+    """
+    level = mode().batch
+    if level is None or (isinstance(x.array, Batch) and x.array.level is level):
+        return from_array(x.array)
+    return wrap(x, level, mapped=False)
+
+
+def recorded(x: Tensor) -> bool:
+    """Whether something differentiates through x, in its own graph or in that of a level around."""
+    while x.node is None and isinstance(x.array, Batch):
+        x = x.array.value
+    return x.node is not None
+
+
+def aligned(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Callable[[Tensor], Tensor]]:
+    """The values of two tensors of one shape at the innermost level of either, both mapped or neither; and the way back."""
+    level = innermost((x, y))
+    a, b = Part(x, level), Part(y, level)
+    if not (a.mapped or b.mapped):
+        return a.value, b.value, lambda t: wrap(t, level, False)
+    return a.whole(), b.whole(), lambda t: wrap(t, level)
+
+
+def write(to: Any, source: Any, casting: str = "unsafe") -> None:
+    """`np.copyto` where a batch is among the two: the samples of `source` into those of `to`, in the graphs around too."""
+    level = to.level if isinstance(to, Batch) else None
+    inner = isinstance(source, Batch) and (level is None or source.level.depth > level.depth or
+                                           (source.level is level and source.mapped and not to.mapped))
+    if level is None or inner:
+        raise RuntimeError(explain(IN_PLACE, "write x = x + y; or make the tensor with new_zeros() or zeros_like() of a "
+                                   "tensor that is mapped over"))
+    part = Part(from_array(source), level)
+    assign(to.value, part.lined(len(to.shape)) if part.mapped else part.value)
+
+
+class Part:
+    """An argument at a level: `value`, of all samples if `mapped`, and how many dimensions one sample has."""
+
+    __slots__ = ("value", "mapped", "ndim", "level")
+
+    def __init__(self, t: Tensor, level: Level):
+        array = t.array
+        here = isinstance(array, Batch) and array.level is level
+        self.value, self.mapped = (array.value, array.mapped) if here else (t, False)  # type: ignore[union-attr]
+        self.ndim, self.level = array.ndim, level
+
+    def lined(self, ndim: int) -> Tensor:
+        """The samples with leading dimensions of 1, so that they broadcast from the right: (B, 1, ..., *shape)."""
+        missing = ndim - self.ndim
+        if not self.mapped or missing <= 0:
+            return self.value
+        shape = self.value.array.shape
+        return self.value.reshape(shape[:1] + (1,) * missing + shape[1:])  # type: ignore[attr-defined]
+
+    def whole(self, ndim: int | None = None) -> Tensor:
+        """The samples one by one, also where all share one: (B, 1, ..., *shape)."""
+        missing = max((ndim or 0) - self.ndim, 0)
+        if self.mapped:
+            return self.lined(ndim or 0)
+        shape = self.value.array.shape
+        return self.value.expand((self.level.size, *(1,) * missing, *shape))  # type: ignore[attr-defined]
+
+
+def tensors_of(args: Iterable) -> Iterator[Tensor]:
+    """The tensors among an op's arguments, and in its lists."""
+    for a in args:
+        if isinstance(a, Tensor):
+            yield a
+        elif isinstance(a, (tuple, list)):
+            yield from (t for t in a if isinstance(t, Tensor))
+
+
+def innermost(args: Sequence) -> Level:
+    """The level at which an op runs. RuntimeError for a tensor of a vmap that has returned."""
+    levels = [t.array.level for t in tensors_of(args) if isinstance(t.array, Batch)]
+    for level in levels:
+        if not level.open:
+            raise RuntimeError(explain(
+                "Either your tensor may have escaped from inside a function being vmapped and this is a user error (see "
+                "https://pytorch.org/functorch/stable/ux_limitations.html)", "return it from the mapped function instead",
+                vmap_of=level.name))
+    return max(levels, key=lambda level: level.depth)
+
+
+# -- running an op -----------------------------------------------------------------------------------------------------
+
+RULES: list[Callable] = []                        # how an op runs on values: rules.py says it, which stands above
+
+
+def run(op: Op, args: tuple, level: Level | None = None) -> Any:
+    """The op on batched arguments (in the order of its entry), recorded at their level."""
+    level = level or innermost(args)
+    n = len(op.inputs)
+    parts = [None if a is None else [Part(t, level) for t in a] if isinstance(a, tuple) else Part(a, level)
+             for a in args[:n]]
+    made, mapped = RULES[0](op, level, parts, args[n:])
+    if isinstance(made, Tensor):
+        if op.family.__name__ == "view" and made is parts[0].value:  # type: ignore[union-attr]
+            return args[0]
+        out = wrap(made, level, mapped)
+        finish(op, args, level, [out])
+        return out
+    outs = [wrap(t, level, mapped) for t in made]
+    finish(op, args, level, outs)
+    names = op.options.get("outputs", "").split()
+    return return_type(op.options.get("called", op.name).replace(".", "_"), names)(outs) if names else tuple(outs)
+
+
+def finish(op: Op, args: tuple, level: Level, outs: list[Tensor]) -> None:
+    """Record the op between batched tensors: their nodes, and whose memory they view."""
+    edges = edges_of(op, args, level)
+    recording = mode().grad and edges.count(None) < len(edges)
+    if recording:
+        record(op, args, edges, outs)
+    if op.family.__name__ == "view" and outs[0].array.value.viewing is not None:  # type: ignore[attr-defined]
+        register(outs[0], args[0], op.call, args[1:], mode().grad)
+
+
+def edges_of(op: Op, args: tuple, level: Level) -> tuple:
+    """The nodes of the inputs at this level; those of others' graphs are met by the ops on the values."""
+    def node(t: Any) -> Any:
+        return t.node if isinstance(t, Tensor) and isinstance(t.array, Batch) and t.array.level is level else None
+    found: list = []
+    for name, a in zip(op.inputs, args):
+        if name == "tensors":
+            found += [node(t) for t in a] if op.rules[name] is not None else []
+        else:
+            found.append(node(a) if op.rules[name] is not None else None)
+    return tuple(found)
+
+
+def record(op: Op, args: tuple, edges: tuple, outs: list[Tensor]) -> None:
+    """A node for the outputs, as the families make it for arrays."""
+    arrays = [t.array for t in outs]
+    several = bool(op.options.get("list")) or len(op.options.get("outputs", "").split()) > 1
+    if op.family.__name__ == "reduction":
+        saved = reduced(op, args, arrays[0])
+    else:
+        saved = op.save(args, edges, arrays)
+    node = object.__new__(op.node)
+    node.edges, node.seq, node.where, node.shape = edges, tick(), outside(frame(2)), arrays[0].shape
+    if not several:
+        node.saved = saved
+        outs[0].node = node
+        return
+    smooth = [i for i, a in enumerate(arrays) if a.dtype.kind in "fcV" and i != op.options.get("fixed")]
+    node.saved = (*saved, tuple([(a.shape, a.dtype) if i in smooth else None for i, a in enumerate(arrays)]))
+    node.shape = None
+    for i in smooth:
+        outs[i].node = Output(node, i, tick(), arrays[i].shape)
+
+
+def reduced(op: Op, args: tuple, out: Any) -> tuple:
+    """What the node of a reduction keeps."""
+    x, dim = args[0], args[1]
+    shape = x.array.shape
+    axes = None if dim is None else reduced_dims(dim, len(shape))
+    kept = kept_shape(shape, tuple(range(len(shape))) if axes is None else axes)
+    return facts(op.saves, x, out, shape, axes, kept)
+
+
+def rules(function: Callable) -> Callable:
+    RULES.append(function)
+    return function

@@ -1,0 +1,189 @@
+"""How vmap runs an op on all samples at once: decided by its family, for general ops by the word in BATCHED.
+
+A rule gets the op, the level, the inputs as `Part`s and the settings as the op was given them for one sample, and returns
+what the op makes of all samples, the batch first. What has no rule runs sample by sample, with a warning.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from warnings import warn
+
+from rushlight.func.batching import Level, Part, rules
+from rushlight.ops.arguments import reduced_dims
+from rushlight.ops.table import Op
+from rushlight.ops.worlds import TENSORS
+from rushlight.tensor import Tensor
+
+Parts = Sequence[Any]                             # of Part, of a list of them, or None for an input left out
+SPECIAL: dict[str, Callable] = {}                 # rules of single ops, by name: special_rules.py
+
+# align: samples broadcast from the right, or the op does the same to each element.
+# matrix: on the last two dimensions, all others are stacks of matrices. shift: settings name dimensions, shapes, keys.
+# fold: on (N, C, ...), where the batch is as good as N. whole: inputs and results of one shape each.
+BATCHED = {
+    "align": "to clone frexp polar_parts contiguous real_part imag_part view_as_real view_as_complex mm",
+    "matrix": "tril triu linalg_cholesky_ex linalg_eigh linalg_eigvalsh linalg_eig linalg_eigvals linalg_svd linalg_svdvals "
+              "linalg_qr lu_core geqrf ldl ldl_solution linalg_det linalg_slogdet cofactors linalg_inv_ex solution triangular "
+              "least_squares linalg_matrix_exp euclidean",
+    "shift": "flatten unsqueeze transpose narrow select diagonal getitem unfold_dim unflatten flip gather scatter_add reduce_at "
+             "embed embed_diagonal add_windows unbind split_sizes var_core softmax log_softmax max_dim min_dim sort topk cummax "
+             "cummin cumsum cumprod logcumsumexp vector_norm kthvalue mode median_dim nanmedian_dim constant_pad c2c r2c c2r "
+             "hashed cat stack argmax argmin",
+    "fold": "max_pool adaptive_max_pool fractional_max_pool scatter_spatial gather_spatial avg_pool avg_pool_grad "
+            "adaptive_avg_pool adaptive_avg_pool_grad im2col col2im",
+    "whole": "moved",
+}
+WORDS = {name: word for word, names in BATCHED.items() for name in names.split()}
+DIMENSIONS = {"dim", "dim0", "dim1", "new_dim", "start_dim", "end_dim", "axis", "first", "second"}
+# Ops whose results have a shape that their numbers decide.
+DYNAMIC = {"distinct", "changes", "counted"}
+
+
+@rules
+def run(op: Op, level: Level, parts: Parts, settings: tuple) -> tuple[Any, bool]:
+    """What the op makes of the values, and whether it has the batch in front."""
+    if op.options.get("random"):
+        return SPECIAL[op.name](op, level, parts, settings)
+    if not any(p.mapped for p in flat(parts)):
+        return call(op, [values(p) for p in parts], settings), False
+    return rule_of(op)(op, level, parts, settings), True
+
+
+def rule_of(op: Op) -> Callable:
+    """By its name, its family, its word; else sample by sample."""
+    if op.name in SPECIAL:
+        return SPECIAL[op.name]
+    if op.elementwise:
+        return align
+    if op.family.__name__ == "reduction":
+        return reduction
+    return globals()[WORDS[op.name]] if op.name in WORDS else one_by_one
+
+
+def flat(parts: Parts) -> list[Part]:
+    return [one for p in parts if p is not None for one in (p if isinstance(p, list) else [p])]
+
+
+def values(p: Any) -> Any:
+    return None if p is None else [one.value for one in p] if isinstance(p, list) else p.value
+
+
+def call(op: Op, inputs: Sequence, settings: Sequence) -> Any:
+    """The op on tensors, its arguments in the order of the entry."""
+    return TENSORS[op.name](*inputs, *settings)
+
+
+# -- families ------------------------------------------------------------------------------------------------------------
+
+def align(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """Samples broadcast from the right: (B, *s) and (B, *t) become (B, 1, ..., *s) and (B, *t)."""
+    ndim = max(p.ndim for p in flat(parts))
+    return call(op, [p and p.lined(ndim) for p in parts], settings)
+
+
+def reduction(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """Over the dimensions behind the batch; a sample of no dimensions is reduced over one of size 1."""
+    x, = parts
+    dim, keepdim = settings
+    if not x.ndim:
+        reduced_dims(dim, 0)
+        return call(op, [x.value.unsqueeze(1)], ((1,), False))
+    dims = None if dim is None else reduced_dims(dim, x.ndim)
+    return call(op, [x.value], (tuple(d + 1 for d in (range(x.ndim) if dims is None else dims)), keepdim))
+
+
+# -- words ---------------------------------------------------------------------------------------------------------------
+
+def matrix(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """Stacks of matrices: the batch is one more dimension of the stack."""
+    found = flat(parts)
+    if any(p.ndim < 2 for p in found) or len({p.ndim for p in found}) > 1:
+        return one_by_one(op, level, parts, settings)
+    return call(op, [p and p.whole() for p in parts], settings)
+
+
+def whole(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    return call(op, [p and p.whole() for p in parts], settings)
+
+
+def shift(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """The settings that name a dimension name the next one; shapes and keys begin with the batch."""
+    names = op.inputs + op.settings
+    ndim = max((p.ndim for p in flat(parts)), default=0)
+    point = ndim == 0 and op.name not in ("stack", "unsqueeze", "embed", "embed_diagonal")
+    inputs = [None if p is None else [one.whole(point) for one in p] if isinstance(p, list) else p.whole(point)
+              for p in parts]
+    moved = [shifted(name, value, level.size, ndim) for name, value in zip(names[len(op.inputs):], settings)]
+    if op.name == "unflatten":                    # its shape is that of one dimension
+        moved[1] = settings[1]
+    made = call(op, inputs, moved)
+    return without_dim(made) if point and op.name != "flatten" else made
+
+
+def without_dim(made: Any) -> Any:
+    """Results for samples of no dimensions, which were given one of size 1."""
+    if isinstance(made, (tuple, list)):
+        return [without_dim(t) for t in made]
+    return made.squeeze(1) if made.array.ndim == 2 and made.array.shape[1] == 1 else made
+
+
+def shifted(name: str, value: Any, size: int, ndim: int) -> Any:
+    """A setting of one sample, for all samples."""
+    if name in DIMENSIONS:
+        return value if value is None else value + 1 if value >= 0 else value
+    if name in ("dims", "axes"):
+        return tuple(d + 1 if d >= 0 else d for d in (range(ndim) if value is None else value))
+    if name in ("size", "shape"):
+        return (size, *value)
+    if name == "key":
+        return (slice(None), *(value if isinstance(value, tuple) else (value,)))
+    if name == "amounts":
+        return ((0, 0), *value)
+    return value
+
+
+def fold(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """(B, N, ...) as (B N, ...), and back."""
+    inputs = [p and folded(p.whole()) for p in parts]
+    return unfolded(call(op, inputs, settings), level.size)
+
+
+def folded(t: Tensor) -> Tensor:
+    """(B, N, ...) -> (B N, ...)."""
+    b, n, *rest = t.array.shape
+    return t.reshape((b * n, *rest))  # type: ignore[attr-defined]
+
+
+def unfolded(made: Any, b: int) -> Any:
+    """(B N, ...) -> (B, N, ...)."""
+    if isinstance(made, (tuple, list)):
+        return [unfolded(t, b) for t in made]
+    n, *rest = made.array.shape
+    return made.reshape((b, n // b if b else n, *rest))
+
+
+# -- sample by sample ----------------------------------------------------------------------------------------------------
+
+WARNED: set[str] = set()
+
+
+def one_by_one(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """The op on each sample, and the results stacked."""
+    if op.name in DYNAMIC:
+        raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+                           f"aten::{op.called}.")
+    if op.name not in WARNED:
+        WARNED.add(op.name)
+        warn(f"There is a performance drop because we have not yet implemented the batching rule for {op.called}: it runs "
+             "sample by sample", UserWarning, stacklevel=2)
+
+    def sample(p: Any, i: int) -> Any:
+        if isinstance(p, list):
+            return [sample(one, i) for one in p]
+        return p if p is None else p.value.select(0, i) if p.mapped else p.value
+    made = [call(op, [sample(p, i) for p in parts], settings) for i in range(level.size)]
+    if not made:
+        raise RuntimeError(f"vmap: {op.called} runs sample by sample, and there is none: its shape is not known")
+    stack = TENSORS["stack"]
+    return stack(made, 0) if isinstance(made[0], Tensor) else [stack(list(outs), 0) for outs in zip(*made)]

@@ -1,0 +1,161 @@
+"""`vmap`: a function of one sample becomes a function of a batch of them."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from rushlight.errors import explain
+from rushlight.func import rules, special_rules  # noqa: F401  (they register themselves)
+from rushlight.func.batching import Level, Part, wrap
+from rushlight.ops.worlds import TENSORS
+from rushlight.tensor import Tensor
+from rushlight.utils.pytree import TreeSpec, _broadcast_to_and_flatten, tree_flatten, tree_unflatten
+
+Dims = Any                                        # an int, None, or a tree of them
+
+
+def vmap(func: Callable, in_dims: Dims = 0, out_dims: Dims = 0, randomness: str = "error", *,
+         chunk_size: int | None = None) -> Callable:
+    """f -> F with F(x)[i] = f(x[i]): `func` on all samples at once, as if it were called for each.
+
+    `in_dims`: where the samples lie in each argument, an int for all or a tree that fits the arguments; None for an
+    argument that all samples share. Keyword arguments lie along dimension 0. `out_dims`: where they go in the results;
+    None for a result that is the same for all. `randomness`: what random ops do: 'error', 'different' numbers for each
+    sample, or the 'same'. `chunk_size`: at most so many samples at once.
+
+    The samples have shapes and dtypes of their own; `vmap` nests, and composes with `func.grad`, `jacrev`, `jvp` and
+    backward. In-place ops write into what is mapped over. `if`, `.item()` and ops with results of unknown shape
+    raise RuntimeError, ValueError comes for dims that do not fit; tensors must not leave the function but as its results.
+
+    >>> rushlight.vmap(rushlight.dot)(rushlight.tensor([[1., 2.], [3., 4.]]), rushlight.tensor([[1., 1.], [0., 1.]]))
+    tensor([3., 4.])
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(explain(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"))
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError(explain(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})"))
+
+    @wraps(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        inputs, dims, spec = sorted_out(func, in_dims, args)
+        named, names = tree_flatten(kwargs)
+        inputs, dims = inputs + named, dims + [0 if isinstance(a, Tensor) else None for a in named]
+        size = batch_size(inputs, dims)
+        fronts = [a if d is None else TENSORS["movedim"](a, d, 0) if d % a.ndim else a for a, d in zip(inputs, dims)]
+
+        def run(start: int, stop: int) -> tuple[list, TreeSpec]:
+            part = [a if d is None or stop - start == size else a[start:stop] for a, d in zip(fronts, dims)]
+            return one_run(func, randomness, stop - start, part, dims, len(inputs) - len(named), spec, names, out_dims)
+        step = chunk_size or max(size, 1)
+        chunks = [run(start, min(start + step, size)) for start in range(0, max(size, 1), step)]
+        return joined(func, chunks, out_dims)
+    return mapped
+
+
+def one_run(func: Callable, randomness: str, size: int, inputs: list, dims: list, count: int, spec: TreeSpec,
+            names: TreeSpec, out_dims: Dims) -> tuple[list, TreeSpec]:
+    """The function called once, on tensors that stand for all samples; its results with the batch where it is to be."""
+    with Level(size, randomness, name_of(func)) as level:
+        given = [a if d is None else wrap(a, level) for a, d in zip(inputs, dims)]
+        made = func(*tree_unflatten(given[:count], spec), **tree_unflatten(given[count:], names))
+        flat, tree = tree_flatten(made)
+        places = result_dims(func, out_dims, made, tree)
+        return [unwrapped(func, t, d, level) for t, d in zip(flat, places)], tree
+
+
+def unwrapped(func: Callable, t: Any, dim: int | None, level: Level) -> Any:
+    """A result outside of the level."""
+    name = name_of(func)
+    if dim is None:
+        if isinstance(t, Tensor) and (part := Part(t, level)).mapped:
+            raise ValueError(explain(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None",
+                                     "say where the samples are to lie: out_dims=0"))
+        return part.value if isinstance(t, Tensor) else t
+    if not isinstance(t, Tensor):
+        raise ValueError(explain(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(t)}. Did you mean to "
+                                 "set out_dims= to None for output?"))
+    value = Part(t, level).whole()
+    return TENSORS["movedim"](value, 0, dim) if dim else value
+
+
+def joined(func: Callable, chunks: list[tuple[list, TreeSpec]], out_dims: Dims) -> Any:
+    """The results of all chunks, one after the other along their out_dims."""
+    flat, tree = chunks[0]
+    if len(chunks) > 1:
+        places = result_dims(func, out_dims, tree_unflatten(flat, tree), tree)
+        flat = [parts[0] if d is None else TENSORS["cat"](list(parts), d % parts[0].ndim)
+                for parts, d in zip(zip(*(found for found, _ in chunks)), places)]
+    return tree_unflatten(flat, tree)
+
+
+# -- what is mapped, and where ---------------------------------------------------------------------------------------------
+
+def name_of(func: Callable) -> str:
+    return getattr(func, "__name__", None) or repr(func)
+
+
+def sorted_out(func: Callable, in_dims: Dims, args: tuple) -> tuple[list, list, TreeSpec]:
+    """The arguments' leaves, the dimension of each, and the tree. ValueError where they do not fit."""
+    name = name_of(func)
+    call = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
+    if not isinstance(in_dims, (int, tuple)):
+        raise ValueError(explain(f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure "
+                                 f"of inputs, got: {type(in_dims)}.", "a tuple has one entry for each argument"))
+    if not args:
+        raise ValueError(explain(f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to "
+                                 "vmap over a function with no inputs. The latter is unsupported."))
+    flat, spec = tree_flatten(args)
+    dims = _broadcast_to_and_flatten(in_dims, spec)
+    if dims is None:
+        raise ValueError(explain(
+            f"{call}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+            f"{tree_flatten(in_dims)[1]} but inputs has structure {spec}.", "give one entry for each argument"))
+    return flat, [checked(call, a, d) for a, d in zip(flat, dims)], spec
+
+
+def checked(call: str, arg: Any, dim: Any) -> int | None:
+    """The dimension, if the argument has it. ValueError else."""
+    if dim is None:
+        return None
+    if not isinstance(dim, int):
+        raise ValueError(explain(f"{call}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or "
+                                 "None."))
+    if not isinstance(arg, Tensor):
+        raise ValueError(explain(f"{call}: Got in_dim={dim} for an input but the input is of type {type(arg)}. We cannot vmap "
+                                 "over non-Tensor arguments, please use None as the respective in_dim"))
+    n = arg.ndim
+    if not -n <= dim < n:
+        raise ValueError(explain(f"{call}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {n} "
+                                 f"so expected in_dim to satisfy -{n} <= in_dim < {n}."))
+    return dim
+
+
+def batch_size(inputs: Sequence, dims: Sequence) -> int:
+    """How many samples there are. ValueError if the arguments do not agree."""
+    sizes = [a.array.shape[d] for a, d in zip(inputs, dims) if d is not None]
+    if not sizes:
+        raise ValueError(explain("vmap: Expected at least one tensor to be mapped over, but every in_dim is None",
+                                 "call the function itself, or give an in_dim"))
+    if any(n != sizes[0] for n in sizes):
+        raise ValueError(explain("vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+                                 f"{sizes} for the mapped dimension"))
+    return sizes[0]
+
+
+def result_dims(func: Callable, out_dims: Dims, made: Any, tree: TreeSpec) -> list:
+    """The place of the batch in each result. ValueError where out_dims does not fit them."""
+    call = f"vmap({name_of(func)}, ..., out_dims={out_dims})"
+    if isinstance(made, Tensor):                  # also (0,) for the one result
+        dims: Any = list(out_dims) if isinstance(out_dims, (tuple, list)) and len(out_dims) == 1 else [out_dims]
+    else:
+        dims = _broadcast_to_and_flatten(out_dims, tree)
+    if isinstance(made, Tensor) and isinstance(dims[0], (tuple, list)) or dims is None:
+        raise ValueError(explain(f"{call}(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has "
+                                 f"structure {tree_flatten(out_dims)[1]} but outputs has structure {tree}."))
+    if any(d is not None and not isinstance(d, int) for d in dims):
+        raise ValueError(explain(f"{call}: `out_dims` must be an int, None or a python collection of ints representing where in "
+                                 "the outputs the vmapped dimension should appear."))
+    return dims
+
+
