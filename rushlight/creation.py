@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.device import present
+from rushlight.device import present, strided
 from rushlight.errors import explain, suggesting
 from rushlight.memory_format import memory_format, preserve_format, room_for
-from rushlight.ops.families import into
 from rushlight.ops.kernels.strided import lie
+from rushlight.ops.results import into
 from rushlight.tensor import Tensor, created, from_array, method
 
 Dtype = dtypes.dtype | None
@@ -186,10 +186,17 @@ def shape_of(size: tuple) -> tuple[int, ...]:
     return shape
 
 
+def refuse(layout: Any) -> None:
+    raise NotImplementedError(explain(f"tensors that are filled have layout torch.strided here, not {layout}",
+                                      "torch.sparse_coo_tensor(size) is a sparse tensor of zeros"))
+
+
 def filled(name: str, fill: Callable, what: str) -> Callable:
     def create(*shape: Any, size: Any = None, out: Tensor | None = None, dtype: Dtype = None, layout: Any = None,
                device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
                memory_format: Any = None) -> Tensor:
+        if layout is not None and layout is not strided:
+            refuse(layout)
         d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
         return made(fill(shape_of(shape if size is None else (size,)), d.numpy), None, requires_grad, device, out)
     create.__name__ = create.__qualname__ = name
@@ -205,6 +212,8 @@ def filled_like(name: str, number: int | None, what: str) -> Callable:
     def create(input: Tensor, *, dtype: Dtype = None, layout: Any = None, device: Any = None,
                requires_grad: bool = False, memory_format: memory_format = preserve_format,
                pin_memory: bool = False) -> Tensor:
+        if layout is not None and layout is not strided:
+            refuse(layout)
         return made(like(input.array, dtype, memory_format, number), None, requires_grad, device)
     create.__name__ = create.__qualname__ = name
     create.__doc__ = f"""A tensor of the input's shape, dtype and order in memory, unless told, {what}.

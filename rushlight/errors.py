@@ -19,6 +19,14 @@ class LinAlgError(RuntimeError):
     """A matrix that the function has no answer for: singular, not positive-definite. torch.linalg.LinAlgError."""
 
 
+class NoArray(NotImplementedError):
+    """What an operand raises that is no array of NumPy's, when an op asks for it: a sparse tensor."""
+
+    def instead(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """What the op of this name does with such operands; NotImplementedError if nothing."""
+        raise self
+
+
 def user_frame(depth: int = 1) -> FrameType | None:
     """The innermost frame that is not rushlight's own."""
     frame: FrameType | None = sys._getframe(depth)

@@ -12,7 +12,7 @@ from rushlight.errors import explain
 from rushlight.ops import elementwise as e
 from rushlight.ops.arguments import promoted
 from rushlight.ops.build import composite, inplace, recorded
-from rushlight.ops.families import into
+from rushlight.ops.results import into
 from rushlight.ops.shape import to
 from rushlight.ops.table import TABLE
 from rushlight.tensor import Tensor, from_array, method

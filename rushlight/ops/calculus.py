@@ -9,9 +9,9 @@ from rushlight.errors import explain
 from rushlight.ops.arguments import wrap, wrap_all
 from rushlight.ops.build import composite
 from rushlight.ops.elementwise import logical_xor
-from rushlight.ops.families import into
 from rushlight.ops.reduce import sum as total
 from rushlight.ops.reductions import cumsum
+from rushlight.ops.results import into
 from rushlight.ops.shape import cat, clone, narrow, reshape, to
 from rushlight.tensor import Tensor, from_array
 

@@ -13,7 +13,7 @@ from rushlight.errors import explain, suggesting
 from rushlight.memory_format import contiguous_format, lies_so, memory_format, order_of, preserve_format
 from rushlight.ops import shape as s
 from rushlight.ops.build import composite, unrecorded
-from rushlight.ops.families import into
+from rushlight.ops.results import into
 from rushlight.tensor import Tensor, created, from_array, method
 
 Format = memory_format | None

@@ -7,7 +7,7 @@ from numpy.lib.stride_tricks import as_strided
 from rushlight.errors import explain
 from rushlight.ops.build import build, composite, inner_view, op, view
 from rushlight.ops.elementwise import conj as conjugate
-from rushlight.ops.families import into
+from rushlight.ops.results import into
 from rushlight.ops.worlds import ARRAYS
 from rushlight.tensor import Tensor, assign_property
 

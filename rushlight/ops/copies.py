@@ -11,8 +11,8 @@ from rushlight.ops import shape as s
 from rushlight.ops import shapes
 from rushlight.ops.build import composite
 from rushlight.ops.casts import clone, copy_, detach
-from rushlight.ops.families import into
 from rushlight.ops.products import t
+from rushlight.ops.results import into
 from rushlight.ops.strided import as_strided
 from rushlight.tensor import Tensor
 

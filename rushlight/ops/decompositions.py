@@ -11,7 +11,6 @@ from rushlight.ops import factorizations as f
 from rushlight.ops.build import composite, recorded
 from rushlight.ops.complex import conj
 from rushlight.ops.elementwise import mul
-from rushlight.ops.families import return_type
 from rushlight.ops.kernels.factorizations import reflected
 from rushlight.ops.matrices import (
     check_matrix,
@@ -22,6 +21,7 @@ from rushlight.ops.matrices import (
     given,
 )
 from rushlight.ops.products import conjugate_transpose, matmul
+from rushlight.ops.results import return_type
 from rushlight.ops.shape import narrow, overwrite, tril, unsqueeze
 from rushlight.tensor import Tensor, from_array
 

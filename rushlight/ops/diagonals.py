@@ -6,7 +6,7 @@ from rushlight.ops import shape as s
 from rushlight.ops.arguments import wrap
 from rushlight.ops.build import composite
 from rushlight.ops.casts import clone
-from rushlight.ops.families import into
+from rushlight.ops.results import into
 from rushlight.tensor import Tensor
 
 

@@ -19,22 +19,23 @@ from numpy import asarray, ndarray
 from rushlight.autograd.clock import tick
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Node, Output
-from rushlight.autograd.views import register, wrote
-from rushlight.errors import PACKAGE, explain
+from rushlight.autograd.views import register
+from rushlight.errors import PACKAGE, NoArray
 from rushlight.ops.arguments import (
     binder,
     check_numbers,
     check_tensors,
     constant,
     failure,
-    numpy_spellings,
     known,
     named,
+    numpy_spellings,
     otherwise,
     promoted,
     reduced_dims,
     same_dtype,
 )
+from rushlight.ops.results import into, return_type
 from rushlight.ops.table import FLOATING, Op, node_name
 from rushlight.ops.worlds import vjp
 from rushlight.tensor import Tensor, from_array
@@ -83,42 +84,6 @@ def recorded(op: Op, args: tuple, edges: tuple | None, saved: tuple, r: ndarray,
     return t
 
 
-def into(out: Any, result: Any, *apart: Tensor) -> Any:
-    """Fill `out` with the result and return it; it takes the result's shape if it has another.
-
-    `apart`: the tensors whose memory `out` must not share.
-    """
-    if isinstance(result, tuple):
-        return type(result)([into(o, r, *apart) for o, r in zip(out, result)])
-    if result.node is not None or (out.node is not None and mode().grad):
-        raise RuntimeError(explain("functions with out=... arguments don't support automatic differentiation, but "
-                                   "one of the arguments requires grad.", "leave out= away, or use no_grad()"))
-    if out.dtype.category < result.dtype.category:
-        raise RuntimeError(explain(f"result type {result.dtype.scalar_type} can't be cast to the desired output type "
-                                   f"{out.dtype.scalar_type}", f"give an out= of dtype {result.dtype}"))
-    check_memory(out.array, [t.array for t in apart])
-    if out.array.shape == result.array.shape:
-        np.copyto(out.array, result.array, casting="unsafe")
-    else:
-        out.array = result.array.astype(out.array.dtype)
-    wrote(out)
-    if mode().watch is not None:
-        mode().watch.wrote(out, result)
-    return out
-
-
-def check_memory(out: ndarray, apart: list[ndarray]) -> None:
-    """RuntimeError if elements of `out` share memory with each other, or with one of the other arrays."""
-    what = None
-    if out.size and 0 in out.strides and any(n > 1 and step == 0 for n, step in zip(out.shape, out.strides)):
-        what = "more than one element of the written-to tensor refers"
-    elif any(np.shares_memory(out, a) for a in apart if np.may_share_memory(out, a)):
-        what = "some elements of the input tensor and the written-to tensor refer"
-    if what is not None:
-        raise RuntimeError(explain(f"unsupported operation: {what} to a single memory location. Please clone() the tensor "
-                                   "before performing the operation."))
-
-
 def unary(op: Op) -> Callable:
     """x -> kernel(x), element by element."""
     kernel, floating = op.kernel, op.result == FLOATING
@@ -131,6 +96,8 @@ def unary(op: Op) -> Callable:
         try:
             a = input.array
             r = kernel(a)
+        except NoArray as sparse:
+            return sparse.instead(op.name, input)
         except Exception as error:
             check_tensors(op, (input,))
             if floating and a.dtype in INTEGERS:
@@ -179,7 +146,10 @@ def long_way(op: Op, asks: bool, call: Callable) -> Callable:
     def slow(input: Any, other: Any, out: Tensor | None) -> Any:
         if asks and not (known(input) and known(other)):
             return NotImplemented
-        return call(*operands(op, input, other, asks), out=out)
+        try:
+            return call(*operands(op, input, other, asks), out=out)
+        except NoArray as error:
+            return error.instead(op.name, input, other)
     return slow
 
 
@@ -207,7 +177,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
                     return slow(input, other, out)
                 other = k
             b = other.array
-        except AttributeError:
+        except (AttributeError, NoArray):
             return slow(input, other, out)
         if a.dtype is not b.dtype:
             return slow(input, other, out)
@@ -286,8 +256,8 @@ def reduction(op: Op) -> Callable:
             if dtype is not None:
                 input = input.to(dtype)  # type: ignore[attr-defined]
             a = input.array
-        except AttributeError as error:
-            raise failure(op, (input,), error) from error
+        except (AttributeError, NoArray) as error:
+            return otherwise(op, (input, dim), error, out, keepdim)
         if floating and a.dtype.kind in "iub":
             input, = promoted(op, (input,))
             a = input.array
@@ -326,7 +296,7 @@ def view(op: Op) -> Callable:
     kernel = op.kernel
     op.make_node = node_class
     copies, count = op.options.get("copies"), len(op.settings)
-    differentiable = op.rules["x"] is not None
+    differentiable, saves, only_shape = op.rules["x"] is not None, op.saves, op.saves == ("x_shape",)
 
     def bind(args: Any, kwargs: dict) -> Any:     # the first call makes the real one
         nonlocal bind
@@ -351,8 +321,8 @@ def view(op: Op) -> Callable:
         t.array, t.node, t._grad, t.viewing, t.writes = r, None, None, None, None
         if differentiable and input.node is not None and m.grad:
             n = t.node = new(op.node)
-            n.edges = edges = (input.node,)
-            n.saved, n.seq, n.shape = op.save(args, edges, (r,)), tick(), r.shape
+            n.edges, n.seq, n.shape = (input.node,), tick(), r.shape
+            n.saved = (a.shape,) if only_shape else op.save(args, n.edges, (r,)) if saves else ()
             f = frame(1)
             code = f.f_code
             n.where = (code, f.f_lasti) if code.co_filename[:LENGTH] != PACKAGE else outside(f)
@@ -444,12 +414,3 @@ def finish(op: Op, args: tuple, edges: tuple | None, r: Any, result: Callable) -
     if watch is not None:
         watch.ran(op, args, made)
     return made
-
-
-def return_type(name: str, fields: list[str]) -> type:
-    """A tuple with names, as `torch.max(x, dim)` returns: `.values`, `.indices`."""
-    def show(self: tuple) -> str:
-        return f"torch.return_types.{name}(\n" + ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self)) + ")"
-    places = {field: property(lambda self, i=i: self[i]) for i, field in enumerate(fields)}
-    return type(name, (tuple,), {"__slots__": (), "_fields": tuple(fields), "__repr__": show, **places,
-                                 "__reduce__": lambda self: (tuple, (tuple(self),))})

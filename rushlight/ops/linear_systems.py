@@ -11,7 +11,6 @@ from rushlight.errors import LinAlgError, explain
 from rushlight.ops import elementwise as e
 from rushlight.ops import solving as s
 from rushlight.ops.build import composite
-from rushlight.ops.families import return_type
 from rushlight.ops.matrices import (
     check_equation,
     check_matrix,
@@ -26,6 +25,7 @@ from rushlight.ops.matrices import (
 from rushlight.ops.norms import tolerances
 from rushlight.ops.products import conjugate_transpose, matmul
 from rushlight.ops.reduce import sum as total
+from rushlight.ops.results import return_type
 from rushlight.ops.shape import narrow, permute, reshape, squeeze, tril, triu, unsqueeze
 from rushlight.tensor import Tensor, from_array
 

@@ -12,9 +12,9 @@ from rushlight.ops.arithmetic import writing
 from rushlight.ops.build import composite
 from rushlight.ops.elementwise import masked
 from rushlight.ops.elementwise import where as choose
-from rushlight.ops.families import into
 from rushlight.ops.index import index
 from rushlight.ops.kernels.index import HERE
+from rushlight.ops.results import into
 from rushlight.ops.shapes import broadcast_tensors
 from rushlight.tensor import Tensor, created, from_array, method, noticed
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rushlight import dtypes
 from rushlight.errors import explain
-from rushlight.ops.families import into
+from rushlight.ops.results import into
 from rushlight.tensor import Tensor
 
 

@@ -8,8 +8,8 @@ from rushlight.errors import describe, explain
 from rushlight.ops import elementwise as e
 from rushlight.ops.arithmetic import Number, writing
 from rushlight.ops.build import build, composite, general, op, predicate
-from rushlight.ops.families import into
 from rushlight.ops.kernels import numeric as kernels
+from rushlight.ops.results import into
 from rushlight.ops.shape import to
 from rushlight.ops.worlds import adopt
 from rushlight.tensor import Tensor, method

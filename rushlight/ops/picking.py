@@ -9,9 +9,9 @@ from rushlight.ops import shape as s
 from rushlight.ops.arguments import wrap
 from rushlight.ops.arithmetic import writing
 from rushlight.ops.build import composite
-from rushlight.ops.families import into
 from rushlight.ops.kernels.index import HERE
 from rushlight.ops.masks import nonzero, where
+from rushlight.ops.results import into
 from rushlight.ops.scattering import check_places, covered, gather
 from rushlight.ops.shapes import broadcast_tensors
 from rushlight.tensor import Tensor, created, from_array, method, noticed

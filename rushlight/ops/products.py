@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from rushlight import dtypes
 from rushlight.autograd.views import released
-from rushlight.errors import explain
+from rushlight.errors import NoArray, explain
 from rushlight.ops import elementwise as e
 from rushlight.ops.arithmetic import Number, writing
 from rushlight.ops.build import composite
-from rushlight.ops.families import into
 from rushlight.ops.matmul import mm as product
+from rushlight.ops.results import into
 from rushlight.ops.shape import permute, transpose
 from rushlight.tensor import Tensor, assign_property, method
 
@@ -22,7 +22,10 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     >>> rushlight.matmul(rushlight.ones(2, 3), rushlight.ones(3, 4)).shape
     torch.Size([2, 4])
     """
-    m, n = input.array.ndim, other.array.ndim
+    try:
+        m, n = input.array.ndim, other.array.ndim
+    except NoArray as sparse:
+        return sparse.instead("matmul", input, other)
     if m >= 2 and n >= 2:
         r = product(input, other)
     elif m == 0 or n == 0:
@@ -44,10 +47,13 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> rushlight.mm(rushlight.ones(2, 3), rushlight.ones(3, 4)).shape
     torch.Size([2, 4])
     """
-    for name, t in (("self", input), ("mat2", mat2)):
-        if isinstance(t, Tensor) and t.array.ndim != 2:
-            raise RuntimeError(explain(f"{name} must be a matrix", "use matmul for other shapes", op="mm",
-                                       inputs=f"{tuple(input.shape)}, {tuple(mat2.shape)}"))
+    try:
+        for name, t in (("self", input), ("mat2", mat2)):
+            if isinstance(t, Tensor) and t.array.ndim != 2:
+                raise RuntimeError(explain(f"{name} must be a matrix", "use matmul for other shapes", op="mm",
+                                           inputs=f"{tuple(input.shape)}, {tuple(mat2.shape)}"))
+    except NoArray as sparse:
+        return sparse.instead("mm", input, mat2)
     return product(input, mat2, out=out)
 
 
@@ -64,10 +70,13 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> rushlight.bmm(rushlight.ones(5, 2, 3), rushlight.ones(5, 3, 4)).shape
     torch.Size([5, 2, 4])
     """
-    for i, t in enumerate((input, mat2)):
-        if t.array.ndim != 3:
-            raise RuntimeError(explain(f"batch{i + 1} must be a 3D tensor", "use matmul for other shapes",
-                                       shape=tuple(t.shape)))
+    try:
+        for i, t in enumerate((input, mat2)):
+            if t.array.ndim != 3:
+                raise RuntimeError(explain(f"batch{i + 1} must be a 3D tensor", "use matmul for other shapes",
+                                           shape=tuple(t.shape)))
+    except NoArray as sparse:
+        return sparse.instead("bmm", input, mat2)
     if input.array.shape[0] != mat2.array.shape[0] or input.array.shape[2] != mat2.array.shape[1]:
         raise RuntimeError(explain(f"Expected size for first two dimensions of batch2 tensor to be: "
                                    f"[{input.array.shape[0]}, {input.array.shape[2]}] but got: "

@@ -4,8 +4,8 @@ from __future__ import annotations
 from rushlight.dtypes import bool_, uint8
 from rushlight.errors import explain
 from rushlight.ops.build import averaging, build, general, inner, inner_floating, reduction
-from rushlight.ops.families import into
 from rushlight.ops.kernels import reduce as kernels
+from rushlight.ops.results import into
 from rushlight.ops.worlds import adopt, shared
 
 adopt(kernels)

@@ -12,9 +12,9 @@ from rushlight.ops import reduce as r
 from rushlight.ops.arguments import reduced_dims, sizes
 from rushlight.ops.arithmetic import writing
 from rushlight.ops.build import composite
-from rushlight.ops.families import into
 from rushlight.ops.later import complete
 from rushlight.ops.lengths import vector_norm
+from rushlight.ops.results import into
 from rushlight.ops.shape import reshape, squeeze, to
 from rushlight.ops.worlds import TENSORS
 from rushlight.tensor import Tensor, method, noticed

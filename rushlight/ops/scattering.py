@@ -11,8 +11,8 @@ from rushlight.ops import index as table
 from rushlight.ops.arguments import wrap
 from rushlight.ops.arithmetic import scaled, writing
 from rushlight.ops.build import composite
-from rushlight.ops.families import into
 from rushlight.ops.kernels.index import HERE
+from rushlight.ops.results import into
 from rushlight.tensor import Tensor, created, from_array, method
 
 

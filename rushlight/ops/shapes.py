@@ -12,7 +12,7 @@ from rushlight.errors import explain
 from rushlight.ops import shape as s
 from rushlight.ops.arguments import mismatch, sizes, wrap
 from rushlight.ops.build import composite
-from rushlight.ops.families import into
+from rushlight.ops.results import into
 from rushlight.tensor import Tensor, created, from_array, method
 
 

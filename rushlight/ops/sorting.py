@@ -10,8 +10,8 @@ from rushlight.errors import explain
 from rushlight.ops import reduce as r
 from rushlight.ops.arguments import wrap
 from rushlight.ops.build import build, composite, general, inner
-from rushlight.ops.families import into
 from rushlight.ops.kernels import sorting as kernels
+from rushlight.ops.results import into
 from rushlight.ops.worlds import adopt, shared
 from rushlight.tensor import Tensor, from_array
 

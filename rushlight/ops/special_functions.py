@@ -10,8 +10,8 @@ from rushlight.ops import reduce as r
 from rushlight.ops import special as special
 from rushlight.ops.arithmetic import round, writing
 from rushlight.ops.build import composite
-from rushlight.ops.families import into
 from rushlight.ops.reductions import log_softmax, softmax
+from rushlight.ops.results import into
 from rushlight.ops.shape import to
 from rushlight.tensor import Tensor, method
 

@@ -10,8 +10,8 @@ import numpy as np
 from rushlight.errors import explain, warn
 from rushlight.ops import shape as s
 from rushlight.ops.build import composite
-from rushlight.ops.families import into
 from rushlight.ops.index import index_select
+from rushlight.ops.results import into
 from rushlight.ops.shapes import several
 from rushlight.tensor import Tensor, created, from_array
 

@@ -13,8 +13,8 @@ from rushlight.errors import describe, explain
 from rushlight.ops import spectral as f
 from rushlight.ops.arguments import wrap, wrap_all
 from rushlight.ops.build import composite
-from rushlight.ops.families import into
 from rushlight.ops.pad import constant_pad
+from rushlight.ops.results import into
 from rushlight.ops.shape import to
 from rushlight.ops.shapes import roll
 from rushlight.tensor import Tensor

@@ -10,7 +10,7 @@ from rushlight.errors import explain
 from rushlight.nn.functional import normalization
 from rushlight.ops import elementwise as e
 from rushlight.ops import norm
-from rushlight.ops.families import into
+from rushlight.ops.results import into
 from rushlight.ops.shape import reshape
 from rushlight.tensor import Tensor, from_array
 

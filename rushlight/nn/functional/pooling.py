@@ -12,8 +12,8 @@ from rushlight.errors import explain
 from rushlight.nn.functional.sizes import each, with_batch, without_batch
 from rushlight.ops import elementwise as e
 from rushlight.ops import pool
-from rushlight.ops.families import into
 from rushlight.ops.index import scatter
+from rushlight.ops.results import into
 from rushlight.ops.shape import reshape
 from rushlight.tensor import Tensor, created, from_array
 
