@@ -15,6 +15,8 @@ HAND = {
     "as_strided_scatter": [Sample(x(6), x(2, 2), (2, 2), (1, 2)), Sample(x(2, 3), x(3), (3,), (2,), 1)],
     "lie": [Sample(x(6), (2, 2), (1, 2), 1, (1,)), Sample(x(4), (3, 2), (1, 1), 0, (1,))],
     "lie_again": [Sample(x(6), (2, 2), (1, 2), 1, (1,)), Sample(x(3), (3, 2), (1, 1), 0, (1,))],
+    "region": [Sample(x(2, 3), (2, 2), (1, 2), 1)],
+    "with_region": [Sample(x(2, 3), x(2, 2), (2, 2), (1, 2), 1), Sample(x(4), x(), (2,), (2,), 1)],
     "unlie": [Sample(x(2, 2), (6,), (2, 2), (1, 2), 1, (1,)), Sample(x(3, 2), (3,), (3, 2), (1, 1), 0, (1,))],
     "placed": [Sample(x(2, 3), (8, 32)), Sample(scalar(), ())],
     "laid_out": [Sample(x(*CUBE), (2, 0, 1)), Sample(scalar(), ())],

@@ -57,6 +57,9 @@ class Outline:
     def number(self, t: Tensor, tracer: Tracer, waiting: list[Tensor]) -> tuple[int, bool]:
         """The number of a result, and whether backward has already gone through it."""
         v = tracer.value(t)
+        root = tracer.owner.get(id(t.array))
+        if root is not None and id(root) in tracer.written and id(root) in tracer.known:
+            tracer.stop("returns a view of memory that it writes to")
         self.values.append(tracer.call("clone", (v,), v.array) if v.kind == "constant" else v)
         spent = t.node is not None and any(n.saved is None for n in reachable([t.node]))
         if t.node is not None and not spent:

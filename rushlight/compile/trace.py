@@ -9,6 +9,7 @@ import numpy as np
 from rushlight.autograd.grad_mode import Watcher, current, mode
 from rushlight.compile.graph import Call, Graph, Store, Value, all_values
 from rushlight.errors import PACKAGE, place, user_frame
+from rushlight.ops import regions  # noqa: F401  (their entries are in the table then)
 from rushlight.ops.table import TABLE
 from rushlight.tensor import Tensor
 
@@ -34,7 +35,7 @@ class Tracer(Watcher):
         self.inputs: list[Value] = []
         self.external: dict[int, Value] = {}      # the input of each known array that was read or written
         self.fresh: list[Value] = []              # made during the run, but by no op: constants, if they stay the same
-        self.owner: dict[int, int] = {}           # id of a view's array -> id of the array whose memory it views
+        self.owner: dict[int, np.ndarray] = {}    # id of a view's array -> the array whose memory it views
         self.born: dict[int, int] = {}            # id of a view's array -> number of steps when it was made
         self.outside: set[int] = set()            # ids of arrays that creation functions made
         self.written: dict[int, int] = {}         # id of an array -> number of steps when it was last written
@@ -56,7 +57,7 @@ class Tracer(Watcher):
                 self.cells[seen] = values[0]
                 return
             if np.may_share_memory(array, args[0].array):
-                self.owner[id(array)] = self.owner.get(seen, seen)
+                self.owner[id(array)] = self.owner.get(seen, args[0].array)
                 self.born[id(array)] = len(self.steps)
         self.steps.append(Call(op.name, values, made, line(), self.late))
 
@@ -67,16 +68,19 @@ class Tracer(Watcher):
     def wrote(self, tensor: Tensor, value: Tensor) -> None:
         if self.problem is not None:
             return
-        if tensor.viewing is not None:
-            return self.stop("writes through a view")
         target, v = self.value(tensor), self.value(value)
         if v.dtype != target.dtype or v.shape != target.shape:
             v = self.fitted(v, target)
-        place = id(tensor.array)
-        self.written[place] = len(self.steps)
+        self.cells[id(tensor.array)] = v
+        root = self.owner.get(id(tensor.array), tensor.array)
+        place = id(root)
+        if root is not tensor.array:              # a write through a view: the whole has another part
+            if (where := self.region(tensor.array, root)) is None:
+                return
+            v = self.cells[place] = self.call("with_region", (self.current(root), v, *where), root)
+        self.written[place] = self.born[id(tensor.array)] = len(self.steps)
         if place in self.known:
             self.steps.append(Store(self.external[place], v, line()))
-        self.cells[place] = v
 
     def read(self, tensor: Tensor) -> None:
         self.stop("looks at the numbers of a tensor")
@@ -96,17 +100,32 @@ class Tracer(Watcher):
 
     def value(self, tensor: Tensor) -> Value:
         """What is in the tensor's array now."""
-        array = tensor.array
-        v = self.cells.get(id(array))
+        return self.current(tensor.array)
+
+    def current(self, array: np.ndarray) -> Value:
+        """What is in an array now; a view of memory that was written since it was made is looked at again."""
+        v, place = self.cells.get(id(array)), id(array)
         if v is None:
-            v = self.cells[id(array)] = self.found(tensor)
-        elif self.written and self.written.get(self.owner.get(id(array)), -1) > self.born.get(id(array), 0):  # type: ignore
-            self.stop("reads a view of memory that was overwritten since")
+            v = self.cells[place] = self.found(array)
+        elif place in self.owner and self.written.get(id(self.owner[place]), -1) > self.born[place]:
+            root = self.owner[place]
+            where = self.region(array, root)
+            if where is not None:
+                v = self.cells[place] = self.call("region", (self.current(root), *where), array)
+                self.born[place] = len(self.steps)
         return v
 
-    def found(self, tensor: Tensor) -> Value:
+    def region(self, array: np.ndarray, root: np.ndarray) -> tuple | None:
+        """Where a view lies in its memory: size, steps, beginning, in elements."""
+        if array.dtype != root.dtype or not root.flags.c_contiguous:
+            self.stop("writes through a view of memory with gaps or of another dtype")
+            return None
+        item = root.itemsize
+        start = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+        return array.shape, tuple(step // item for step in array.strides), start // item
+
+    def found(self, array: np.ndarray) -> Value:
         """The value of an array that no op of this run has made."""
-        array = tensor.array
         self.kept.append(array)
         if id(array) in self.known:
             v = self.external[id(array)] = Value(array, "input", self.known[id(array)][1])
@@ -150,8 +169,8 @@ class Tracer(Watcher):
         last: dict[Value, int] = {s.target: i for i, s in enumerate(self.steps) if isinstance(s, Store)}
         steps = [s for i, s in enumerate(self.steps) if not isinstance(s, Store) or last[s.target] == i]
         for v in all_values(steps):               # other numbers are in these arrays by now
-            place = self.owner.get(id(v.array), id(v.array))
-            v.traced = v.traced and place not in self.written
+            root = self.owner.get(id(v.array), v.array)
+            v.traced = v.traced and id(root) not in self.written
         return Graph(steps, list(self.inputs), results, grads)
 
 

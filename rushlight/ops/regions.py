@@ -1,0 +1,30 @@
+"""Parts of memory as values: what a write through a view means where no value ever changes, in recorded programs.
+
+A region is told by what `as_strided` is: size, steps and beginning, in elements of the base laid out without gaps.
+"""
+from __future__ import annotations
+
+import numpy as np
+from numpy import ascontiguousarray, ndarray
+from numpy.lib.stride_tricks import as_strided
+
+from rushlight.ops.build import build, inner, inner_view
+
+
+def looked(x: ndarray, size: tuple, stride: tuple, start: int) -> ndarray:
+    if 0 in size:
+        return np.empty(size, x.dtype)
+    x = ascontiguousarray(x).reshape(-1)[start:]
+    return as_strided(x, size, tuple(step * x.itemsize for step in stride))
+
+
+def written(x: ndarray, y: ndarray, size: tuple, stride: tuple, start: int) -> ndarray:
+    r = np.array(x, order="C")
+    looked(r, size, stride, start)[...] = y
+    return r
+
+
+region      = inner_view(lambda x, /, size, stride, start: region(x, size, stride, start), kernel=looked)
+with_region = inner(lambda x, y, /, size, stride, start: with_region(x, y, size, stride, start), kernel=written)
+
+build(globals())

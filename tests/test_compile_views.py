@@ -1,0 +1,124 @@
+"""Writes through views inside compiled functions: eager's numbers, in the caller's memory too."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight.compile import compile, programs
+
+CALLS = 5
+
+
+def one_place(x):
+    y = x.clone()
+    y[0] = 5
+    return y
+
+
+def a_view_older_than_the_write(x):
+    y = x * 1
+    v = y.reshape(6)
+    y.add_(1)
+    return v * 1
+
+
+def views_of_one_memory(x):
+    y = x * 2
+    a, b = y[0], y[:, 1]
+    a.mul_(3)
+    b.add_(a[1])
+    y[1, 0] = 7
+    return y, a * 1, b + 0
+
+
+def turned_and_flat(x):
+    w = x.clone()
+    w.t()[0] = w[0, 0] * 2
+    w.view(-1)[2:4] = w.view(-1)[0:2]
+    return (w * w).sum()
+
+
+def whole_numbers_and_conditions(x):
+    y = (x * 3).long()
+    y[x > 0] = -1
+    y[:, ::2] += 2
+    return y
+
+
+def an_argument(x):
+    x[0] = x[1] * 2
+    x[:, 1:].zero_()
+    return x.sum()
+
+
+def blocks(x):
+    out = torch.zeros(2, 6)
+    for i, part in enumerate((x, x * 2)):
+        out[:, 3 * i:3 * i + 3] = part
+    return out
+
+
+FUNCTIONS = (one_place, a_view_older_than_the_write, views_of_one_memory, turned_and_flat, whole_numbers_and_conditions,
+             an_argument, blocks)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("f", FUNCTIONS)
+def test_what_eager_gives(f, backend):
+    if backend == "numba":
+        pytest.importorskip("numba")
+    g, rng = compile(f, backend=backend, fullgraph=True), np.random.default_rng(0)
+    for _ in range(CALLS):
+        x = torch.tensor(rng.standard_normal((2, 3)).astype(np.float32))
+        y = x.clone()
+        for got, want in zip(torch.utils._pytree.tree_leaves(g(x)), torch.utils._pytree.tree_leaves(f(y))):
+            np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-6)
+        assert x.tolist() == y.tolist()
+    assert len(programs(g)) == 1
+
+
+def test_a_cache_that_the_function_fills():
+    caches = torch.zeros(4, 3), torch.zeros(4, 3)
+
+    def fill(cache, x):
+        cache[1:3] = x
+        cache[0].add_(1)
+        return cache.sum()
+    g = compile(lambda x: fill(caches[0], x), backend="numpy", fullgraph=True)
+    for k in range(CALLS):
+        x = torch.full((2, 3), float(k))
+        assert g(x).item() == fill(caches[1], x).item()
+        assert torch.equal(*caches)
+    assert programs(g)
+
+
+def test_gradients_through_written_regions():
+    p = torch.ones(2, 3, requires_grad=True)
+
+    def step(x):
+        p.grad = None
+        y = p * x
+        y[0] = x[1] * p[1]
+        y[:, 0].mul_(2)
+        loss = (y * y).sum()
+        loss.backward()
+        return loss
+    g = compile(step, backend="numpy", fullgraph=True)
+    for k in range(CALLS):
+        x = torch.arange(6.).view(2, 3) + k
+        want, grad = step(x).item(), p.grad.tolist()
+        assert g(x).item() == want
+        assert p.grad.tolist() == grad
+    assert programs(g)
+
+
+def test_a_view_of_written_memory_is_not_handed_out():
+    def f(x):
+        x[0] = 0
+        return x.view(-1)
+    g = compile(f, backend="numpy")
+    with pytest.warns(UserWarning, match="returns a view of memory that it writes to"):
+        view = g(x := torch.ones(2, 3))
+    view[5] = 9
+    assert x[1, 2].item() == 9
