@@ -1,10 +1,5 @@
 """Forward mode: dual numbers x + e t, whose tangents t = dx/de go through a program together with its values.
 
-No table of its own. The gradient that a rule computes, g -> J' g, is linear in g, so its derivative by g, towards t, is
-J t (http://j-towns.github.io/2017/06/12/A-new-trick.html). Three short cuts: J of an op that works element by element is
-diagonal, and the rule itself gives J t; a view's tangent is the same view of the tangent; an op that is `linear` in an
-input, as its entry says, is its own derivative.
-
 An open level is a `Watcher`: it is told of every op after it has run, and hangs the tangents of the results on them.
 Levels nest: the numbers of an inner one have parts that are dual numbers of the outer ones, x + e1 t1 + e2 (t2 + e1 t21).
 So tangents are computed with only the outer levels watching, from inputs without what belongs to inner ones.
@@ -16,22 +11,17 @@ from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
-import numpy as np
-
-from rushlight.autograd.backward import grad
-from rushlight.autograd.engine import sum_to_tensor
 from rushlight.autograd.grad_mode import Setting, Watcher, current, mode
-from rushlight.autograd.node import Hooks, Parts, Start, hooks_of, with_hooks
+from rushlight.autograd.node import hooks_of
+from rushlight.autograd.tangents import derivative, differentiated, fitted, zeros
 from rushlight.autograd.views import Region, living_views, released
 from rushlight.errors import explain
-from rushlight.ops import families
-from rushlight.ops.worlds import TENSORS, ruled_inputs
-from rushlight.tensor import Tensor, created, from_array, writes_of
+from rushlight.func.batching import Batch, aligned, wrap
+from rushlight.tensor import Tensor, from_array, writes_of
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
 KEY = "_tangents"                                 # in a tensor's __dict__
-Given = Sequence[Tensor | None]
 
 
 class Tangents(dict):
@@ -74,6 +64,9 @@ class Level(Watcher):
 
     def tangent(self, x: Tensor | None) -> Tensor | None:
         """The tangent of x, or None."""
+        if x is not None and isinstance(x.array, Batch):
+            t = self.tangent(x.array.value)
+            return None if t is None else wrap(t, x.array.level, x.array.mapped)
         tangents = None if x is None else x.__dict__.get(KEY)
         return None if tangents is None else tangents.get(self)
 
@@ -87,6 +80,10 @@ class Level(Watcher):
         """x as the levels around this one see it: without this level's tangent, or those of inner ones."""
         if not isinstance(x, Tensor):
             return type(x)(map(self.below, x)) if type(x) in (list, tuple) else x
+        if isinstance(x.array, Batch):
+            made = wrap(self.below(x.array.value), x.array.level, x.array.mapped)
+            made.node = x.node
+            return made
         tangents = x.__dict__.get(KEY)
         return without(x, {k: t for k, t in tangents.items() if k.number < self.number}) if tangents else x
 
@@ -165,6 +162,12 @@ def innermost(watch: Any) -> Level | None:
     return watch
 
 
+def same_tangents(alias: Tensor, x: Tensor) -> None:
+    """Let an alias of x have x's tangents."""
+    if KEY in x.__dict__:
+        alias.__dict__[KEY] = x.__dict__[KEY]
+
+
 def tangents_of(x: Tensor) -> Tangents:
     return x.__dict__.setdefault(KEY, Tangents())
 
@@ -179,10 +182,6 @@ def without(x: Tensor, tangents: dict) -> Tensor:
     return alias
 
 
-def zeros(x: Tensor) -> Tensor:
-    return created(from_array(np.zeros(x.array.shape, x.array.dtype)))
-
-
 def written(x: Tensor, root: Tensor, t: Tensor | None, known: Tensor | None) -> Tensor:
     """The tangent of x's memory after a value with tangent `t` has been written into x."""
     t = zeros(x) if t is None else fitted(t, x)
@@ -191,109 +190,6 @@ def written(x: Tensor, root: Tensor, t: Tensor | None, known: Tensor | None) -> 
     whole = zeros(root) if known is None else known.clone()  # type: ignore[attr-defined]
     Region(x).of(whole).copy_(t)  # type: ignore[attr-defined]
     return whole
-
-
-def fitted(t: Tensor, x: Tensor) -> Tensor:
-    """A tangent in x's dtype and shape."""
-    t = t if t.array.dtype == x.array.dtype else t.to(x.dtype)  # type: ignore[attr-defined]
-    return t if t.array.shape == x.array.shape else t.expand(x.array.shape)  # type: ignore[attr-defined]
-
-
-# -- from rules to tangents ----------------------------------------------------------------------------------------
-
-def differentiated(op: Any, args: tuple) -> Sequence:
-    """The inputs that have an edge in the op's nodes, in that order."""
-    if op.inputs == ("tensors",):
-        return args[0] if op.rules["tensors"] else ()
-    return [args[op.inputs.index(name)] if op.rules[name] else None for name in ruled_inputs(op)]
-
-
-def derivative(op: Any, args: tuple, outs: list, tangents: Given, record: bool) -> Sequence:
-    """The tangent of each output, None where it is constant."""
-    found: Sequence = [None] * len(outs)
-    linear = op.inputs if op.family is families.view else op.options.get("linear", "").split()
-    left = list(tangents)
-    for name in linear:
-        if name == "tensors":
-            moved = tuple([zeros(x) if t is None else t for x, t in zip(args[0], left)])
-            return as_list(TENSORS[op.name](moved, *args[1:]))
-        i = ruled_inputs(op).index(name)
-        if (t := left[i]) is not None:
-            at, left[i] = op.inputs.index(name), None
-            found = added(found, as_list(TENSORS[op.name](*args[:at], t, *args[at + 1:])))
-    if any([t is not None for t in left]):
-        diagonal = op.elementwise and not any(x.array.dtype.kind == "c" for x in (*outs, *args) if isinstance(x, Tensor))
-        how = diagonally if diagonal else transposed
-        found = added(found, how(op, args, outs, left, record))
-    return found
-
-
-def as_list(made: Any) -> list:
-    return list(made) if isinstance(made, (tuple, list)) else [made]
-
-
-def added(found: Sequence, more: Sequence) -> list:
-    return [b if a is None else a if b is None else a + b for a, b in zip(found, more)]
-
-
-def diagonally(op: Any, args: tuple, outs: list, tangents: Given, record: bool) -> list:
-    """The tangents of an op that works element by element: each rule with a tangent in place of the gradient."""
-    out, total = outs[0], None
-    for i, t in enumerate(tangents):
-        if t is not None:
-            edges = tuple([True if i == j else None for j in range(len(tangents))])
-            part = node_like(op, args, outs, edges).tensors(fitted(t, out))[i]
-            total = part if total is None else total if part is None else total + part
-    return [zeros(out) if total is None else fitted(total, out)]
-
-
-def transposed(op: Any, args: tuple, outs: list, tangents: Given, record: bool) -> list:
-    """The tangents of any op: the derivative of g -> J' g by g, towards the inputs' tangents."""
-    node = node_like(op, args, outs, tuple([None if t is None else True for t in tangents]))
-    smooth = [i for i, x in enumerate(outs) if x.array.dtype.kind in "fcV" and i != op.options.get("fixed")]
-    gs = {i: start(outs[i]) for i in smooth}
-    token = current.set(mode().but(grad=True))
-    try:
-        gradients = node.tensors(Parts(gs) if several(op) else gs[0]) if gs else ()
-        pairs = [(sum_to_tensor(h, t.array.shape) if h.array.shape != t.array.shape else h, t)
-                 for h, t in zip(gradients, tangents) if h is not None and t is not None]
-        pairs = [(h, t) for h, t in pairs if h.node is not None]
-        found = grad([h for h, _ in pairs], list(gs.values()), [t for _, t in pairs], create_graph=record,
-                     allow_unused=True) if pairs else (None,) * len(gs)
-    finally:
-        current.reset(token)
-    by_place = dict(zip(gs, found))
-    return [(zeros(x) if by_place[i] is None else by_place[i]) if i in by_place else None for i, x in enumerate(outs)]
-
-
-def start(out: Tensor) -> Tensor:
-    """The gradient of an output, as a variable."""
-    g = zeros(out)
-    g.node = Start(None, out.array.shape)
-    return g
-
-
-def several(op: Any) -> bool:
-    """Whether the op's rules are given a list of gradients."""
-    return bool(op.options.get("list")) or len(op.options.get("outputs", "").split()) > 1
-
-
-def node_like(op: Any, args: tuple, outs: list, edges: tuple) -> Any:
-    """A node as the op's family makes it, outside any graph, with what the rules of these edges need."""
-    node = object.__new__(with_hooks(op.node))
-    node.extra, node.edges, node.seq, node.where, node.shape = Hooks(), edges, 0, None, outs[0].array.shape
-    node.extra.dual = lambda t, i: outs[i]        # rules that name an output see it as it is, with its history
-    arrays = [x.array for x in outs]
-    if op.family is families.reduction:
-        shape, axes = args[0].array.shape, args[1]
-        kept = families.kept_shape(shape, tuple(range(len(shape))) if axes is None else axes)
-        node.saved = families.facts(op.saves, args[0], arrays[0], shape, axes, kept)
-    else:
-        node.saved = op.save(args, edges, arrays)
-    if several(op):
-        node.saved += ([(a.shape, a.dtype) if a.dtype.kind in "fcV" and i != op.options.get("fixed") else None
-                        for i, a in enumerate(arrays)],)
-    return node
 
 
 def remember(op: Any, outs: list) -> None:
@@ -404,22 +300,32 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if here is None:
         raise RuntimeError(explain("Trying to create a dual Tensor for forward AD but no level exists, make sure to "
                                    "enter_dual_level() first.", "with forward_ad.dual_level(): ..."))
-    for what, x in (("primal", tensor), ("tangent", tangent)):
-        if not (x.is_floating_point() or x.is_complex()):
-            raise ValueError(explain(f"Expected {what} to be floating point or complex, but got: {x.dtype}",
-                                     "convert it first: .to(torch.float32)"))
-    check_size(tensor, tangent)
-    if here.tangent(tensor) is not None:
-        raise RuntimeError(explain("Making a dual Tensor based on a Tensor that already has a forward gradient at the same "
-                                   f"level {here.number} is not supported.", "unpack_dual() it first"))
-    if here.tangent(tangent) is not None:
-        raise RuntimeError(explain("Setting a forward grad that itself has a forward gradient at the same level"
-                                   f"{here.number} is not supported.", "unpack_dual() it first"))
+    check_dual(here, tensor, tangent)
     return dual(here, tensor, tangent)
+
+
+def check_dual(level: Level, x: Tensor, tangent: Tensor) -> None:
+    """RuntimeError or ValueError unless these two make a dual number."""
+    for what, t in (("primal", x), ("tangent", tangent)):
+        if not (t.is_floating_point() or t.is_complex()):
+            raise ValueError(explain(f"Expected {what} to be floating point or complex, but got: {t.dtype}",
+                                     "convert it first: .to(torch.float32)"))
+    check_size(x, tangent)
+    if level.tangent(x) is not None:
+        raise RuntimeError(explain("Making a dual Tensor based on a Tensor that already has a forward gradient at the same "
+                                   f"level {level.number} is not supported.", "unpack_dual() it first"))
+    if level.tangent(tangent) is not None:
+        raise RuntimeError(explain("Setting a forward grad that itself has a forward gradient at the same level"
+                                   f"{level.number} is not supported.", "unpack_dual() it first"))
 
 
 def dual(level: Level, x: Tensor, tangent: Tensor) -> Tensor:
     """The dual number, nobody's view: writes to it leave x's own place in the graph as it is."""
+    if isinstance(x.array, Batch) or isinstance(tangent.array, Batch):
+        value, t, back = aligned(x, tangent)      # one tangent for each sample: the number of all samples is dual
+        made = back(dual(level, value, t))
+        made.node = x.node
+        return made
     made = without(x, x.__dict__.get(KEY) or {})
     if x.node is not None:
         made = released(x.view_as(x))  # type: ignore[attr-defined]

@@ -1,0 +1,128 @@
+"""From rules to tangents: the derivative of an op in the direction of its inputs' tangents.
+
+No table of its own. The gradient that a rule computes, g -> J' g, is linear in g, so its derivative by g, towards t, is
+J t (http://j-towns.github.io/2017/06/12/A-new-trick.html). Three short cuts: J of an op that works element by element is
+diagonal, and the rule itself gives J t; a view's tangent is the same view of the tangent; an op that is `linear` in an
+input, as its entry says, is its own derivative.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rushlight.autograd.backward import grad
+from rushlight.autograd.engine import sum_to_tensor
+from rushlight.autograd.grad_mode import current, mode
+from rushlight.autograd.node import Hooks, Parts, Start, with_hooks
+from rushlight.ops import families
+from rushlight.ops.worlds import TENSORS, ruled_inputs
+from rushlight.tensor import Tensor, created, from_array
+
+Given = Sequence[Tensor | None]
+
+
+def differentiated(op: Any, args: tuple) -> Sequence:
+    """The inputs that have an edge in the op's nodes, in that order."""
+    if op.inputs == ("tensors",):
+        return args[0] if op.rules["tensors"] else ()
+    return [args[op.inputs.index(name)] if op.rules[name] else None for name in ruled_inputs(op)]
+
+
+def derivative(op: Any, args: tuple, outs: list, tangents: Given, record: bool) -> Sequence:
+    """The tangent of each output, None where it is constant."""
+    found: Sequence = [None] * len(outs)
+    linear = op.inputs if op.family is families.view else op.options.get("linear", "").split()
+    left = list(tangents)
+    for name in linear:
+        if name == "tensors":
+            moved = tuple([zeros(x) if t is None else t for x, t in zip(args[0], left)])
+            return as_list(TENSORS[op.name](moved, *args[1:]))
+        i = ruled_inputs(op).index(name)
+        if (t := left[i]) is not None:
+            at, left[i] = op.inputs.index(name), None
+            found = added(found, as_list(TENSORS[op.name](*args[:at], t, *args[at + 1:])))
+    if any([t is not None for t in left]):
+        diagonal = op.elementwise and not any(x.array.dtype.kind == "c" for x in (*outs, *args) if isinstance(x, Tensor))
+        how = diagonally if diagonal else transposed
+        found = added(found, how(op, args, outs, left, record))
+    return found
+
+
+def as_list(made: Any) -> list:
+    return list(made) if isinstance(made, (tuple, list)) else [made]
+
+
+def added(found: Sequence, more: Sequence) -> list:
+    return [b if a is None else a if b is None else a + b for a, b in zip(found, more)]
+
+
+def diagonally(op: Any, args: tuple, outs: list, tangents: Given, record: bool) -> list:
+    """The tangents of an op that works element by element: each rule with a tangent in place of the gradient."""
+    out, total = outs[0], None
+    for i, t in enumerate(tangents):
+        if t is not None:
+            edges = tuple([True if i == j else None for j in range(len(tangents))])
+            part = node_like(op, args, outs, edges).tensors(fitted(t, out))[i]
+            total = part if total is None else total if part is None else total + part
+    return [zeros(out) if total is None else fitted(total, out)]
+
+
+def transposed(op: Any, args: tuple, outs: list, tangents: Given, record: bool) -> list:
+    """The tangents of any op: the derivative of g -> J' g by g, towards the inputs' tangents."""
+    node = node_like(op, args, outs, tuple([None if t is None else True for t in tangents]))
+    smooth = [i for i, x in enumerate(outs) if x.array.dtype.kind in "fcV" and i != op.options.get("fixed")]
+    gs = {i: start(outs[i]) for i in smooth}
+    token = current.set(mode().but(grad=True))
+    try:
+        gradients = node.tensors(Parts(gs) if several(op) else gs[0]) if gs else ()
+        pairs = [(sum_to_tensor(h, t.array.shape) if h.array.shape != t.array.shape else h, t)
+                 for h, t in zip(gradients, tangents) if h is not None and t is not None]
+        pairs = [(h, t) for h, t in pairs if h.node is not None]
+        found = grad([h for h, _ in pairs], list(gs.values()), [t for _, t in pairs], create_graph=record,
+                     allow_unused=True) if pairs else (None,) * len(gs)
+    finally:
+        current.reset(token)
+    by_place = dict(zip(gs, found))
+    return [(zeros(x) if by_place[i] is None else by_place[i]) if i in by_place else None for i, x in enumerate(outs)]
+
+
+def start(out: Tensor) -> Tensor:
+    """The gradient of an output, as a variable."""
+    g = zeros(out)
+    g.node = Start(None, out.array.shape)
+    return g
+
+
+def several(op: Any) -> bool:
+    """Whether the op's rules are given a list of gradients."""
+    return bool(op.options.get("list")) or len(op.options.get("outputs", "").split()) > 1
+
+
+def node_like(op: Any, args: tuple, outs: list, edges: tuple) -> Any:
+    """A node as the op's family makes it, outside any graph, with what the rules of these edges need."""
+    node = object.__new__(with_hooks(op.node))
+    node.extra, node.edges, node.seq, node.where, node.shape = Hooks(), edges, 0, None, outs[0].array.shape
+    node.extra.dual = lambda t, i: outs[i]        # rules that name an output see it as it is, with its history
+    arrays = [x.array for x in outs]
+    if op.family is families.reduction:
+        shape, axes = args[0].array.shape, args[1]
+        kept = families.kept_shape(shape, tuple(range(len(shape))) if axes is None else axes)
+        node.saved = families.facts(op.saves, args[0], arrays[0], shape, axes, kept)
+    else:
+        node.saved = op.save(args, edges, arrays)
+    if several(op):
+        node.saved += ([(a.shape, a.dtype) if a.dtype.kind in "fcV" and i != op.options.get("fixed") else None
+                        for i, a in enumerate(arrays)],)
+    return node
+
+
+def zeros(x: Tensor) -> Tensor:
+    return created(from_array(np.zeros(x.array.shape, x.array.dtype)))
+
+
+def fitted(t: Tensor, x: Tensor) -> Tensor:
+    """A tangent in x's dtype and shape."""
+    t = t if t.array.dtype == x.array.dtype else t.to(x.dtype)  # type: ignore[attr-defined]
+    return t if t.array.shape == x.array.shape else t.expand(x.array.shape)  # type: ignore[attr-defined]

@@ -1,0 +1,80 @@
+"""Forward: how fast the outputs of a function change when its inputs move."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rushlight.autograd.forward_ad import Level, check_dual, dual
+from rushlight.autograd.grad_mode import enable_grad, mode
+from rushlight.creation import zeros_like
+from rushlight.errors import explain
+from rushlight.func.variables import Variables, outputs_of, pulled, same_form, settled, split
+from rushlight.tensor import Tensor
+from rushlight.utils.pytree import tree_flatten, tree_map_only, tree_unflatten
+
+JVP = "jvp(f, primals, tangents)"
+
+
+def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+    """(f(*primals), J t): the value, and its derivative in the direction of the tangents, by dual numbers.
+
+    `primals` and `tangents` are tuples of trees of tensors, of the same form and shapes. `strict`: RuntimeError where an
+    output does not depend on the inputs, in place of zeros; `has_aux`: f returns (output, anything), and that comes third.
+
+    >>> from rushlight.func import jvp
+    >>> jvp(rushlight.sin, (rushlight.tensor([0., 1.]),), (rushlight.tensor([1., 2.]),))
+    (tensor([0.0000, 0.8415]), tensor([1.0000, 1.0806]))
+    """
+    if not isinstance(primals, tuple):
+        raise RuntimeError(explain(f"{JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).",
+                                   "(x,) for one argument"))
+    xs, inputs_form = tree_flatten(primals)
+    ts = same_form(tangents, inputs_form, lambda given, wanted: f"{JVP}: Expected primals and tangents to have the same "
+                   "python structure. For example, if primals is a tuple of 3 tensors, tangents also must be. Got primals "
+                   f"with structure {wanted} and tangents with structure {given}")
+    if not xs:
+        raise RuntimeError(f"{JVP}: Expected primals to contain at least one Tensor.")
+    with Level() as level:
+        for x, t in zip(xs, ts):
+            check_dual(level, x, t)
+        made = func(*tree_unflatten([dual(level, x, t) for x, t in zip(xs, ts)], inputs_form))
+        made, aux = split(made, has_aux, JVP)
+        ys, form = outputs_of(made, JVP)
+        found = [level.tangent(y) for y in ys]
+        if strict and any(t is None for t in found):
+            raise RuntimeError(explain("jvp(f, primals, tangents, strict=True): The output of f is independent of the "
+                                       "inputs. This is not allowed with strict=True.", "strict=False gives zeros"))
+        value = tree_unflatten(map(level.below, ys), form)
+        aux = tree_map_only(Tensor, level.below, aux)
+    along = tree_unflatten([zeros_like(y) if t is None else t for y, t in zip(ys, found)], form)
+    return (value, along, aux) if has_aux else (value, along)
+
+
+def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
+    """(f(*primals), t -> J t): the value, and the linear function that is f's derivative there; f runs only once.
+
+    v' J is linear in v, so its derivative by v, towards t, is J t; backward through that graph is what runs each time.
+
+    >>> from rushlight.func import linearize
+    >>> y, push = linearize(rushlight.sin, rushlight.tensor([0., 1.]))
+    >>> push(rushlight.tensor([1., 2.]))
+    tensor([1.0000, 1.0806])
+    """
+    with Variables() as variables, enable_grad():
+        inside = variables.all_fresh(primals)
+        ys, form = outputs_of(func(*inside), "linearize(f, *primals)")
+        xs, inputs_form = tree_flatten(inside)
+        vs = [variables.fresh(zeros_like(y)) for y in ys]
+        rows = pulled(ys, xs, vs, True, True)
+    together = variables.reached(ys)
+
+    def push(*tangents: Any) -> Any:
+        ts = same_form(tangents, inputs_form, lambda given, wanted: f"Expected the tangents {given} to have the same "
+                       f"argspec as the primals {wanted}")
+        for i, (x, t) in enumerate(zip(xs, ts)):
+            if x.shape != t.shape:
+                raise RuntimeError(explain(f"tangent:{i} with shape {t.shape} in flattened pytree doesn't match the shape "
+                                           f"{x.shape} of the corresponding primal."))
+        create = mode().grad and (together or any(t.requires_grad for t in ts))
+        return tree_unflatten(map(settled, pulled(rows, vs, ts, True, create)), form)
+    return tree_unflatten(map(settled, ys), form), push

@@ -1,0 +1,115 @@
+"""Jacobians and Hessians: `vjp` for each output, or the derivative for each input, all at once by `vmap`."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from rushlight.creation import eye
+from rushlight.errors import explain
+from rushlight.func.forward import linearize
+from rushlight.func.reverse import vjp
+from rushlight.func.variables import ArgNums, all_settled, numbers_of, outputs_of, split
+from rushlight.func.vmap import vmap
+from rushlight.tensor import Tensor
+from rushlight.utils.pytree import TreeSpec, tree_flatten, tree_unflatten
+
+
+def jacrev(func: Callable, argnums: ArgNums = 0, *, has_aux: bool = False, chunk_size: int | None = None,
+           _preallocate_and_copy: bool = False) -> Callable:
+    """f -> J, J[i, j] = d f_i / d x_j, backward: a row for each element of the output. Good where outputs are few.
+
+    For an output and an input a tensor of shape output.shape + input.shape; where outputs are a tree, that tree of them,
+    and where inputs are (or `argnums` is a tuple), each a tree of those. `has_aux`: f returns (output, anything).
+    `chunk_size`: rows computed at a time, all by default.
+
+    >>> from rushlight.func import jacrev
+    >>> jacrev(lambda x: x * x)(rushlight.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError(explain("jacrev: `chunk_size` should be greater than 0."))
+
+    @wraps(func)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        call, given = of_chosen(func, args, kwargs, argnums)
+        made, pull, *aux = vjp(call, *given, has_aux=has_aux)
+        ys, form = tree_flatten(made)
+        rows = along_basis(lambda *parts: pull(tree_unflatten(parts, form)), ys, chunk_size)
+        by_input, inputs_form = tree_flatten(rows)                     # each (all outputs, *input)
+        table = [[part.reshape((*y.shape, *part.shape[1:])) for part, y in zip(J.split([y.numel() for y in ys]), ys)]
+                 for J in by_input]
+        found = together([list(row) for row in zip(*table)], form, inputs_form, argnums)
+        return (found, aux[0]) if has_aux else found
+    return jacobian
+
+
+def jacfwd(func: Callable, argnums: ArgNums = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable:
+    """f -> J, J[i, j] = d f_i / d x_j, forward: a column for each element of the input. Good where inputs are few.
+
+    Results are as those of `jacrev`. f runs once (see `linearize`), so `randomness` need not say what random ops do in a
+    batch of runs: they draw once.
+
+    >>> from rushlight.func import jacfwd
+    >>> jacfwd(lambda x: x * x)(rushlight.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    @wraps(func)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        call, given = of_chosen(func, args, kwargs, argnums)
+        aux: list = []
+
+        def output(*xs: Any) -> Any:
+            made, more = split(call(*xs), has_aux, "jvp(f, primals, tangents)")
+            outputs_of(made, "jvp(f, primals, tangents)")
+            aux.append(more)
+            return made
+        made, push = linearize(output, *given)
+        xs, inputs_form = tree_flatten(given)
+        columns = along_basis(lambda *parts: push(*tree_unflatten(parts, inputs_form)), xs, None)
+        by_output, form = tree_flatten(columns)                        # each (all inputs, *output)
+        table = [[part.movedim(0, -1).reshape((*part.shape[1:], *x.shape))
+                  for part, x in zip(J.split([x.numel() for x in xs]), xs)] for J in by_output]
+        found = together(table, form, inputs_form, argnums)
+        return (found, all_settled(aux[0])) if has_aux else found
+    return jacobian
+
+
+def hessian(func: Callable, argnums: ArgNums = 0) -> Callable:
+    """f -> H, H[i, j] = d^2 f / d x_i d x_j: forward over backward, jacfwd(jacrev(f)).
+
+    >>> from rushlight.func import hessian
+    >>> hessian(lambda x: (x ** 3).sum())(rushlight.tensor([1., 2.]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)
+
+
+def of_chosen(func: Callable, args: tuple, kwargs: dict, argnums: ArgNums) -> tuple[Callable, tuple]:
+    """The function of the chosen arguments alone, and these."""
+    chosen = numbers_of(argnums, len(args))
+
+    def call(*xs: Any) -> Any:
+        inside = list(args)
+        for n, x in zip(chosen, xs):
+            inside[n] = x
+        return func(*inside, **kwargs)
+    return call, tuple([args[n] for n in chosen])
+
+
+def along_basis(function: Callable, like: Sequence[Tensor], chunk_size: int | None) -> Any:
+    """What a linear function of tensors like these makes of every unit vector of them together, stacked."""
+    sizes = [t.numel() for t in like]
+    total = sum(sizes)
+    unit = eye(total, dtype=like[0].dtype) if len({t.dtype for t in like}) == 1 else eye(total)
+    basis = [part.reshape(total, *t.shape).to(t.dtype) for part, t in zip(unit.split(sizes, 1), like)]
+    return vmap(function, chunk_size=chunk_size)(*basis)
+
+
+def together(table: list[list[Tensor]], form: TreeSpec, inputs_form: TreeSpec, argnums: ArgNums) -> Any:
+    """Blocks of a Jacobian, by output and input, as a tree of outputs of trees of inputs."""
+    rows = [tree_unflatten(row, inputs_form) for row in table]
+    return tree_unflatten([row if isinstance(argnums, tuple) else row[0] for row in rows], form)

@@ -1,0 +1,113 @@
+"""Backward: gradients of functions, and products of vectors with their Jacobians."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from rushlight.autograd.grad_mode import enable_grad, mode
+from rushlight.creation import ones_like
+from rushlight.errors import explain
+from rushlight.func.variables import (
+    ArgNums,
+    Variables,
+    all_settled,
+    numbers_of,
+    outputs_of,
+    pulled,
+    same_form,
+    settled,
+    split,
+)
+from rushlight.tensor import Tensor
+from rushlight.utils.pytree import tree_flatten, tree_map_only, tree_unflatten
+
+GRAD = "grad_and_value(f)(*args)"
+
+
+def grad(func: Callable, argnums: ArgNums = 0, has_aux: bool = False) -> Callable:
+    """f -> f': a function of the same arguments that gives the gradient of f's one number by one of them, or several.
+
+    The argument may be a tensor or a tree of them, and the gradient is alike; `argnums`: which argument, or a tuple for
+    a tuple of gradients; `has_aux`: f returns (number, anything), and the gradient comes as (gradient, anything).
+
+    RuntimeError unless f returns one floating-point number as a tensor. It nests: grad(grad(f)).
+
+    >>> from rushlight.func import grad
+    >>> grad(grad(rushlight.sin))(rushlight.tensor(1.))
+    tensor(-0.8415)
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    @wraps(func)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        found, value = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+    return gradient
+
+
+def grad_and_value(func: Callable, argnums: ArgNums = 0, has_aux: bool = False) -> Callable:
+    """Like `grad`, but gives (gradient, f's value), or (gradient, (value, aux)).
+
+    >>> from rushlight.func import grad_and_value
+    >>> grad_and_value(lambda x: (x ** 2).sum())(rushlight.tensor([1., 2.]))
+    (tensor([2., 4.]), tensor(5.))
+    """
+    @wraps(func)
+    def both(*args: Any, **kwargs: Any) -> Any:
+        chosen = numbers_of(argnums, len(args))
+        inside = list(args)
+        with Variables() as variables:
+            with enable_grad():
+                for n in chosen:
+                    inside[n] = variables.all_fresh(args[n])
+                value, aux = split(func(*inside, **kwargs), has_aux, GRAD)
+            y = one_number(value)
+            xs, form = tree_flatten(tuple([inside[n] for n in chosen]))
+            found = pulled([y], xs, [ones_like(y)], False, variables.reached([y]))
+        gradients = tree_unflatten(map(settled, found), form)
+        gradients = gradients if isinstance(argnums, tuple) else gradients[0]
+        return gradients, (settled(value), all_settled(aux)) if has_aux else settled(value)
+    return both
+
+
+def one_number(value: Any) -> Tensor:
+    """The value as it is. RuntimeError unless it is a tensor of one number without dimensions."""
+    if not isinstance(value, Tensor):
+        raise RuntimeError(explain(f"{GRAD}: Expected f(*args) to return a Tensor, got {type(value)}"))
+    if value.dim() != 0:
+        raise RuntimeError(explain(f"{GRAD}: Expected f(*args) to return a scalar Tensor, got tensor with {value.dim()} "
+                                   "dims. Maybe you wanted to use the vjp or jacrev APIs instead?",
+                                   "reduce it: .sum(), .mean()", shape=tuple(value.shape)))
+    if value.is_complex():
+        raise RuntimeError(explain("grad can be implicitly created only for real scalar outputs but got "
+                                   f"{value.dtype}", "take .abs() or .real first, or use vjp"))
+    return value
+
+
+def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
+    """(f(*primals), v -> v' J): the value, and a function from a vector like it to the gradients of all primals.
+
+    Primals and outputs are trees of tensors; the function returns a tuple, one for each primal, and may be called again
+    and again. `has_aux`: f returns (output, anything), and that comes third.
+
+    >>> from rushlight.func import vjp
+    >>> y, pull = vjp(rushlight.sin, rushlight.tensor([0., 1.]))
+    >>> pull(rushlight.ones(2))
+    (tensor([1.0000, 0.5403]),)
+    """
+    who = "vjp(f, *primals)"
+    with Variables() as variables, enable_grad():
+        inside = variables.all_fresh(primals)
+        made, aux = split(func(*inside), has_aux, who)
+        ys, form = outputs_of(made, who)
+        xs, inputs_form = tree_flatten(inside)
+    together = variables.reached(ys)
+
+    def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        vs = same_form(cotangents, form, lambda given, wanted: "Expected pytree structure of cotangents to be the same as "
+                       f"pytree structure of outputs to the function. cotangents: {given}, primal output: {wanted}")
+        create = mode().grad and (together or any(v.requires_grad for v in vs)) if create_graph is None else create_graph
+        return tree_unflatten(map(settled, pulled(ys, xs, vs, retain_graph, create)), inputs_form)
+    value = tree_unflatten(map(settled, ys), form)
+    return (value, pull, tree_map_only(Tensor, settled, aux)) if has_aux else (value, pull)

@@ -1,0 +1,161 @@
+"""What all that differentiate a function share: its inputs as variables, and results that keep only what outlives them.
+
+A variable is a new tensor on the input's memory, with a node of its own, which leads on to the input's. So derivatives by
+it mix with no others, however they nest; what is left of them in a result's history is found by walking through it.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from rushlight import dtypes
+from rushlight.autograd.backward import grad
+from rushlight.autograd.forward_ad import same_tangents
+from rushlight.autograd.grad_mode import mode
+from rushlight.autograd.node import Node, Start
+from rushlight.creation import zeros_like
+from rushlight.errors import explain
+from rushlight.func.batching import Batch, lift
+from rushlight.tensor import Tensor, from_array, writes_of
+from rushlight.utils.pytree import TreeSpec, tree_flatten, tree_leaves, tree_map, tree_map_only, tree_structure
+
+ArgNums = int | tuple[int, ...]
+
+
+class Variables:
+    """The variables of one derivative; open while the function runs, so that derivatives inside it lead to them."""
+
+    def __init__(self) -> None:
+        self.starts: list[Start] = []
+
+    def __enter__(self) -> Variables:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for one in self.starts:
+            one.open = False
+
+    def fresh(self, x: Any) -> Tensor:
+        """A variable with the numbers of x. ValueError for what is no tensor, RuntimeError for integers."""
+        if not isinstance(x, Tensor):
+            raise ValueError(explain(f"Thing passed to transform API must be Tensor, got {type(x)}",
+                                     "make it a tensor: torch.tensor(...)"))
+        dtypes.check_differentiable(x.dtype)
+        made = lift(x)
+        same = made.array is x.array              # else vmap has put it into its level, and its own graph goes on below
+        made.node = Start(x.node if same else None, made.array.shape)
+        if same:
+            made.writes = writes_of(x)
+            same_tangents(made, x)
+        self.starts.append(made.node)
+        return made
+
+    def all_fresh(self, tree: Any) -> Any:
+        """The tree with a variable for each leaf."""
+        return tree_map(self.fresh, tree)
+
+    def reached(self, results: Iterable[Tensor]) -> bool:
+        """Whether somebody else differentiates: whether the results depend on other variables, or on leaves."""
+        return mode().grad and any(recorded_below(t) or leads_out(t, self.starts) for t in results)
+
+
+def recorded_below(t: Tensor) -> bool:
+    """Whether a batched tensor's samples have a history in the graph around vmap."""
+    array = t.array
+    while isinstance(array, Batch):
+        if array.value.node is not None:
+            return True
+        array = array.value.array
+    return False
+
+
+def leads_out(t: Tensor, own: Sequence[Node] = ()) -> bool:
+    """Whether a tensor's history ends at a leaf, or an open variable, besides one's own."""
+    todo = [t.node]
+    seen = {t.node}
+    while todo:
+        node = todo.pop()
+        if node is None:
+            continue
+        if node.leaf and node not in own and getattr(node, "open", True):
+            return True
+        for edge in node.edges:
+            if edge not in seen:
+                seen.add(edge)
+                todo.append(edge)
+    return False
+
+
+def settled(t: Any) -> Any:
+    """A result without the history of variables that are no more."""
+    if not isinstance(t, Tensor) or t.node is None or (mode().grad and leads_out(t)):
+        return t
+    made = from_array(t.array)
+    made.writes = writes_of(t)
+    same_tangents(made, t)
+    return made
+
+
+def all_settled(tree: Any) -> Any:
+    return tree_map_only(Tensor, settled, tree)
+
+
+def pulled(ys: Sequence[Tensor], xs: Sequence[Tensor], vs: Sequence[Tensor], retain: bool,
+           create_graph: bool) -> list[Tensor]:
+    """v' J for each x; zeros where nothing depends on it."""
+    pairs = [(y, v) for y, v in zip(ys, vs) if y.node is not None]
+    if not pairs:
+        return [zeros_like(x) for x in xs]
+    found = grad([y for y, _ in pairs], xs, [v for _, v in pairs], retain_graph=retain or create_graph,
+                 create_graph=create_graph, allow_unused=True)
+    return [zeros_like(x) if g is None else g for x, g in zip(xs, found)]
+
+
+# -- arguments and results ---------------------------------------------------------------------------------------------
+
+def numbers_of(argnums: Any, count: int) -> tuple[int, ...]:
+    """Which arguments are meant, counted from the front. RuntimeError for what is none, or stands twice."""
+    if not isinstance(argnums, (int, tuple)) or not all(isinstance(n, int) for n in tree_leaves(argnums)):
+        kind = type(argnums) if not isinstance(argnums, tuple) else tuple(map(type, argnums))
+        raise RuntimeError(explain(f"argnums must be int or Tuple[int, ...], got: {kind}"))
+    wanted = argnums if isinstance(argnums, tuple) else (argnums,)
+    if not wanted:
+        raise RuntimeError("argnums must be non-empty")
+    for n in wanted:
+        if not -count <= n < count:
+            raise RuntimeError(explain(f"Got argnum={n}, but only {count} positional inputs",
+                                       "arguments given by keyword are not differentiated"))
+    found = tuple([n % count for n in wanted])
+    if len(set(found)) < len(found):
+        raise RuntimeError(explain(f"argnums elements must be unique, got {argnums}"))
+    return found
+
+
+def split(made: Any, has_aux: bool, who: str) -> tuple[Any, Any]:
+    """(output, aux) of what a function returned. RuntimeError unless that is a pair where one is announced."""
+    if not has_aux:
+        return made, None
+    if not (isinstance(made, tuple) and len(made) == 2):
+        raise RuntimeError(explain(f"{who}: output of function f should be a tuple: (output, aux) if has_aux is True",
+                                   "return output, aux"))
+    return made
+
+
+def outputs_of(made: Any, who: str) -> tuple[list[Tensor], TreeSpec]:
+    """The output's tensors. RuntimeError for anything else in it, or nothing."""
+    ys, spec = tree_flatten(made)
+    for y in ys:
+        if not isinstance(y, Tensor):
+            raise RuntimeError(explain(f"{who}: expected f(*primals) to return only tensors, got unsupported type {type(y)}",
+                                       "return numbers and text as aux, with has_aux=True"))
+    if not ys:
+        raise RuntimeError(explain(f"{who}: Expected f to be a function that has non-empty output (got output = {made})"))
+    return ys, spec
+
+
+def same_form(given: Any, wanted: TreeSpec, words: Callable[[TreeSpec, TreeSpec], str]) -> list:
+    """The leaves of a tree. RuntimeError unless it has this form."""
+    form = tree_structure(given)
+    if form != wanted:
+        raise RuntimeError(explain(words(form, wanted), "give the same containers, with a tensor in each place"))
+    return tree_leaves(given)
