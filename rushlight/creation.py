@@ -26,7 +26,7 @@ def made(array: Any, dtype: Any, requires_grad: bool, device: Any = None, out: T
         present(device)
     if dtype is not None:
         array = np.asarray(array, dtypes.as_dtype(dtype).numpy)
-    t = created(from_array(np.asarray(array)))
+    t = created(from_array(array if hasattr(type(array), "run") else np.asarray(array)))     # run: a batch of vmap
     if requires_grad:
         t.requires_grad_()
     return t if out is None else into(out, t)
@@ -399,7 +399,10 @@ def numel(input: Tensor) -> int:
 def new_like(create: Callable) -> Callable:
     """x.new_zeros(size) and its like: this tensor's dtype unless told."""
     def new(self: Tensor, *size: Any, dtype: Dtype = None, **options: Any) -> Tensor:
-        return create(*size, dtype=self.dtype if dtype is None else dtype, **options)
+        t = create(*size, dtype=self.dtype if dtype is None else dtype, **options)
+        if not isinstance(self.array, np.ndarray):             # of a batch of vmap: each sample gets its own
+            t.array = self.array.spread(t.array)
+        return t
     new.__doc__ = create.__doc__
     return new
 

@@ -420,6 +420,14 @@ def writes_of(tensor: Tensor) -> Writes:
     return root.writes
 
 
+def numbers(tensor: Tensor) -> ndarray:
+    """The elements, for checks of arguments alone: of all samples where the tensor stands for a batch of vmap."""
+    array: Any = tensor.array
+    while not isinstance(array, ndarray):
+        array = array.value.array
+    return array
+
+
 def method(function: F, *names: str) -> F:
     """Make a function a method of Tensor, under its own name or the names given."""
     for name in names or (function.__name__,):

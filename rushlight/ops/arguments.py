@@ -277,6 +277,10 @@ def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
 class Touched(RuntimeError, AttributeError, TypeError):
     """A kernel met what only looks like an array: a batch of vmap (func/batching.py), which runs the op in its own way."""
 
+    def __init__(self, text: str, batch: Any):
+        super().__init__(text)
+        self.batch = batch
+
 
 def otherwise(op: Op, args: Sequence[Any], error: Exception, out: Any = None, *more: Any) -> Any:
     """The op run by a batch that is among its arguments (and `more`), for which the kernel failed; else raises the error

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,7 +11,7 @@ from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.views import assign, wrote
 from rushlight.errors import suggesting
 from rushlight.ops import families
-from rushlight.ops.arguments import constant
+from rushlight.ops.arguments import Touched, constant
 from rushlight.ops.docstring import introduce
 from rushlight.ops.table import BOOL, FLOATING, NUMPY, REAL, SAME, TABLE, Op, entry, in_namespace, parameters
 from rushlight.ops.worlds import ARRAYS, TENSORS, rebind, save_function
@@ -146,11 +147,16 @@ def unrecorded(input: Tensor, args: tuple) -> bool:
     return mode().watch is None and not recorded(input, args)
 
 
-def composite(*names: str, tensor: bool = True, function: bool = True) -> Callable[[F], F]:
-    """Register a function made of ops: in the world of tensors, and as a method of Tensor under these names."""
+def composite(*names: str, tensor: bool = True, function: bool = True, looks: bool = False) -> Callable[[F], F]:
+    """Register a function made of ops: in the world of tensors, and as a method of Tensor under these names.
+
+    `looks`: it looks at numbers, or computes with arrays; inside vmap it runs sample by sample.
+    """
     def register(f: F) -> F:
         own = names or (f.__name__,)
         f = suggesting(f, NUMPY if "dim" in parameters(f) else None)
+        if looks:
+            f = sample_by_sample(f)
         for name in own:
             if name not in TABLE:                 # rules mean the entry itself, with its own order of parameters
                 TENSORS[name] = f
@@ -160,6 +166,17 @@ def composite(*names: str, tensor: bool = True, function: bool = True) -> Callab
             method(f, *[name for name in own if not in_namespace(name)])
         return f
     return register
+
+
+def sample_by_sample(f: F) -> F:
+    """The function for batches of vmap too, which has no way to look at all samples at once."""
+    @wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return f(*args, **kwargs)
+        except Touched as touched:
+            return touched.batch.one_by_one(f, args, kwargs)
+    return call  # type: ignore[return-value]
 
 
 FUNCTIONS: dict[str, Callable] = {}               # composites that the package offers besides the table

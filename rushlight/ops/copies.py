@@ -102,7 +102,7 @@ def offer(function: Callable, name: str, says: str, method: bool, parameters: Pa
     function.__name__ = function.__qualname__ = name
     function.__wrapped__ = parameters  # type: ignore[attr-defined]
     function.__doc__ = says
-    composite(name, tensor=method)(function)
+    composite(name, tensor=method, looks=name.endswith("_scatter"))(function)
 
 
 for name, view in VIEWS.items():

@@ -234,7 +234,7 @@ def geqrf(input: Tensor, *, out: Any = None) -> Any:
     return given(out, f.geqrf(input))
 
 
-@composite("linalg_householder_product")
+@composite("linalg_householder_product", looks=True)
 def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first n columns of H_1 H_2 ... H_k with H_i = I - tau_i v_i v_i^H; v_i is column i of A below A_ii, taken as 1.
 
@@ -257,7 +257,7 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
     return given(out, from_array(reflected(A.array, tau.array)))
 
 
-composite("orgqr")(householder_product)
+composite("orgqr", looks=True)(householder_product)
 
 
 def reflect(A: Tensor, tau: Tensor, x: Tensor, adjoint: bool = False) -> Tensor:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from rushlight.ops import special as special  # no_derivative
-from rushlight.ops.build import build, inner
+from rushlight.ops.build import build, inner, sample_by_sample
 from rushlight.ops.kernels import factorizations as kernels
 from rushlight.ops.worlds import ARRAYS, TENSORS, adopt, shared
 from rushlight.tensor import from_array
@@ -209,7 +209,7 @@ def no_derivative_of_complete():
 
 def check_phase(diagonal, name, vectors, factor):
     """RuntimeError if a loss depends on the phase of complex vectors, which no decomposition determines."""
-    d = getattr(diagonal, "array", diagonal)
+    d = numbers(diagonal) if isinstance(diagonal, Tensor) else diagonal
     if d.dtype.kind == "c" and not np.allclose(d.imag, 0, 1e-2, 1e-2):
         raise RuntimeError(f"{name}: The {vectors} in the complex case are specified up to multiplication by {factor}. "
                            "The specified loss function depends on this quantity, so it is ill-defined.")
@@ -224,7 +224,8 @@ def permutation(pivots, like):
 for world in (ARRAYS, TENSORS):
     world.update((f.__name__, f) for f in (no_derivative_of_r, no_derivative_of_complete, check_phase))
 ARRAYS["exchange"] = permutation
-TENSORS["exchange"] = lambda pivots, like: from_array(permutation(getattr(pivots, "array", pivots), like.array))
+TENSORS["exchange"] = sample_by_sample(
+    lambda pivots, like: from_array(permutation(getattr(pivots, "array", pivots), like.array)))
 ARRAYS["unit"] = lambda n, like: np.eye(n, dtype=like.dtype)
 TENSORS["unit"] = lambda n, like: from_array(np.eye(n, dtype=like.array.dtype))
 

@@ -245,7 +245,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None =
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
-@composite("linalg_lstsq", tensor=False)
+@composite("linalg_lstsq", tensor=False, looks=True)
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None, out: Any = None) -> Any:
     """X that minimizes |A X - B|, the shortest of them, as (solution, residuals, rank, singular_values).
 

@@ -80,7 +80,7 @@ def old_lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = No
     return given(out, LUWithInfo(made) if get_infos else tuple(made[:2]))
 
 
-@composite("linalg_lu")
+@composite("linalg_lu", looks=True)
 def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """A = P L U, as (P, L, U): P a permutation, L lower triangular with 1 on its diagonal, U upper triangular.
 
@@ -95,7 +95,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     return given(out, LU(unpack(*f.lu_core(A)[:2])))
 
 
-@composite(tensor=False)
+@composite(tensor=False, looks=True)
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *,
               out: Any = None) -> Any:
     """(P, L, U) of what `linalg.lu_factor` has packed; empty tensors for what is not asked for.
@@ -133,7 +133,7 @@ def in_order(b: Tensor, pivots: Tensor, back: bool = False) -> Tensor:
     return gather(b.expand(shape), -2, from_array(index.copy()))  # type: ignore[attr-defined]
 
 
-@composite("linalg_lu_solve")
+@composite("linalg_lu_solve", looks=True)
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False,
                     out: Tensor | None = None) -> Tensor:
     """X with A X = B, for A as `linalg.lu_factor` has packed it; X A = B if not `left`, A^H for A if `adjoint`.

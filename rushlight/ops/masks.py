@@ -21,7 +21,7 @@ from rushlight.tensor import Tensor, created, from_array, method, noticed
 
 def one_number(value: Any, input: Tensor, name: str) -> Tensor:
     """A number or a 0-d tensor as a 0-d tensor of the input's dtype. RuntimeError for what does not fit."""
-    plain = value.array if isinstance(value, Tensor) else value
+    plain = numbers(value) if isinstance(value, Tensor) else value
     if input.array.dtype.kind != "c" and np.iscomplexobj(plain) and np.any(np.imag(plain)):
         raise RuntimeError(explain(f"value cannot be converted to type {input.dtype} without overflow", "take its real part",
                                    op=name))
@@ -49,7 +49,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     return masked(mask, one_number(value, input, "masked_fill_"), input)
 
 
-@composite()
+@composite(looks=True)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """The tensor with one number, or a 0-d tensor, at the slices `index` along `dim`.
 
@@ -65,7 +65,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     ndim = input.array.ndim
     dim = wrap(dim, ndim)
     n = input.array.shape[dim] if ndim else 1
-    wrong = index.array[(index.array >= n) | (index.array < -n)]
+    places = numbers(index)
+    wrong = places[(places >= n) | (places < -n)]
     if wrong.size:
         raise IndexError(explain(f"index {int(wrong.flat[0])} is out of bounds for dimension {dim} with size {n}",
                                  op="index_fill_"))

@@ -86,7 +86,7 @@ def check_equation(a: Tensor, b: Tensor, left: bool, name: str) -> None:
 
 def first_failure(info: Tensor) -> tuple[int, str]:
     """The first code that is not 0, and torch's words for where it stands; (0, "") if there is none."""
-    codes = np.atleast_1d(info.array).ravel()
+    codes = np.atleast_1d(numbers(info)).ravel()
     wrong = np.flatnonzero(codes)
     if not wrong.size:
         return 0, ""

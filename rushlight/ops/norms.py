@@ -174,7 +174,7 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
         return given(out, r.sum(linalg_svdvals(A), -1))
     inverse, info = linalg_inv_ex(A)
     made = e.mul(matrix_norm(A, p), matrix_norm(inverse, p))
-    return given(out, e.where(info == 0, made, math.inf) if info.array.any() else made)
+    return given(out, e.where(info == 0, made, math.inf) if numbers(info).any() else made)
 
 
 # -- rank --------------------------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ def tolerances(A: Tensor, atol: Any, rtol: Any) -> tuple[np.ndarray, np.ndarray]
     return absolute, np.asarray(relative)
 
 
-@composite("linalg_matrix_rank", tensor=False)
+@composite("linalg_matrix_rank", tensor=False, looks=True)
 def matrix_rank(A: Tensor, *args: Any, tol: Any = None, atol: Any = None, rtol: Any = None, hermitian: bool = False,
                 out: Tensor | None = None) -> Tensor:
     """How many singular values are above max(atol, rtol * the largest), int64; of eigenvalues' sizes if `hermitian`.

@@ -61,7 +61,7 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
         raise RuntimeError(explain(f"index_reduce_(): Number of indices ({index.array.size}) should be equal to "
                                    f"self.size(dim): ({shape[at] if shape else 1}), for dim: {dim}"))
     n = input.array.shape[at] if input.array.ndim else 1
-    if index.array.size and not 0 <= index.array.min() <= index.array.max() < n:
+    if index.array.size and not 0 <= numbers(index).min() <= numbers(index).max() < n:
         raise IndexError(explain("index out of range in self", f"indices count from 0 to {n - 1}", op="index_reduce"))
     places = s.reshape(index, tuple(-1 if d == at else 1 for d in range(len(shape))))
     made = table.reduce_at(input, s.expand(places, shape) if shape else places, source, dim, reduce, include_self)
@@ -77,7 +77,8 @@ def check_flat(index: Tensor, n: int, name: str) -> None:
                                    "convert it: index.long()"))
     if index.array.size and not n:
         raise IndexError(explain(f"{name}(): tried to take from an empty tensor"))
-    wrong = index.array[(index.array >= n) | (index.array < -n)]
+    places = numbers(index)
+    wrong = places[(places >= n) | (places < -n)]
     if wrong.size:
         raise IndexError(explain(f"out of range: tried to access index {int(wrong.flat[0])} on a tensor of {n} elements.",
                                  op=name))
@@ -146,7 +147,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
 
 # -- where a mask is true ----------------------------------------------------------------------------------------------
 
-@composite()
+@composite(looks=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """The input with the first elements of source, one after another, where the mask is true.
 

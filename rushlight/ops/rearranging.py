@@ -120,7 +120,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
     return Size(found)
 
 
-@composite()
+@composite(looks=True)
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates, one tensor for each dimension of `shape`, of elements counted through row by row.
 

@@ -16,7 +16,7 @@ from rushlight.ops.build import build, composite, inner
 from rushlight.ops.index import gather
 from rushlight.ops.kernels import histograms as kernels
 from rushlight.ops.results import into, return_type
-from rushlight.ops.shape import clone, expand, permute, reshape
+from rushlight.ops.shape import clone, expand, permute, reshape, to
 from rushlight.ops.worlds import adopt
 from rushlight.ranges import linspace
 from rushlight.tensor import Tensor, from_array
@@ -75,7 +75,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
     if input.dtype.category < dtypes.FLOATING:
         raise RuntimeError(explain("nanmean(): expected input to have floating point or complex dtype but got "
                                    f"{input.dtype.scalar_type}", "convert: x.float()"))
-    known = r.sum(from_array((input.array == input.array).astype(input.array.dtype)), dim, keepdim)
+    known = r.sum(to(e.eq(input, input), input.dtype), dim, keepdim)
     made = e.div(r.nansum(input, dim, keepdim, dtype=dtype), known)
     return made if out is None else into(out, made)
 
@@ -149,24 +149,23 @@ def quantiles(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, 
 def ranks_of(name: str, ordered: Tensor, parts: Tensor) -> Tensor:
     """Where each quantile stands among those in order: (..., number of q); the last place where there is a nan."""
     n = ordered.array.shape[-1]
-    lost = np.isnan(ordered.array)
-    flat = reshape(parts, (-1,))
+    lost, flat = e.isnan(ordered), reshape(parts, (-1,))
     if name == "quantile":
         ranks = expand(e.mul(flat, n - 1), (*ordered.array.shape[:-1], flat.array.size))
-        return e.where(from_array(lost.any(-1, keepdims=True)), n - 1, ranks) if lost.any() else ranks
-    left = np.maximum(n - 1 - lost.sum(-1, keepdims=True), 0).astype(ordered.array.dtype)
-    return e.mul(flat, from_array(left))
+        return e.where(r.any(lost, -1, True), n - 1, ranks) if numbers(lost).any() else ranks
+    left = e.clamp_min(e.sub(n - 1, r.sum(lost, -1, True)), 0)
+    return e.mul(flat, to(left, ordered.dtype))
 
 
 def between(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
     """The elements at ranks that need not be whole."""
-    whole = {"lower": np.floor, "higher": np.ceil, "nearest": np.round}.get(interpolation, np.floor)
-    below = whole(ranks.array).astype(np.int64)
-    low = gather(ordered, -1, from_array(below))
+    whole = {"lower": e.floor, "higher": e.ceil, "nearest": e.round}.get(interpolation, e.floor)
+    below = whole(ranks)
+    low = gather(ordered, -1, to(below, dtypes.int64))
     if interpolation in ("lower", "higher", "nearest"):
         return low
-    weight = e.sub(ranks, from_array(below.astype(ranks.array.dtype))) if interpolation == "linear" else 0.5
-    high = gather(ordered, -1, from_array(np.ceil(ranks.array).astype(np.int64)))
+    weight = e.sub(ranks, below) if interpolation == "linear" else 0.5
+    high = gather(ordered, -1, to(e.ceil(ranks), dtypes.int64))
     return e.lerp(low, high, weight)
 
 
@@ -181,7 +180,7 @@ def check_quantile(name: str, input: Tensor, q: Any, interpolation: str) -> None
         wrong = "q must be a scalar or 1D tensor"
     elif isinstance(q, Tensor) and q.dtype is not input.dtype:
         wrong = "q tensor must be same dtype as the input tensor"
-    elif isinstance(q, Tensor) and not ((q.array >= 0) & (q.array <= 1)).all():
+    elif isinstance(q, Tensor) and not ((numbers(q) >= 0) & (numbers(q) <= 1)).all():
         wrong = "q values must be in the range [0, 1]"
     elif not isinstance(q, Tensor) and not 0 <= q <= 1:
         wrong = f"q must be in the range [0, 1] but got {q}"
@@ -215,7 +214,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     return counted(input, weights, minlength)
 
 
-@composite()
+@composite(looks=True)
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor | None = None) -> Tensor:
     """How many elements lie in each of `bins` equal parts of [min, max] (of all elements if these are equal).
 

@@ -118,7 +118,7 @@ def check_stft(input: Tensor, return_complex: Any, is_complex: bool, onesided: A
         raise RuntimeError(explain("stft align_to_window should only be set when center = false"))
 
 
-@composite()
+@composite(looks=True)
 def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
           window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None,
           length: int | None = None, return_complex: bool = False) -> Tensor:
