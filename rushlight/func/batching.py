@@ -19,12 +19,14 @@ from rushlight.autograd.clock import tick
 from rushlight.autograd.grad_mode import current, mode
 from rushlight.autograd.node import Output
 from rushlight.autograd.views import assign, detached, register
-from rushlight.errors import explain
+from rushlight.errors import explain, warn
 from rushlight.ops.arguments import Touched, reduced_dims
-from rushlight.ops.families import facts, kept_shape, outside, return_type
+from rushlight.ops.families import facts, kept_shape, outside
+from rushlight.ops.results import return_type
 from rushlight.ops.table import Op
-from rushlight.ops.worlds import ruled_inputs
+from rushlight.ops.worlds import TENSORS
 from rushlight.tensor import Tensor, from_array
+from rushlight.utils.pytree import tree_flatten, tree_unflatten
 
 CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support "
                 "that yet, please shout over at https://github.com/pytorch/functorch/issues/257 .")
@@ -33,6 +35,7 @@ ITEM = ("vmap: It looks like you're calling .item() on a Tensor. We don't suppor
 IN_PLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
             "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "
             "over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic.")
+DYNAMIC = {"nonzero", "count_nonzero", "unique"}
 
 
 class Level:
@@ -121,8 +124,11 @@ class Batch:
         self.value.array[...] = number
 
     def touched(self, what: str) -> Touched:
+        if what in DYNAMIC:
+            return Touched(explain("vmap: We do not support batching operators that can output dynamic shape. Attempted to "
+                                   f"vmap over aten::{what}.", "choose with torch.where(), or do it outside of vmap"), self)
         return Touched(explain(f"vmap: {what} looks at the numbers of a batched tensor, and has no batching rule",
-                               "write it with other ops, or leave it outside of vmap", shape=self.shape))
+                               "write it with other ops, or leave it outside of vmap", shape=self.shape), self)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise self.touched("NumPy")
@@ -134,10 +140,10 @@ class Batch:
         raise self.touched(name)
 
     def __bool__(self) -> bool:
-        raise RuntimeError(explain(CONTROL_FLOW, "torch.where(condition, a, b) chooses for each sample"))
+        raise Touched(explain(CONTROL_FLOW, "torch.where(condition, a, b) chooses for each sample"), self)
 
     def item(self) -> Any:
-        raise RuntimeError(explain(ITEM, "return the tensor, and call .item() outside of vmap"))
+        raise Touched(explain(ITEM, "return the tensor, and call .item() outside of vmap"), self)
 
     tolist = item
 
@@ -147,6 +153,8 @@ class Batch:
     def _refuse(self, *args: Any) -> Any:
         raise self.touched("arithmetic of arrays")
 
+    __hash__ = object.__hash__
+    __eq__ = __ne__ = _refuse  # type: ignore[assignment]
     __getitem__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
     __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __invert__ = __matmul__ = __rmatmul__ = __index__ = _refuse
     __and__ = __or__ = __abs__ = __pow__ = __mod__ = __float__ = __int__ = _refuse
@@ -159,6 +167,10 @@ class Batch:
     def run(self, op: Op, args: tuple) -> Any:
         """An op that met this batch, on these arguments."""
         return run(op, args)
+
+    def one_by_one(self, function: Callable, args: tuple, kwargs: dict) -> Any:
+        """A function of tensors that cannot do without numbers, sample by sample."""
+        return each(function, args, kwargs)
 
 
 # -- in and out of a level ---------------------------------------------------------------------------------------------
@@ -206,8 +218,8 @@ def write(to: Any, source: Any, casting: str = "unsafe") -> None:
     inner = isinstance(source, Batch) and (level is None or source.level.depth > level.depth or
                                            (source.level is level and source.mapped and not to.mapped))
     if level is None or inner:
-        raise RuntimeError(explain(IN_PLACE, "write x = x + y; or make the tensor with new_zeros() or zeros_like() of a "
-                                   "tensor that is mapped over"))
+        raise Touched(explain(IN_PLACE, "write x = x + y; or make the tensor with new_zeros() or zeros_like() of a tensor "
+                              "that is mapped over"), source)
     part = Part(from_array(source), level)
     assign(to.value, part.lined(len(to.shape)) if part.mapped else part.value)
 
@@ -336,6 +348,35 @@ def reduced(op: Op, args: tuple, out: Any) -> tuple:
     axes = None if dim is None else reduced_dims(dim, len(shape))
     kept = kept_shape(shape, tuple(range(len(shape))) if axes is None else axes)
     return facts(op.saves, x, out, shape, axes, kept)
+
+
+def each(function: Callable, args: tuple, kwargs: dict) -> Any:
+    """The function on each sample of the innermost level among its arguments, and its results stacked."""
+    leaves, spec = tree_flatten((args, kwargs))
+    level = innermost(leaves)
+    parts = [Part(a, level) if isinstance(a, Tensor) else a for a in leaves]
+    slow(function.__name__)
+    made = []
+    for i in range(level.size):
+        sample = [a if not isinstance(a, Part) else a.value.select(0, i) if a.mapped else a.value for a in parts]
+        given, named = tree_unflatten(sample, spec)
+        made.append(tree_flatten(function(*given, **named)))
+    if not made:
+        raise RuntimeError(explain(f"vmap: {function.__name__} runs sample by sample, and there is none"))
+    outs = [wrap(TENSORS["stack"](list(ts), 0), level) if isinstance(ts[0], Tensor) else ts[0]
+            for ts in zip(*(flat for flat, _ in made))]
+    return tree_unflatten(outs, made[0][1])
+
+
+WARNED: set[str] = set()
+
+
+def slow(name: str) -> None:
+    """Say once that something runs sample by sample."""
+    if name not in WARNED:
+        WARNED.add(name)
+        warn(f"There is a performance drop because we have not yet implemented the batching rule for {name}: it runs sample "
+             "by sample")
 
 
 def rules(function: Callable) -> Callable:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
-from warnings import warn
 
-from rushlight.func.batching import Level, Part, rules
+from rushlight.func.batching import Level, Part, rules, slow
 from rushlight.ops.arguments import reduced_dims
 from rushlight.ops.table import Op
 from rushlight.ops.worlds import TENSORS
@@ -26,7 +25,7 @@ BATCHED = {
     "matrix": "tril triu linalg_cholesky_ex linalg_eigh linalg_eigvalsh linalg_eig linalg_eigvals linalg_svd linalg_svdvals "
               "linalg_qr lu_core geqrf ldl ldl_solution linalg_det linalg_slogdet cofactors linalg_inv_ex solution triangular "
               "least_squares linalg_matrix_exp euclidean",
-    "shift": "flatten unsqueeze transpose narrow select diagonal getitem unfold_dim unflatten flip gather scatter_add reduce_at "
+    "shift": "flatten unsqueeze transpose narrow select diagonal getitem unfold_dim unflatten flip "
              "embed embed_diagonal add_windows unbind split_sizes var_core softmax log_softmax max_dim min_dim sort topk cummax "
              "cummin cumsum cumprod logcumsumexp vector_norm kthvalue mode median_dim nanmedian_dim constant_pad c2c r2c c2r "
              "hashed cat stack argmax argmin",
@@ -100,7 +99,10 @@ def matrix(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     found = flat(parts)
     if any(p.ndim < 2 for p in found) or len({p.ndim for p in found}) > 1:
         return one_by_one(op, level, parts, settings)
-    return call(op, [p and p.whole() for p in parts], settings)
+    made = call(op, [p and p.whole() for p in parts], settings)
+    if isinstance(made, Tensor):
+        return made
+    return [t.expand((level.size, 0)) if t.array.shape == (0,) else t for t in made]    # left out for all samples
 
 
 def whole(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
@@ -111,6 +113,8 @@ def shift(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """The settings that name a dimension name the next one; shapes and keys begin with the batch."""
     names = op.inputs + op.settings
     ndim = max((p.ndim for p in flat(parts)), default=0)
+    if op.name == "cat":                          # empty vectors go with everything, as in torch
+        parts = [[p for p in parts[0] if p.ndim == ndim or p.value.array.shape[p.mapped:] != (0,)]]
     point = ndim == 0 and op.name not in ("stack", "unsqueeze", "embed", "embed_diagonal")
     inputs = [None if p is None else [one.whole(point) for one in p] if isinstance(p, list) else p.whole(point)
               for p in parts]
@@ -135,7 +139,7 @@ def shifted(name: str, value: Any, size: int, ndim: int) -> Any:
     if name in ("dims", "axes"):
         return tuple(d + 1 if d >= 0 else d for d in (range(ndim) if value is None else value))
     if name in ("size", "shape"):
-        return (size, *value)
+        return (size, *value) if isinstance(value, tuple) else value
     if name == "key":
         return (slice(None), *(value if isinstance(value, tuple) else (value,)))
     if name == "amounts":
@@ -165,18 +169,12 @@ def unfolded(made: Any, b: int) -> Any:
 
 # -- sample by sample ----------------------------------------------------------------------------------------------------
 
-WARNED: set[str] = set()
-
-
 def one_by_one(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """The op on each sample, and the results stacked."""
     if op.name in DYNAMIC:
         raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
                            f"aten::{op.called}.")
-    if op.name not in WARNED:
-        WARNED.add(op.name)
-        warn(f"There is a performance drop because we have not yet implemented the batching rule for {op.called}: it runs "
-             "sample by sample", UserWarning, stacklevel=2)
+    slow(op.called)
 
     def sample(p: Any, i: int) -> Any:
         if isinstance(p, list):

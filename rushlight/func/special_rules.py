@@ -13,6 +13,7 @@ from rushlight.func.batching import Level, Part, wrap
 from rushlight.func.rules import SPECIAL, Parts, align, call, fold, folded, one_by_one, shift, unfolded
 from rushlight.ops.table import Op
 from rushlight.ops.worlds import TENSORS as ops
+from rushlight.ranges import arange
 from rushlight.tensor import Tensor
 
 
@@ -115,6 +116,15 @@ def linear(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 # -- positions -----------------------------------------------------------------------------------------------------------
 
+@rule("gather")
+def gather(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """One place in a vector gives one number."""
+    x, index = parts
+    if index.ndim == x.ndim:
+        return shift(op, level, parts, settings)
+    return call(op, [x.whole(1), index.whole(1)], (settings[0] + 1,)).reshape((level.size, *(1,) * index.ndim))
+
+
 @rule("scatter", "scatter_add", "reduce_at")
 def scatter(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """The source may be one number for all places: then it gets the index's shape."""
@@ -138,7 +148,7 @@ def embedding(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 def below(index: Part, n: int) -> Tensor:
     """Indices of each sample into its own n rows of a table of all."""
-    starts = ops["arange"](index.level.size) * n
+    starts = arange(index.level.size) * n
     return index.whole() + starts.reshape((-1,) + (1,) * index.ndim)
 
 

@@ -1,0 +1,141 @@
+"""Batching rules of x[key] with index tensors in the key, and of what is made of it.
+
+Each sample has its own place in the batch, so the key gets one more index tensor, 0 ... B - 1, before all others. NumPy puts
+the dimensions of index tensors that stand apart first, (B, *I, *rest); where a sample has its I dimensions among the rest,
+they are moved there.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rushlight.func.batching import Level, Part, wrap
+from rushlight.func.rules import SPECIAL, Parts, call, one_by_one
+from rushlight.func.special_rules import rule
+from rushlight.ops.kernels.index import HERE
+from rushlight.ops.table import TABLE, Op
+from rushlight.ops.worlds import TENSORS as ops
+from rushlight.tensor import Tensor, from_array, numbers
+
+DYNAMIC = ("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a "
+           "boolean mask.")
+
+
+class Places:
+    """A key of one sample with its index tensors, for all samples.
+
+    `tensors`: 0 ... B - 1 and the index tensors, all of (B, *I); `key`: HERE for each; `ndim`: of I; `at`: where a sample's
+    result has I, among its other dimensions.
+    """
+
+    def __init__(self, x_ndim: int, parts: list[Part], key: tuple, level: Level):
+        indices = [one for p in parts for one in as_positions(p, level)]
+        found = iter([p.ndim if p.value.array.dtype.kind == "b" else 0 for p in parts])
+        self.ndim = max((p.ndim for p in indices), default=0)
+        spread: list[Any] = []
+        for part in key:                          # a mask of k dimensions has become k index tensors
+            spread += [HERE] * max(next(found), 1) if part is HERE else [part]
+        own = from_array(np.arange(level.size).reshape((-1,) + (1,) * self.ndim))
+        self.tensors = [own, *(p.whole(self.ndim) for p in indices)]
+        self.key = (HERE, *spread)
+        self.at = self.place(x_ndim, spread)
+
+    def place(self, x_ndim: int, key: list) -> int:
+        """How many dimensions of a sample's result come before I."""
+        here = [i for i, part in enumerate(key) if part is HERE or part.__class__ is int]
+        if not here or here != list(range(here[0], here[-1] + 1)):
+            return 0
+        used = sum(part is not None and part is not Ellipsis for part in key)
+        return sum(x_ndim - used if part is Ellipsis else 1 for part in key[:here[0]])
+
+    def result(self, t: Tensor) -> Tensor:
+        """(B, *I, *rest), as NumPy gives it, with I where a sample has it."""
+        if not self.at:
+            return t
+        return ops["movedim"](t, tuple(range(1, 1 + self.ndim)), tuple(range(1 + self.at, 1 + self.at + self.ndim)))
+
+    def source(self, t: Tensor) -> Tensor:
+        """What is written, (B, *shape of a sample's result), as NumPy takes it: the opposite."""
+        if not self.at:
+            return t
+        return ops["movedim"](t, tuple(range(1 + self.at, 1 + self.at + self.ndim)), tuple(range(1, 1 + self.ndim)))
+
+
+def as_positions(p: Part, level: Level) -> list[Part]:
+    """An index tensor; of a mask that all samples share, those of the places where it is true."""
+    if p.value.array.dtype.kind != "b":
+        return [p]
+    if p.mapped or p.ndim == 0:
+        raise RuntimeError(DYNAMIC)
+    return [Part(from_array(places), level) for places in np.nonzero(numbers(p.value))]
+
+
+def result_ndim(x_ndim: int, places: Places) -> int:
+    """The number of dimensions of a sample's result."""
+    key = places.key[1:]
+    taken = sum(part is HERE or part.__class__ is int for part in key)
+    return x_ndim - taken + sum(part is None for part in key) + places.ndim
+
+
+@rule("index")
+def index(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    (x, tensors), (key,) = parts, settings
+    if any(p.ndim == 0 and not p.mapped and p.value.array.dtype.kind == "b" for p in tensors):
+        return one_by_one(op, level, parts, settings)
+    places = Places(x.ndim, tensors, key, level)
+    return places.result(call(op, [x.whole(), places.tensors], (places.key,)))
+
+
+@rule("index_add_zeros")
+def index_add_zeros(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    (g, tensors), (key, size) = parts, settings
+    places = Places(len(size), tensors, key, level)
+    return call(op, [places.source(g.whole()), places.tensors], (places.key, (level.size, *size)))
+
+
+@rule("write_at")
+def write_at(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    (x, y, tensors), (key, accumulate) = parts, settings
+    places = Places(x.ndim, tensors, key, level)
+    source = places.source(y.whole(result_ndim(x.ndim, places)))
+    return call(op, [x.whole(), source, places.tensors], (places.key, accumulate))
+
+
+@rule("clear")
+def clear(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    (g, tensors), (key,) = parts, settings
+    places = Places(g.ndim, tensors, key, level)
+    return call(op, [g.whole(), places.tensors], (places.key,))
+
+
+# -- positions along one dimension ---------------------------------------------------------------------------------------
+
+def along(dim: int) -> tuple:
+    return ((slice(None),) * dim + (HERE, ...),)
+
+
+@rule("index_select")
+def index_select(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """With positions for all samples the next dimension's; with each sample's own as x[:, index]."""
+    x, places = parts
+    if not places.mapped and x.ndim:
+        return call(op, [x.value, places.value], (settings[0] + 1,))
+    if not x.ndim:                                # one number has one place
+        return call(op, [x.whole(1), from_array(np.zeros(1, np.int64))], (1,)).reshape((level.size,))
+    vector = places if places.ndim else Part(wrap(places.value.reshape((-1, 1)), level), level)
+    return SPECIAL["index"](TABLE["index"], level, [x, [vector]], along(settings[0]))
+
+
+@rule("index_add", "index_copy")
+def index_add(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    (x, places, source), (dim,) = parts, settings
+    if not places.mapped and x.ndim and source.ndim:
+        return call(op, [x.whole(), places.value, source.whole()], (dim + 1,))
+    column, one = (Part(wrap(p.whole().reshape((level.size, -1) if not p.ndim else p.whole().array.shape), level), level)
+                   for p in (places, x))
+    source = Part(wrap(source.whole().reshape((level.size, 1) if not source.ndim else source.whole().array.shape), level),
+                  level)
+    made = SPECIAL["write_at"](TABLE["write_at"], level, [one, source, [column]],
+                               (*along(dim), op.name == "index_add"))
+    return made if x.ndim else made.reshape((level.size,))
