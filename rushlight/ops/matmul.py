@@ -12,6 +12,8 @@ mm         = product(lambda x, y, /: x @ y,             x=lambda g, y: g @ y.mT,
                      names={"y": "mat2"})
 dot        = product(lambda x, y, /: dot(x, y),         x=lambda g, y: g * y,          y=lambda g, x: g * x,
                      names={"y": "tensor"}, strict="dot : expected both vectors to have same dtype")
+mv         = product(lambda x, y, /: mv(x, y),          x=lambda g, y: unsqueeze(g, 1) * y, y=lambda g, x: mv(x.mT, g),
+                     names={"y": "vec"}, strict="addmv input tensors must have the same dtype")
 # x w^T + b, with w of shape (out, in): what nn.Linear computes
 linear     = inner(lambda x, weight, bias, /: linear(x, weight, bias),
                      x=lambda g, weight: g @ weight,    weight=lambda g, x: rows(g).mT @ rows(x),

@@ -7,6 +7,7 @@ from rushlight.errors import NoArray, explain
 from rushlight.ops import elementwise as e
 from rushlight.ops.arithmetic import Number, writing
 from rushlight.ops.build import composite
+from rushlight.ops.matmul import dot, mv
 from rushlight.ops.matmul import mm as product
 from rushlight.ops.results import into
 from rushlight.ops.shape import permute, transpose
@@ -31,8 +32,8 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     elif m == 0 or n == 0:
         raise RuntimeError(explain(f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D",
                                    "use * for a product with a number"))
-    elif m == 1 and n == 1:
-        r = released(product(input.unsqueeze(0), other.unsqueeze(1)).reshape(()))  # type: ignore[attr-defined]
+    elif n == 1 and m <= 2:
+        r = dot(input, other) if m == 1 else mv(input, other)
     elif m == 1:
         r = released(product(input.unsqueeze(0), other).squeeze(-2))  # type: ignore[attr-defined]
     else:
@@ -55,12 +56,6 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     except NoArray as sparse:
         return sparse.instead("mm", input, mat2)
     return product(input, mat2, out=out)
-
-
-@composite()
-def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """out_i = sum over k of input_ik vec_k."""
-    return matmul(input, vec, out=out)
 
 
 @composite()

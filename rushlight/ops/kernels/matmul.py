@@ -9,7 +9,7 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
     if x.dtype.itemsize == 2 and x.dtype.kind in "Vf":
         return mm(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
     try:
-        if x.ndim == 2 and y.ndim == 2:
+        if x.ndim == 2 and y.ndim <= 2:
             return np.dot(x, y)                   # small ones cost two thirds of np.matmul's
         return np.matmul(x, y)
     except ValueError:
@@ -26,6 +26,15 @@ def dot(x: ndarray, y: ndarray) -> ndarray:
     if x.size != y.size:
         raise ValueError(f"inconsistent tensor size, expected tensor [{x.size}] and src [{y.size}] to have the same "
                          f"number of elements, but got {x.size} and {y.size} elements respectively")
+    return mm(x, y)
+
+
+def mv(x: ndarray, y: ndarray) -> ndarray:
+    if x.ndim != 2 or y.ndim != 1:
+        raise ValueError(f"vector + matrix @ vector expected, got {y.ndim}, {x.ndim}, {y.ndim}")
+    if x.shape[1] != y.size:
+        raise ValueError(f"size mismatch, got input ({len(x)}), mat ({len(x)}x{x.shape[1]}), vec ({y.size}); cure: the "
+                         "vector must have as many elements as the matrix has columns")
     return mm(x, y)
 
 
