@@ -26,7 +26,16 @@ from rushlight.autograd.grad_mode import (  # noqa: E402
     set_grad_enabled,
 )
 from rushlight.device import Layout as layout  # noqa: E402
-from rushlight.device import device, strided  # noqa: E402
+from rushlight.device import (  # noqa: E402
+    device,
+    jagged,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
+    strided,
+)
 from rushlight.dtypes import (  # noqa: E402
     can_cast,
     dtype,
@@ -58,15 +67,15 @@ def _offer() -> None:
 
 _offer()
 later.left.insert(0, "rushlight.common")
-later.left.append("rushlight.nn.functional")      # attaches methods too: x.hardshrink()
+later.left += ["rushlight.nn.functional", "rushlight.sparse"]      # attach methods too: x.hardshrink(), x.to_sparse()
 
 _LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "profiler", "compiler", "cuda", "accelerator", "backends",
-         "distributions", "random", "serialization", "linalg", "fft", "special", "masked", "signal", "jit", "hub",
-         "onnx", "multiprocessing", "distributed", "testing")
+         "distributions", "random", "serialization", "linalg", "fft", "special", "masked", "signal", "sparse", "jit", "hub",
+         "onnx", "multiprocessing", "distributed", "testing", "func")
 
 # Functions whose modules are loaded when they are first called for.
 _HOME = {"set_float32_matmul_precision": "backends", "get_float32_matmul_precision": "backends",
-         "explain": "viz.chain", "contributions": "viz.shares",
+         "sparse_coo_tensor": "sparse", "spmm": "sparse", "explain": "viz.chain", "contributions": "viz.shares",
          "save": "serialization", "load": "serialization", "compile": "compiler",
          **dict.fromkeys(("are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",
                           "is_anomaly_enabled", "is_deterministic_algorithms_warn_only_enabled",

@@ -99,10 +99,17 @@ def present(place: str | int | device) -> device:
 
 
 class Layout:
-    """How a tensor lies in memory. Here too there is one kind, `strided`."""
+    """How a tensor lies in memory: `strided`, side by side, or `sparse_coo`. The others are names that are refused."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def __repr__(self) -> str:
-        return "torch.strided"
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
 
 
-strided = Layout()
+strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged = map(Layout, (
+    "strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"))

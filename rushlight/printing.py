@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.dtypes import bool_, complex64, complex128, dtype, float64, get_default_dtype, int64
+from rushlight.dtypes import bool_, complex64, complex128, dtype, float64, get_default_dtype, int64, of
 
 # -- options -------------------------------------------------------------------------------------------------
 
@@ -137,6 +137,25 @@ def format_tensor(array: np.ndarray, dtype: dtype, requires_grad: bool = False,
     elif requires_grad:
         suffixes.append("requires_grad=True")
     return _with_suffixes(f"{prefix}({body}", suffixes, indent, options.linewidth)
+
+
+def format_sparse(indices: np.ndarray, values: np.ndarray, size: tuple[int, ...], requires_grad: bool = False,
+                  grad_fn_name: str | None = None) -> str:
+    """The repr of a sparse tensor of these parts, equal to torch's."""
+    options, indent = _options(), len("tensor(")
+    parts = []
+    for name, array in (("indices", indices), ("values", values)):
+        prefix = f"{name}=tensor("
+        body = _contents(array, of(array.dtype), indent + len(prefix), options)
+        parts.append(prefix + body + (f", size={array.shape}" if array.size == 0 else "") + ")")
+    suffixes = [f"nnz={indices.shape[1]}"]
+    if of(values.dtype) not in (get_default_dtype(), complex64, int64, bool_):
+        suffixes.append(f"dtype={of(values.dtype)}")
+    suffixes.append("layout=torch.sparse_coo")
+    if grad_fn_name is not None or requires_grad:
+        suffixes.append(f"grad_fn=<{grad_fn_name}>" if grad_fn_name is not None else "requires_grad=True")
+    lines = (",\n" + " " * indent).join((*parts, f"size={size}"))
+    return _with_suffixes("tensor(" + lines, suffixes, indent, options.linewidth)
 
 
 def format_parameter(array: np.ndarray, dtype: dtype, requires_grad: bool = True,

@@ -1,0 +1,175 @@
+"""Sparse tensors from places and values, and from dense tensors."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rushlight import dtypes
+from rushlight.creation import as_tensor
+from rushlight.device import present
+from rushlight.errors import explain
+from rushlight.size import Size
+from rushlight.sparse.tensor import SparseTensor, check_layout, made
+from rushlight.tensor import Tensor, from_array, method
+
+
+def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None,
+                      pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+                      is_coalesced: bool | None = None) -> SparseTensor:
+    """The tensor of zeros, but for out[indices[:, n]] += values[n].
+
+    `indices`: (sparse_dim, nnz) integers. `values`: (nnz,), or with dimensions of their own that come last. `size`: as
+    small as the indices allow, unless it is given; `sparse_coo_tensor((2, 3))` is empty. With `requires_grad` it is a
+    leaf; else gradients go to `values`. RuntimeError for parts that do not fit each other, and, unlike torch, always for
+    an index outside of the size.
+
+    >>> rushlight.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3., 4., 5.], (2, 3)).to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 5.]])
+    """
+    if device is not None:
+        present(device)
+    if values is None:
+        return empty(indices if size is None else size, dtype, requires_grad)
+    at, of = as_tensor(indices), as_tensor(values)
+    if dtype is not None:
+        of = of.to(dtype)  # type: ignore[attr-defined]
+    check_parts(at, of, size)
+    places = at.array.astype(np.int64, copy=False)
+    if size is None:
+        size = (*(int(n) + 1 for n in places.max(1, initial=-1)), *of.shape[1:])
+    check_places(places, tuple(size))
+    if requires_grad:
+        of = of.detach().requires_grad_()  # type: ignore[attr-defined]
+    elif of.requires_grad and of.is_leaf:         # the sparse tensor is made of a leaf, and none itself
+        of = of.view_as(of)  # type: ignore[attr-defined]
+    return made(from_array(places), of, size, bool(is_coalesced))
+
+
+def empty(size: Any, dtype: Any = None, requires_grad: bool = False) -> SparseTensor:
+    """A sparse tensor in which nothing is stored."""
+    kind = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+    values = from_array(np.zeros(0, kind.numpy)).requires_grad_(requires_grad)
+    return made(from_array(np.zeros((len(size), 0), np.int64)), values, size)
+
+
+def check_parts(at: Tensor, of: Tensor, size: Any) -> None:
+    """RuntimeError unless there is one value for each column of indices, and the size has their dimensions."""
+    if at.ndim != 2:
+        raise RuntimeError(explain(f"indices must be sparse_dim x nnz, but got: {list(at.shape)}",
+                                   "one row for each dimension, one column for each value"))
+    if of.ndim == 0 or at.shape[1] != of.shape[0]:
+        raise RuntimeError(explain(f"indices and values must have same nnz, but got nnz from indices: {at.shape[1]}, nnz "
+                                   f"from values: {of.shape[0] if of.ndim else 'a number'}"))
+    if size is not None and len(size) != at.shape[0] + of.ndim - 1:
+        raise RuntimeError(explain(f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, "
+                                   f"sparse_dim = {at.shape[0]}, dense_dim = {of.ndim - 1}"))
+    if size is not None and tuple(size[at.shape[0]:]) != tuple(of.shape[1:]):
+        raise RuntimeError(explain(f"values has incorrect size, expected {[of.shape[0], *size[at.shape[0]:]]}, got "
+                                   f"{list(of.shape)}"))
+
+
+def check_places(at: np.ndarray, size: tuple) -> None:
+    """RuntimeError for an index that is negative or too large."""
+    if at.shape[1] == 0:
+        return
+    if at.min(initial=0) < 0:
+        raise RuntimeError(explain(f"found negative index {at.min()} for dim {int(at.min(1).argmin())}"))
+    for dim, most in enumerate(at.max(1).tolist()):
+        if most >= size[dim]:
+            raise RuntimeError(explain(f"size is inconsistent with indices: for dim {dim}, size is {size[dim]} but found "
+                                       f"index {most}"))
+
+
+@method
+def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None,
+              dense_dim: int | None = None) -> SparseTensor:
+    """The elements that are not zero, and their places. `sparse_dim`: how many of the first dimensions are to be counted by
+    indices; the others stay dense.
+
+    >>> rushlight.eye(2).to_sparse().indices()
+    tensor([[0, 1],
+            [0, 1]])
+    """
+    if sparse_dim is not None and not isinstance(sparse_dim, int):
+        layout, sparse_dim = sparse_dim, None
+    check_layout(layout)
+    n = self.ndim if sparse_dim is None else sparse_dim
+    if not 0 < n <= self.ndim:
+        raise RuntimeError(explain(f"sparse_dim must be in [1, {self.ndim}], got {n}"))
+    a = self.array
+    places = np.stack(np.nonzero((a != 0).any(tuple(range(n, a.ndim))) if n < a.ndim else a != 0))
+    values = self[tuple(from_array(row) for row in places)]  # type: ignore[index]
+    return made(from_array(places), values, a.shape, True)
+
+
+@method
+def sparse_mask(self: Tensor, mask: SparseTensor) -> SparseTensor:
+    """The elements where `mask` stores some."""
+    if self.shape != mask.shape:
+        raise RuntimeError(explain(f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but "
+                                   f"mask has size {list(mask.shape)}"))
+    return mask.holding(self[tuple(from_array(row) for row in mask._at.array)])  # type: ignore[index]
+
+
+@method
+def sparse_dim(self: Tensor) -> int:
+    """0: of a dense tensor no dimension is counted by indices."""
+    return 0
+
+
+@method
+def dense_dim(self: Tensor) -> int:
+    """The number of dimensions, which are all dense."""
+    return self.ndim
+
+
+def refused(name: str, what: str = "sparse coordinate") -> None:
+    """A method that dense tensors refuse."""
+    def call(self: Tensor) -> Any:
+        raise RuntimeError(explain(f"{name} expected {what} tensor layout but got Strided", "x.to_sparse() makes it sparse"))
+    call.__doc__ = "RuntimeError: only sparse tensors have it."
+    method(call, name)
+
+
+def unavailable(name: str) -> None:
+    """A method for a layout that is not there."""
+    def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        check_layout(name.removeprefix("to_"))
+    call.__doc__ = "NotImplementedError: of the sparse layouts, torch.sparse_coo is there."
+    method(call, name)
+
+
+for _name in ("coalesce", "indices", "is_coalesced", "_indices", "_nnz"):
+    refused(_name)
+for _name in ("to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc"):
+    unavailable(_name)
+refused("values", "sparse")
+refused("_values", "sparse")
+method(to_sparse, "to_sparse_coo")
+
+
+class sparsetype:
+    """torch.sparse.FloatTensor and its kin: sparse tensors of one dtype, by their old names."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype
+
+    def __call__(self, *args: Any) -> SparseTensor:
+        """(indices, values), (indices, values, size), (size) or the sizes as numbers."""
+        if len(args) >= 2 and isinstance(args[0], Tensor):
+            of = args[1]
+            if of.dtype is not self.dtype:
+                raise TypeError(f"expected values of {self.dtype}, but got {of.dtype}: convert them, v.to({self.dtype})")
+            return sparse_coo_tensor(*args)
+        size = args[0] if len(args) == 1 and isinstance(args[0], (Size, tuple, list)) else args
+        return sparse_coo_tensor(size=size, dtype=self.dtype)
+
+    def __repr__(self) -> str:
+        return f"<class 'torch.sparse.{self.dtype.scalar_type}Tensor'>"
+
+
+TYPES = {f"{d.scalar_type}Tensor": sparsetype(d) for d in (
+    dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8,
+    dtypes.uint8)}

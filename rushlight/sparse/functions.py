@@ -1,0 +1,284 @@
+"""What can be done with sparse tensors: arithmetic, sums, softmax, other looks. All of it is made of ops on the values."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rushlight.errors import explain
+from rushlight.ops.arguments import reduced_dims
+from rushlight.ops.arithmetic import div as dense_div
+from rushlight.ops.shape import cat as dense_cat
+from rushlight.sparse.tensor import OPS, SparseTensor, holder, made, new_zeros, offers, unique_places
+from rushlight.tensor import Tensor, from_array
+
+# f(0) = 0: what of the elements that are not stored need not be said. They add up first, where f is not linear.
+KEEPING_ZERO = ("abs", "asin", "asinh", "atan", "atanh", "ceil", "erf", "erfinv", "expm1", "floor", "frac", "isinf", "isnan",
+                "log1p", "relu", "round", "sgn", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc")
+LINEAR = ("conj", "deg2rad", "neg", "positive", "rad2deg")
+
+
+def of_values(name: str) -> Callable:
+    """The op `name` of the values, each place once."""
+    def call(input: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
+        once = input.coalesce()
+        return once.holding(getattr(once._of, name)(*args, **kwargs))
+    call.__name__, call.__doc__ = name, f"`{name}` of the elements; zeros stay zeros."
+    return offers(name)(call)
+
+
+for _name in KEEPING_ZERO:
+    setattr(SparseTensor, _name, of_values(_name))
+for _name in LINEAR:
+    setattr(SparseTensor, _name, offers(_name)(holder(_name)))
+
+
+@offers("pow")
+def power(input: SparseTensor, exponent: Any) -> SparseTensor:
+    """Each element to a positive power: zeros stay zeros."""
+    if not isinstance(exponent, (int, float)) or exponent <= 0:
+        raise RuntimeError(explain("pow of a sparse tensor needs a positive number: other powers of 0 are not 0",
+                                   "x.to_dense()"))
+    once = input.coalesce()
+    return once.holding(once._of ** exponent)
+
+
+# -- arithmetic ------------------------------------------------------------------------------------------------------
+
+@offers("add")
+def add(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
+    """input + alpha other: sparse for two sparse ones of a size, dense for a dense input and a sparse other."""
+    if isinstance(other, Tensor) and other.is_sparse and alpha != 1:
+        other = other * alpha
+    if not input.is_sparse:
+        zeros = input.expand(other.shape) if input.ndim else input  # type: ignore[attr-defined]
+        return zeros + other.to_dense()
+    if not isinstance(other, Tensor) or not other.is_sparse:
+        raise RuntimeError(explain("add(sparse, dense) is not supported. Use add(dense, sparse) instead.",
+                                   "dense + sparse is dense; sparse * number is sparse"))
+    a, b = input, other
+    if a.shape != b.shape or a.sparse_dim() != b.sparse_dim():  # type: ignore[attr-defined]
+        raise RuntimeError(explain(f"add: expected sizes of 'self' and 'other' to match, but {list(a.shape)} != "
+                                   f"{list(b.shape)}"))
+    both = cat([a, b], 0, stacked=True).coalesce()
+    return made(both._at, both._of, a.shape, a._sorted and b._sorted)  # type: ignore[attr-defined]
+
+
+@offers("sub")
+def sub(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
+    """input - alpha other, as `add`."""
+    return add(input, -other, alpha=alpha)
+
+
+@offers("mul")
+def mul(input: Any, other: Any) -> SparseTensor:
+    """Element by element: with a number, a dense tensor that broadcasts to its size, or a sparse one of its size."""
+    if not (isinstance(input, Tensor) and input.is_sparse):
+        input, other = other, input
+    if not isinstance(other, Tensor) or other.ndim == 0 and not other.is_sparse:
+        return input.holding(input._of * other)
+    if not other.is_sparse:
+        return input.holding(input._of * seen(other, input))
+    a, b = input.coalesce(), other.coalesce()
+    if a.shape != b.shape:
+        raise RuntimeError(explain(f"mul operands have incompatible sizes {list(a.shape)} and {list(b.shape)}"))
+    size = tuple(a.shape[:a.sparse_dim()])
+    flat = [np.ravel_multi_index(tuple(t._at.array), size) for t in (a, b)]
+    _, of_a, of_b = np.intersect1d(*flat, assume_unique=True, return_indices=True)
+    values = a._of[from_array(of_a)] * b._of[from_array(of_b)]  # type: ignore[index]
+    return made(from_array(a._at.array[:, of_a]), values, a.shape, True)
+
+
+@offers("div")
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> SparseTensor:
+    """A sparse tensor by a number or a tensor of one element."""
+    if isinstance(other, Tensor) and (other.is_sparse or other.numel() != 1):
+        raise RuntimeError(explain("Sparse division requires a scalar or zero-dim dense tensor divisor",
+                                   "mul by the reciprocal of a dense tensor"))
+    divisor = other.reshape(()) if isinstance(other, Tensor) else other  # type: ignore[attr-defined]
+    return input.holding(dense_div(input._of, divisor, rounding_mode=rounding_mode))
+
+
+def seen(dense: Tensor, by: SparseTensor) -> Tensor:
+    """The elements of a dense tensor where a sparse one stores its own."""
+    try:
+        whole = dense.expand(by.shape)  # type: ignore[attr-defined]
+    except RuntimeError:
+        raise RuntimeError(explain(f"mul: a dense tensor of {list(dense.shape)} does not broadcast to the sparse one's "
+                                   f"{list(by.shape)}")) from None
+    return whole[tuple(from_array(row) for row in by._at.array)]
+
+
+# -- sums ------------------------------------------------------------------------------------------------------------
+
+@offers("sum")
+def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Tensor:
+    """The sum of all elements, or over some dimensions: sparse, unless no sparse dimension is left.
+
+    >>> rushlight.sparse.sum(rushlight.eye(2).to_sparse(), 0).to_dense()
+    tensor([1., 1.])
+    """
+    if not input.is_sparse:
+        raise RuntimeError(explain("sparse.sum is for sparse tensors", "x.sum()"))
+    values = input._of if dtype is None else input._of.to(dtype)  # type: ignore[attr-defined]
+    if dim is None:
+        return values.sum()
+    n = input.sparse_dim()
+    dims = reduced_dims(dim, input.ndim)
+    inner = tuple(d - n + 1 for d in dims if d >= n)
+    if inner:
+        values = values.sum(inner)
+    kept = [d for d in range(n) if d not in dims]
+    if not kept:
+        return values.sum(0)
+    size = (*(input.shape[d] for d in kept), *values.shape[1:])
+    return made(from_array(input._at.array[kept]), values, size, len(kept) == n and input._sorted).coalesce()
+
+
+def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
+    """exp(x) / sum of exp(x) over `dim`, where elements are stored: the others count as -inf, not as zeros.
+
+    >>> a = rushlight.sparse_coo_tensor([[0, 0, 1], [0, 1, 1]], [1., 1., 5.])
+    >>> rushlight.sparse.softmax(a, 1).values()
+    tensor([0.5000, 0.5000, 1.0000])
+    """
+    return through_rows(input, dim, dtype, "softmax")
+
+
+def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
+    """The logarithm of `softmax`."""
+    return through_rows(input, dim, dtype, "log_softmax")
+
+
+def through_rows(input: SparseTensor, dim: int, dtype: Any, name: str) -> SparseTensor:
+    """softmax or log_softmax of the stored elements that differ in `dim` alone."""
+    x = input.coalesce()
+    values = x._of if dtype is None else x._of.to(dtype)  # type: ignore[attr-defined]
+    (d,), n = reduced_dims(dim, x.ndim), x.sparse_dim()
+    if d >= n:
+        return x.holding(getattr(values, name)(d - n + 1))
+    others = [i for i in range(n) if i != d]
+    places = x._at.array[others]
+    _, row = unique_places(places, tuple(x.shape[i] for i in others)) if others else (None, np.zeros(x._nnz(), np.int64))
+    if row is None:                               # each stands alone in its row
+        row = np.arange(x._nnz())
+    row_of, rows = from_array(row), int(row.max(initial=-1)) + 1
+    index = row_of.reshape(-1, *[1] * (values.ndim - 1)).expand(values.shape)  # type: ignore[attr-defined]
+    least = new_zeros((rows, *values.shape[1:]), values)
+    top = least.scatter_reduce(0, index, values.detach(), "amax", include_self=False)
+    shifted = values - top[row_of]
+    total = least.index_add(0, row_of, shifted.exp())[row_of]
+    return x.holding(shifted.exp() / total if name == "softmax" else shifted - total.log())
+
+
+# -- other looks -----------------------------------------------------------------------------------------------------
+
+@offers("transpose")
+def transpose(input: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
+    """Two dimensions exchanged: both sparse, or both dense."""
+    order = list(range(input.ndim))
+    (a,), (b,) = reduced_dims(dim0, input.ndim), reduced_dims(dim1, input.ndim)
+    order[a], order[b] = order[b], order[a]
+    return permute(input, *order)
+
+
+def permute(input: SparseTensor, *dims: Any) -> SparseTensor:
+    """The dimensions in another order; sparse ones stay before dense ones."""
+    given = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
+    order, n = [d % input.ndim for d in given], input.sparse_dim()
+    if sorted(order) != list(range(input.ndim)) or sorted(order[:n]) != list(range(n)):
+        raise RuntimeError(explain(f"permute({tuple(given)}) of a sparse tensor with {n} sparse of {input.ndim} dimensions: "
+                                   "sparse dimensions must stay before dense ones"))
+    values = input._of.permute(0, *(d - n + 1 for d in order[n:]))  # type: ignore[attr-defined]
+    size = [input.shape[d] for d in order]
+    return made(from_array(input._at.array[order[:n]]), values, size, order[:n] == list(range(n)) and input._sorted)
+
+
+def t(input: SparseTensor) -> SparseTensor:
+    """The transpose of a matrix; a vector as it is."""
+    if input.ndim > 2:
+        raise RuntimeError(explain(f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but it is {input.ndim}D",
+                                   "x.transpose(0, 1)"))
+    return transpose(input, 0, 1) if input.ndim == 2 else input
+
+
+@offers("select")
+def select(input: SparseTensor, dim: int, index: Any) -> Any:
+    """The slice at one index of a sparse dimension."""
+    if not isinstance(index, int) or isinstance(index, bool):
+        raise NotImplementedError(explain("indexing a sparse tensor takes one integer", "x.to_dense()[...], or "
+                                          "x.index_select(dim, indices)"))
+    (d,) = reduced_dims(dim, input.ndim)
+    if not -input.shape[d] <= index < input.shape[d]:
+        raise IndexError(explain(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension "
+                                 f"{d}"))
+    if d >= input.sparse_dim():
+        return input.holding(input._of.select(d - input.sparse_dim() + 1, index))  # type: ignore[attr-defined]
+    here = from_array(np.flatnonzero(input._at.array[d] == index % input.shape[d]))
+    values, rest = input._of[here], [i for i in range(input.sparse_dim()) if i != d]  # type: ignore[index]
+    if not rest:
+        return values.sum(0)
+    size = [n for i, n in enumerate(input.shape) if i != d]
+    return made(from_array(input._at.array[rest][:, here.array]), values, size, input._sorted)
+
+
+@offers("index_select")
+def index_select(input: SparseTensor, dim: int, index: Tensor) -> SparseTensor:
+    """The slices at several indices of a sparse dimension, in their order."""
+    (d,) = reduced_dims(dim, input.ndim)
+    if d >= input.sparse_dim():
+        return input.holding(input._of.index_select(d - input.sparse_dim() + 1, index))  # type: ignore[attr-defined]
+    wanted, own = index.array, input._at.array[d]
+    if wanted.size and not (-input.shape[d] <= wanted.min() and wanted.max() < input.shape[d]):
+        raise IndexError(explain(f"index_select(): index out of range for dimension {d} of size {input.shape[d]}"))
+    places, found = np.nonzero(own[:, None] == wanted % input.shape[d])
+    at = input._at.array[:, places].copy()
+    at[d] = found
+    size = [len(wanted) if i == d else n for i, n in enumerate(input.shape)]
+    chosen = made(from_array(at), input._of[from_array(places)], size)  # type: ignore[index]
+    return chosen.coalesce() if input._sorted else chosen
+
+
+def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
+    """A new sparse dimension of size 1."""
+    d = dim % (input.ndim + 1)
+    if d > input.sparse_dim():
+        return input.holding(input._of.unsqueeze(d - input.sparse_dim() + 1))  # type: ignore[attr-defined]
+    at = np.insert(input._at.array, d, 0, axis=0)
+    return made(from_array(at), input._of, (*input.shape[:d], 1, *input.shape[d:]), input._sorted)
+
+
+def cat(tensors: list, dim: int = 0, stacked: bool = False) -> SparseTensor:
+    """One after another along a sparse dimension; `stacked`: at the same places, one on the other."""
+    first = tensors[0]
+    (d,) = reduced_dims(dim, first.ndim)
+    offset, places = 0, []
+    for one in tensors:
+        at = one._at.array.copy()
+        at[d] += offset
+        offset += 0 if stacked else one.shape[d]
+        places.append(at)
+    size = [offset if i == d and not stacked else n for i, n in enumerate(first.shape)]
+    return made(from_array(np.concatenate(places, 1)), dense_cat([one._of for one in tensors], 0), size)
+
+
+def norm(input: SparseTensor, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """The norm of all elements."""
+    if dim is not None:
+        raise NotImplementedError("norm of a sparse tensor over some dimensions is not there: x.to_dense().norm(p, dim)")
+    return input.coalesce()._of.norm(p)  # type: ignore[attr-defined]
+
+
+def attach() -> None:
+    """Make them the methods and operators of sparse tensors."""
+    for name, f in {"add": add, "sub": sub, "mul": mul, "div": div, "pow": power, "sum": sum, "transpose": transpose,
+                    "permute": permute, "t": t, "select": select, "index_select": index_select, "unsqueeze": unsqueeze,
+                    "norm": norm, "__add__": add, "__sub__": sub, "__mul__": mul, "__truediv__": div, "__pow__": power,
+                    "__neg__": OPS["neg"], "__abs__": OPS["abs"], "__rmul__": mul, "multiply": mul, "true_divide": div,
+                    "__radd__": lambda self, other: add(other, self), "mm": OPS["mm"], "mv": OPS["mv"], "bmm": OPS["bmm"],
+                    "__rsub__": lambda self, other: sub(other, self), "matmul": OPS["matmul"],
+                    "spmm": OPS["matmul"]}.items():
+        setattr(SparseTensor, name, f)
+    for name in ("T", "mT"):
+        setattr(SparseTensor, name, property(lambda self: transpose(self, -2, -1), doc="The transpose."))

@@ -1,0 +1,306 @@
+"""Sparse tensors: the places and values of the elements that are not zero (COO, as torch's `sparse_coo`).
+
+A sparse tensor is two dense ones, and its gradients are those of the values: whatever is done to it is done to them by
+the ops of the library, so that nothing here has a derivative of its own. It has no array; an op that is given one gets
+`NotForSparse`, and asks it for the function that does the like for sparse tensors.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from rushlight.device import sparse_coo
+from rushlight.errors import NoArray, explain
+from rushlight.printing import format_sparse
+from rushlight.size import Size
+from rushlight.tensor import Tensor, from_array, new
+
+F = TypeVar("F", bound=Callable)
+OPS: dict[str, Callable] = {}                     # name of a dense op -> the function for sparse operands
+
+
+def offers(*names: str) -> Callable[[F], F]:
+    """Decorator: the function does what these ops do, for operands of which one or more are sparse."""
+    def offer(function: F) -> F:
+        OPS.update(dict.fromkeys(names, function))
+        return function
+    return offer
+
+
+class NotForSparse(NoArray):
+    """The array that a sparse tensor does not have."""
+
+    def instead(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        if name not in OPS:
+            raise NotImplementedError(explain(f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend.",
+                                              "x.to_dense() makes it dense", op=name)) from None
+        return OPS[name](*args, **kwargs)
+
+
+class SparseTensor(Tensor):
+    """`indices` (sparse_dim, nnz) say where the `values` (nnz, *dense dimensions) stand in a tensor of zeros.
+
+    Made by `sparse_coo_tensor` and `x.to_sparse()`. Values at one place add up: `coalesce` does it. Its `requires_grad`,
+    `grad` and graph are those of the values.
+
+    >>> rushlight.sparse_coo_tensor([[0, 1], [2, 0]], [3., 4.], (2, 3))
+    tensor(indices=tensor([[0, 1],
+                           [2, 0]]),
+           values=tensor([3., 4.]),
+           size=(2, 3), nnz=2, layout=torch.sparse_coo)
+    """
+
+    _at: Tensor
+    _of: Tensor
+    _size: Size
+    _sorted: bool
+
+    @property
+    def array(self) -> Any:  # type: ignore[override]
+        raise NotForSparse(explain("Could not run this operation with arguments from the 'SparseCPU' backend: it is not "
+                                   "there for sparse tensors.", "x.to_dense() makes it dense, x.values() are what it stores"))
+
+    # -- what it is ------------------------------------------------------------------------------------------------
+
+    shape = property(lambda self: self._size, doc="The size of each dimension.")
+    dtype = property(lambda self: self._of.dtype, doc="The type of the elements.")
+    layout = property(lambda self: sparse_coo, doc="torch.sparse_coo.")
+    ndim = property(lambda self: len(self._size), doc="The number of dimensions.")
+    itemsize = property(lambda self: self._of.itemsize, doc="Bytes of one element.")
+    is_sparse = property(lambda self: True, doc="True.")
+
+    def size(self, dim: int | None = None) -> Any:
+        return self._size if dim is None else self._size[dim]
+
+    def dim(self) -> int:
+        return len(self._size)
+
+    def numel(self) -> int:
+        return self._size.numel()
+
+    ndimension, nelement = dim, numel
+
+    def element_size(self) -> int:
+        return self._of.itemsize
+
+    def is_complex(self) -> bool:
+        return self._of.is_complex()
+
+    def sparse_dim(self) -> int:
+        """How many dimensions the indices count."""
+        return self._at.shape[0]
+
+    def dense_dim(self) -> int:
+        """How many dimensions each value has."""
+        return self._of.ndim - 1
+
+    def _nnz(self) -> int:
+        """How many values are stored."""
+        return self._at.shape[1]
+
+    def is_coalesced(self) -> bool:
+        """Whether each place is known to be stored once, and in order."""
+        return self._sorted
+
+    def _indices(self) -> Tensor:
+        """(sparse_dim, nnz) int64, as stored."""
+        return self._at
+
+    def _values(self) -> Tensor:
+        """(nnz, *dense dimensions), as stored; outside the graph."""
+        return self._of.detach()  # type: ignore[attr-defined]
+
+    def indices(self) -> Tensor:
+        """(sparse_dim, nnz) int64: the places, each once and in order. RuntimeError if it is not coalesced."""
+        return self._once("indices")._at
+
+    def values(self) -> Tensor:
+        """(nnz, *dense dimensions): the values at `indices()`. RuntimeError if it is not coalesced."""
+        return self._once("values")._of
+
+    def _once(self, what: str) -> SparseTensor:
+        if not self._sorted:
+            raise RuntimeError(explain(f"Cannot get {what} on an uncoalesced tensor, please call .coalesce() first",
+                                       f"x.coalesce().{what}()"))
+        return self
+
+    def __len__(self) -> int:
+        return self._size[0]
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        name = None if self.grad_fn is None else self.grad_fn.name()
+        return format_sparse(self._at.array, self._of.array, tuple(self._size), self.requires_grad, name)
+
+    def __bool__(self) -> bool:
+        return bool(self.to_dense())
+
+    def item(self) -> Any:
+        if self.numel() != 1:
+            raise RuntimeError(explain(f"a Tensor with {self.numel()} elements cannot be converted to Scalar",
+                                       "index one element, or reduce it (sum) first", shape=tuple(self._size)))
+        return self.to_dense().item()
+
+    def numpy(self, *, force: bool = False) -> Any:
+        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
+
+    def tolist(self) -> Any:
+        return self.to_dense().tolist()
+
+    # -- its place in the graph: that of the values --------------------------------------------------------------------
+
+    is_leaf = property(lambda self: self._of.is_leaf, doc="Whether no recorded op made its values.")
+    grad_fn = property(lambda self: self._of.grad_fn, doc="The node of the op that made its values.")
+    data = property(lambda self: self.detach(), doc="The same values outside the graph.")  # type: ignore[assignment]
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._of.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self._of.requires_grad = value
+
+    @property
+    def grad(self) -> Any:
+        """The gradient of each element that is stored: where several values add up to one it is the same for all."""
+        g = self._of.grad
+        if g is None or self._sorted:
+            return None if g is None else self.holding(g)
+        at, where = unique_places(self._at.array, tuple(self._size[:self.sparse_dim()]))
+        if where is None:
+            return self.holding(g)
+        first = np.unique(where, return_index=True)[1]
+        return made(from_array(at), g[from_array(first)], self._size, True)
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        self._of.grad = None if value is None else value._of  # type: ignore[attr-defined]
+
+    def register_hook(self, hook: Callable) -> Any:
+        return self._of.register_hook(lambda g: hook(self.holding(g)))
+
+    def retain_grad(self) -> None:
+        self._of.retain_grad()
+
+    # -- the same places, other values ---------------------------------------------------------------------------------
+
+    def holding(self, values: Tensor) -> SparseTensor:
+        """These values at the same places."""
+        return made(self._at, values, (*self._size[:self.sparse_dim()], *values.shape[1:]), self._sorted)
+
+    def coalesce(self) -> SparseTensor:
+        """Each place once and in order, with the sum of its values; itself if it is so already."""
+        if self._sorted:
+            return self
+        at, where = unique_places(self._at.array, tuple(self._size[:self.sparse_dim()]))
+        if where is None:
+            return made(self._at, self._of, self._size, True)
+        total = new_zeros((at.shape[1], *self._of.shape[1:]), self._of)
+        return made(from_array(at), total.index_add(0, from_array(where), self._of), self._size, True)
+
+    def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+        """All elements, zeros too."""
+        values = self._of if dtype is None else self._of.to(dtype)  # type: ignore[attr-defined]
+        zeros = new_zeros(tuple(self._size), values)
+        if self.sparse_dim() == 0:
+            return zeros + values.sum(0)
+        places = tuple(from_array(row) for row in self._at.array)
+        return zeros.index_put(places, values, accumulate=not self._sorted)
+
+    def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, dense_dim: int | None = None) -> SparseTensor:
+        """The tensor itself. NotImplementedError for other layouts or another number of sparse dimensions."""
+        check_layout(layout)
+        if sparse_dim not in (None, self.sparse_dim()):
+            raise NotImplementedError("to_sparse: the number of sparse dimensions of a sparse tensor stays; make it dense "
+                                      "first, x.to_dense().to_sparse(n)")
+        return self
+
+    to_sparse_coo = to_sparse
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        return self.holding(self._of.to(*args, **kwargs))  # type: ignore[attr-defined]
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """torch's name of its type, or with a dtype its values in that."""
+        if dtype is None:
+            return f"torch.sparse.{self.dtype.scalar_type}Tensor"
+        return self.holding(self._of.type(dtype))  # type: ignore[attr-defined]
+
+    def clone(self, *, memory_format: Any = None) -> SparseTensor:
+        """A copy, in the graph."""
+        return made(self._at.clone(), self._of.clone(), self._size, self._sorted)  # type: ignore[attr-defined]
+
+    def contiguous(self) -> SparseTensor:
+        """The tensor itself."""
+        return self
+
+    # -- operators -------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, i: Any) -> Any:
+        return OPS["select"](self, 0, i)
+
+    def __matmul__(self, other: Any) -> Any:
+        return OPS["matmul"](self, other) if isinstance(other, Tensor) else NotImplemented
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return OPS["matmul"](other, self)
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        return rebuilt, (self._at, self._of, tuple(self._size), self._sorted)
+
+    def __deepcopy__(self, memo: dict) -> SparseTensor:
+        from copy import deepcopy
+        if id(self) not in memo:
+            memo[id(self)] = made(*(deepcopy(part, memo) for part in (self._at, self._of)), self._size, self._sorted)
+        return memo[id(self)]
+
+
+def holder(name: str) -> Callable:
+    """A method that does to the values what the tensors' own does."""
+    def call(self: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
+        return self.holding(getattr(self._of, name)(*args, **kwargs))
+    call.__name__, call.__doc__ = name, f"`{name}` of the values, at the same places."
+    return call
+
+
+for _name in ("float", "double", "half", "bfloat16", "long", "int", "short", "char", "byte", "bool", "cfloat", "cdouble",
+              "detach", "cpu", "cuda", "pin_memory"):
+    setattr(SparseTensor, _name, holder(_name))
+
+
+def made(at: Tensor, values: Tensor, size: Any, is_coalesced: bool = False) -> SparseTensor:
+    """A sparse tensor of parts that fit."""
+    t = new(SparseTensor)
+    t.node, t._grad, t.viewing, t.writes = None, None, None, None
+    t._at, t._of, t._size, t._sorted = at, values, Size(size), is_coalesced
+    return t
+
+
+def rebuilt(at: Tensor, values: Tensor, size: tuple, is_coalesced: bool) -> SparseTensor:
+    """What pickle calls."""
+    return made(at, values, size, is_coalesced)
+
+
+def new_zeros(shape: tuple, like: Tensor) -> Any:
+    return from_array(np.zeros(shape, like.array.dtype))
+
+
+def unique_places(at: np.ndarray, size: tuple) -> tuple[np.ndarray, np.ndarray | None]:
+    """The places in order, each once, and for each stored value the number of its place; None if they are so already."""
+    if at.shape[1] == 0 or at.shape[0] == 0:
+        return at[:, :1], None if at.shape[1] < 2 else np.zeros(at.shape[1], np.int64)
+    flat = np.ravel_multi_index(tuple(at), size)
+    if (flat[1:] > flat[:-1]).all():
+        return at, None
+    places, where = np.unique(flat, return_inverse=True)
+    return np.stack(np.unravel_index(places, size)), where
+
+
+def check_layout(layout: Any) -> None:
+    if layout not in (None, sparse_coo):
+        raise NotImplementedError(explain(f"sparse tensors of layout {layout} are not there, torch.sparse_coo is",
+                                          "leave layout= away; SciPy has the other formats"))
+
+
