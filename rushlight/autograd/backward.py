@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.autograd.engine import steps
+from rushlight.autograd.finite import check
 from rushlight.autograd.grad_mode import current, mode
 from rushlight.autograd.node import Node
 from rushlight.errors import explain, suggesting
@@ -159,24 +160,16 @@ def run(seeds: dict[Node, Any], world: str, targets: set[Node] | None, retain: b
     checks = mode().checks
     token = current.set(mode().but(grad=create_graph))
     try:
-        for node, g, outgoing in steps(seeds, world, targets, retain):
+        for node, g, outgoing in steps(seeds, world, targets, retain or bool(checks)):
             if checks:
-                check_nan(node, outgoing)
+                check(node, outgoing, checks)
+                if not retain and node.saved:
+                    node.saved = None
             if targets is not None and node in targets:
                 found[node] = g
     finally:
         current.reset(token)
     return found
-
-
-def check_nan(node: Node, outgoing: Any) -> None:
-    """RuntimeError if a gradient has turned nan, naming the statement whose derivative it is."""
-    for i, g in enumerate(outgoing):
-        array = getattr(g, "array", g)
-        if isinstance(array, (np.ndarray, np.generic)) and array.dtype.kind in "fc" and np.isnan(array).any():
-            raise RuntimeError(explain(f"Function '{node.name()}' returned nan values in its {i}th output.",
-                                       "look at the inputs of that statement: 0 * inf, 0 / 0, sqrt or log at 0?",
-                                       made_at=node.made_at))
 
 
 def tensor_backward(self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None,

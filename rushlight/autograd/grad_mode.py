@@ -33,13 +33,13 @@ class Watcher:
 
 
 class Mode:
-    """What is recorded: `grad`, nodes are made; `watch`, a `Watcher` or None; `checks`, anomaly detection; `batch`, the
-    innermost vmap that runs (func/batching.py)."""
+    """What is recorded: `grad`, nodes are made; `watch`, a `Watcher` or None; `checks`, what anomaly detection looks
+    for; `batch`, the innermost vmap that runs (func/batching.py)."""
 
     __slots__ = ("grad", "inference", "watch", "checks", "batch")
 
     def __init__(self, grad: bool = True, inference: bool = False, watch: Watcher | None = None,
-                 checks: bool = False, batch: Any = None):
+                 checks: str = "", batch: Any = None):
         self.grad, self.inference, self.watch, self.checks, self.batch = grad, inference, watch, checks, batch
 
     def but(self, **changes: Any) -> Mode:

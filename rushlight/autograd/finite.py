@@ -1,0 +1,71 @@
+"""Which statement made the first nan or inf: looked for in backward, node by node, while anomaly detection is on."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy import generic, ndarray, vdot
+
+from rushlight.autograd.engine import reachable, tensors_in
+from rushlight.autograd.node import Node
+from rushlight.errors import explain
+from rushlight.tensor import Tensor
+
+NAN, BOTH = "nan", "nan or inf"                   # what `mode().checks` may say
+
+
+def finite(array: np.ndarray) -> bool:
+    """Whether all numbers are finite. The product with itself says so in one pass, at BLAS's speed, unless it overflows;
+    of 12 numbers in 0.5 us, where `isfinite(array).all()` takes 2.4."""
+    kind = array.dtype.kind
+    if kind == "f":
+        flat = array if array.flags.c_contiguous else array.T     # `vdot` copies what does not lie in C's order
+        if isfinite(vdot(flat, flat)):
+            return True
+    return kind in "biu" or bool(np.isfinite(array).all())
+
+
+def check(node: Node, outgoing: Any, looks_for: str) -> None:
+    """RuntimeError if a gradient that the node's rules have made is not finite, naming the statement and where it began."""
+    for i, g in enumerate(outgoing):
+        array = g if g.__class__ is ndarray or isinstance(g, generic) else getattr(g, "array", None)
+        if array is None or finite(array):        # None: no gradient, or parts of several, which were looked at as they came
+            continue
+        found = "nan" if np.isnan(array).any() else "inf"
+        if found in looks_for:
+            raise RuntimeError(explain(
+                f"Function '{node.name()}' returned {found} values in its {i}th output.",
+                "look at the numbers of that statement: 0 * inf, 0 / 0, sqrt or log at 0? clamp() or eps keeps them off",
+                made_at=node.made_at, began=beginning(node)))
+
+
+def beginning(node: Node) -> str:
+    """The oldest value of the forward pass that is not finite, as far as the graph still holds them: nan before inf."""
+    known = [(maker, array) for below in reachable([node]) for maker, array in values(below) if not finite(array)]
+    known = [(maker, array) for maker, array in known if np.isnan(array).any()] or known
+    if not known:
+        return "here, in backward: what the graph keeps of the forward pass is finite"
+    maker, array = min(known, key=lambda pair: 0 if pair[0] is None else pair[0].seq)
+    bad = array[~np.isfinite(array)].reshape(-1)[0]
+    if maker is None or maker.leaf:
+        return f"in the forward pass: a tensor of shape {array.shape} that was given holds {bad}"
+    return f"in the forward pass: {maker.name()} made {bad} at {maker.made_at}"
+
+
+def values(node: Node) -> Iterator[tuple[Node | None, np.ndarray]]:
+    """(node that made it, array) for each tensor that the node keeps of the forward pass."""
+    leaf = getattr(node, "variable", None)
+    if leaf is not None:
+        yield node, leaf.array
+    for tensor in tensors_in(node.saved or ()):
+        yield tensor.node, tensor.array
+    op = node.op
+    if op is None or not node.saved:
+        return
+    kept = dict(zip(op.saves, node.saved))
+    if isinstance(kept.get("out"), np.ndarray):
+        yield node, kept["out"]
+    elif op.elementwise and not op.settings and all(isinstance(kept.get(name), Tensor) for name in op.inputs):
+        yield node, np.asarray(op.kernel(*[kept[name].array for name in op.inputs]))
