@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.adding import added
 from rushlight.autograd.clock import clock
 from rushlight.autograd.node import Hooks, Node
 from rushlight.errors import explain, place, user_frame
@@ -98,7 +99,7 @@ def broadcast_axes(shape: tuple, to: tuple) -> tuple[int, ...]:
 
 def sum_to_array(g: np.ndarray, shape: tuple) -> np.ndarray:
     axes = broadcast_axes(g.shape, shape)
-    return np.add.reduce(g, axes).reshape(shape) if axes else g.reshape(shape)
+    return added(g, axes).reshape(shape) if axes else g.reshape(shape)
 
 
 def sum_to_tensor(g: Any, shape: tuple) -> Any:

@@ -6,6 +6,8 @@ import math
 import numpy as np
 from numpy import ndarray
 
+from rushlight.adding import added
+
 ROOM = 1 << 20                                    # so many differences are held at a time
 
 
@@ -18,16 +20,16 @@ def vector_norm(x: ndarray, p: float, axes: tuple | None, keepdim: bool = False)
             flat = x.ravel()
             return np.sqrt(np.vdot(flat, flat).real)
         squares = x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else x * x
-        return np.sqrt(np.add.reduce(squares, axes, None, None, keepdim))
+        return np.sqrt(added(squares, axes, keepdim))
     size = np.abs(x)
     if p == 0:
         return np.add.reduce(size != 0, axes, size.dtype, None, keepdim)
     if p == 1:
-        return np.add.reduce(size, axes, None, None, keepdim)
+        return added(size, axes, keepdim)
     if math.isinf(p):
         return (np.maximum if p > 0 else np.minimum).reduce(size, axes, None, None, keepdim, **start(p))
     exponent = size.dtype.type(p)
-    return np.add.reduce(size ** exponent, axes, None, None, keepdim) ** (1 / exponent)
+    return added(size ** exponent, axes, keepdim) ** (1 / exponent)
 
 
 def start(p: float) -> dict[str, float]:

@@ -6,6 +6,7 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
+from rushlight.adding import added
 from rushlight.ops.kernels.windows import wide_dtype
 
 Dims = tuple[int, ...]
@@ -16,9 +17,9 @@ def moments(x: ndarray, dims: Dims) -> tuple[ndarray, ndarray, ndarray]:
     """(x - mean, mean, var) along `dims`, in float32 at least; of nothing, nan."""
     x = x.astype(wide_dtype(x.dtype), copy=False)
     n = x.dtype.type(prod([x.shape[d] for d in dims]))
-    mu = np.add.reduce(x, dims, None, None, True) / n
+    mu = added(x, dims, True) / n
     d = x - mu
-    return d, mu, np.add.reduce(d * d, dims, None, None, True) / n
+    return d, mu, added(d * d, dims, True) / n
 
 
 def scaled(d: ndarray, var: ndarray, eps: float, weight: ndarray | None, bias: ndarray | None,

@@ -18,6 +18,7 @@ from itertools import accumulate
 import numpy as np
 from numpy import ndarray
 
+from rushlight.adding import added
 from rushlight.ops.kernels.windows import wide_dtype
 
 Arrays = Sequence[ndarray]
@@ -226,7 +227,7 @@ def gru_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
         np.add(h, t, out=h)
     of_x = grads.copy()
     np.multiply(totals, n_slope, out=of_x[:, 2 * hidden:])
-    found = [of_x.reshape(x.shape), dh, grads.T @ before, *([grads.sum(0)] if bias else [])]
+    found = [of_x.reshape(x.shape), dh, grads.T @ before, *([added(grads, (0,))] if bias else [])]
     return narrowed(found, tensors[0])
 
 

@@ -1,0 +1,38 @@
+"""Sums in float32: the rounding error stays at a few units in the last place, however many rows are added."""
+import numpy as np
+import pytest
+
+import rushlight
+from rushlight.adding import added
+
+SHAPES = [((100_000, 10), (0,)), ((513, 64), (0,)), ((8, 1030, 16), (1,)), ((40, 50, 16), (0, 1)), ((7, 5, 600, 4), (1, 2)),
+          ((1000, 1000), (1,)), ((64, 100, 3), (0, 2)), ((4096, 1), (0,)), ((3, 2), (0,)), ((0, 5000), (0,))]
+
+
+@pytest.mark.parametrize("shape, dims", SHAPES)
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_added_is_exact_to_a_few_places(shape, dims, keepdim):
+    x = np.random.default_rng(0).random(shape, np.float32)
+    expected = np.add.reduce(x.astype(np.float64), dims, keepdims=keepdim)
+    result = added(x, dims, keepdim)
+    assert result.dtype == np.float32 and result.shape == expected.shape
+    np.testing.assert_allclose(result, expected, rtol=6e-7)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "var", "std", "norm"])
+def test_reductions_over_many_rows(name):
+    x = rushlight.from_numpy(np.random.default_rng(0).random((60_000, 4), np.float32))
+    np.testing.assert_allclose(getattr(x, name)(dim=0), getattr(x.double(), name)(dim=0), rtol=6e-7)
+
+
+def test_scans_do_not_drift():
+    x = rushlight.from_numpy(np.random.default_rng(0).random((200_000,), np.float32))
+    np.testing.assert_allclose(x.cumsum(0), x.double().cumsum(0), rtol=2e-7)
+    assert x.cumsum(0).dtype == rushlight.float32
+
+
+def test_the_gradient_of_a_broadcast_input():
+    x = rushlight.from_numpy(np.random.default_rng(0).random((60_000, 4), np.float32))
+    bias = rushlight.zeros(4, requires_grad=True)
+    (x + bias).square().sum().backward()
+    np.testing.assert_allclose(bias.grad, 2 * x.double().sum(0), rtol=6e-7)
