@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rushlight import dtypes
+from rushlight.autograd.grad_mode import mode
 from rushlight.creation import made, shape_of
 from rushlight.dtypes import dtype as Dtype
 from rushlight.errors import explain, suggesting
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 def source(generator: Generator | None) -> Generator:
     """The generator to draw from. `rushlight.random` is loaded at the first draw: 5 ms that an import need not pay."""
     from rushlight.random import default_generator
-    return default_generator if generator is None else generator
+    found, batch = default_generator if generator is None else generator, mode().batch
+    return found if batch is None else batch.draws(found, batch)
 
 
 def drawn(array: np.ndarray, dtype: Any, requires_grad: bool = False, device: Any = None,
@@ -122,6 +124,9 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Gene
     tensor([1., 2.])
     """
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        if mode().batch is not None:              # in vmap: ops, which know about batches
+            like = (mean + std).detach()
+            return like * 0 + randn(*like.shape, dtype=like.dtype, generator=generator) * std + mean
         t = drawn(spread(mean, std, source(generator)), None, requires_grad, device, out)
         return unmoved(t, mean, std)
     if size is None:
@@ -191,6 +196,8 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
 def refilled(self: Tensor, generator: Generator | None, draw: Callable) -> Tensor:
     """Fresh numbers, draw(generator, shape, dtype), written in the order in which the elements lie in memory."""
     from rushlight.random import in_memory_order
+    if mode().batch is not None:                  # vmap's samples have no memory of their own
+        return copy_(self, drawn(draw(source(generator), self.array.shape, self.array.dtype), None))
     fresh = np.empty_like(self.array, subok=False)
     target = in_memory_order(fresh)
     target[...] = draw(source(generator), target.shape, fresh.dtype)
@@ -251,7 +258,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     """Fill the tensor with 1, with probability p (a number or a tensor), and 0. Returns the tensor."""
     g = source(generator)
     if isinstance(p, Tensor):
-        p = np.broadcast_to(p.array, self.array.shape)
+        p = np.broadcast_to(p.array, self.array.shape) if mode().batch is None else p.expand(self.array.shape).array
         array = g.bernoulli(p, self.array.dtype)
     else:
         array = g.bernoulli_scalar(p, self.array.shape, self.array.dtype)

@@ -5,11 +5,15 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight import random
+from rushlight.autograd.grad_mode import mode
+from rushlight.ops.arguments import Touched
 from rushlight.ops.build import build, inner
 
 
 def kept(x: ndarray, p: float, features: bool) -> ndarray:
     """1 with probability 1 - p, else 0, in x's shape and dtype; if `features`, one for each (sample, channel) of x."""
+    if mode().batch is not None:
+        raise Touched("vmap draws the mask", mode().batch)
     fresh = np.empty((*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype) if features else np.empty_like(x, subok=False)
     target = random.in_memory_order(fresh)
     target[...] = random.default_generator.bernoulli_scalar(1 - p, target.shape, fresh.dtype)
