@@ -9,7 +9,9 @@ from math import prod
 from typing import Any
 
 from rushlight.autograd.grad_mode import current, mode
+from rushlight.errors import explain
 from rushlight.func.batching import Level, Part, wrap
+from rushlight.func.draws import ERROR
 from rushlight.func.rules import SPECIAL, Parts, align, call, fold, folded, one_by_one, shift, unfolded
 from rushlight.ops.table import Op
 from rushlight.ops.worlds import TENSORS as ops
@@ -295,16 +297,12 @@ def nll_loss_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 # -- random --------------------------------------------------------------------------------------------------------------
 
-RANDOM_ERROR = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-                "randomness flags on vmap or perform the randomness operation out of vmap")
-
-
 @rule("dropout_mask")
 def dropout_mask(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """A mask for each sample, or one of a sample's shape for all."""
     (x,), (p, features) = parts, settings
     if level.randomness == "error":
-        raise RuntimeError(RANDOM_ERROR)
+        raise RuntimeError(explain(ERROR))
     token = current.set(mode().but(batch=level.outer))
     try:
         if level.randomness == "same":
@@ -312,6 +310,6 @@ def dropout_mask(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
             return call(op, [like], settings), False
         if features:
             return fold(op, level, parts, settings), True
-        return call(op, [x.whole()], settings), True
+        return call(op, [x.whole() if x.mapped else x.whole().contiguous()], settings), True  # type: ignore[attr-defined]
     finally:
         current.reset(token)

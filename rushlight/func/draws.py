@@ -1,0 +1,65 @@
+"""Random numbers inside vmap: a generator that draws for all samples at once, once for all, or not at all."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rushlight.errors import explain
+from rushlight.func.batching import Batch, Level
+from rushlight.tensor import from_array
+
+ERROR = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
+         "flags on vmap or perform the randomness operation out of vmap")
+SAME = "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
+# Which arguments of a generator's method are the shape, or arrays of which each element is drawn for. Else the first.
+PLACES = {"randint": (2,), "bernoulli_scalar": (1,), "binomial": (0, 1)}
+
+
+class Draws:
+    """A generator inside a vmap: its methods return the numbers of one sample, as a batch where samples differ."""
+
+    def __init__(self, generator: Any, level: Level):
+        self.level = level
+        self.generator = generator if level.outer is None else Draws(generator, level.outer)
+
+    def __getattr__(self, name: str) -> Callable:
+        def draw(*args: Any, **kwargs: Any) -> Any:
+            if self.level.randomness == "error":
+                raise RuntimeError(explain(ERROR))
+            method = getattr(self.generator, name)
+            return (self.same if self.level.randomness == "same" else self.different)(name, method, args, kwargs)
+        return draw
+
+    def same(self, name: str, method: Callable, args: tuple, kwargs: dict) -> Any:
+        if any(self.mapped(a) for a in args):
+            raise RuntimeError(explain(SAME, "draw outside of vmap, or say randomness='different'"))
+        return method(*[a.value.array if isinstance(a, Batch) and a.level is self.level else a for a in args], **kwargs)
+
+    def different(self, name: str, method: Callable, args: tuple, kwargs: dict) -> Any:
+        """One draw for all samples: torch's numbers, in torch's order."""
+        size = self.level.size
+        if name == "randperm":
+            made = np.stack([method(*args, **kwargs) for _ in range(size)])
+        else:
+            places = PLACES.get(name, (0,))
+            made = method(*[self.spread(a) if i in places else a for i, a in enumerate(args)], **kwargs)
+        return Batch(from_array(made), self.level)
+
+    def mapped(self, a: Any) -> bool:
+        return isinstance(a, Batch) and a.level is self.level and a.mapped
+
+    def spread(self, a: Any) -> Any:
+        """A shape or an array of one sample, for all samples."""
+        if self.mapped(a):
+            return a.value.array
+        if isinstance(a, Batch):
+            a = a.value.array if a.level is self.level else a
+            return from_array(a).expand((self.level.size, *a.shape)).array  # type: ignore[attr-defined]
+        if isinstance(a, np.ndarray):
+            return np.broadcast_to(a, (self.level.size, *a.shape)).copy()
+        return (self.level.size, *((a,) if isinstance(a, int) else a))
+
+
+Level.draws = Draws  # type: ignore[attr-defined]
