@@ -69,7 +69,7 @@ _offer()
 later.left.insert(0, "rushlight.common")
 later.left += ["rushlight.nn.functional", "rushlight.sparse"]      # attach methods too: x.hardshrink(), x.to_sparse()
 
-_LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "profiler", "compiler", "cuda", "accelerator", "backends",
+_LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "docs", "profiler", "compiler", "cuda", "accelerator", "backends",
          "distributions", "random", "serialization", "linalg", "fft", "special", "masked", "signal", "sparse", "jit", "hub",
          "onnx", "multiprocessing", "distributed", "testing", "func")
 

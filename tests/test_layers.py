@@ -20,7 +20,7 @@ LAYERS = [
     ["autograd.functional", "autograd.forward_ad", "autograd.tangents", "autograd.gradcheck", "autograd.checking", "func.batching"],
     ["common", "linalg", "fft", "special", "masked", "signal", "sparse", "backends", "accelerator", "jit", "hub", "onnx",
      "multiprocessing", "distributed"],
-    ["nn", "optim", "cuda", "compile", "compiler", "utils", "amp", "vision", "viz", "profiler", "func",
+    ["nn", "optim", "cuda", "compile", "compiler", "utils", "amp", "vision", "viz", "docs", "profiler", "func",
      "testing"],  # fmt: skip
     [""],
     ["compat", "distributions", "demo", "cli", "__main__"],
