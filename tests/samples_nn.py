@@ -42,6 +42,10 @@ HAND = {
     "sampled_back": [Sample(x(1, 2, 3), x(1, 2, 3), AT, 12)],
     "sampled_slope": [Sample(x(1, 2, 3), x(1, 2, 12), AT)],
 
+    "sparse_product": [Sample(x(4), x(4, 2), positions([2, 0, 2, 1]), positions([3, 1, 3, 0]), 3),
+                       Sample(x(3), x(2, 1), positions([0, 0, 2]), positions([1, 0, 1]), 3)],
+    "sampled_product": [Sample(x(3, 2), x(4, 2), positions([2, 0, 2, 1]), positions([3, 1, 3, 0]))],
+
     "fractional_max_pool": [
         Sample(x(1, 2, 5, 6), exactly([[[0.2, 0.7], [0.9, 0.4]]]), (2, 2), (3, 4), smooth=False, slopes=True),
         Sample(x(1, 1, 4, 5, 4), exactly([[[0.2, 0.7, 0.5]]]), (2, 1, 2), (2, 3, 2), smooth=False, slopes=True)],

@@ -14,12 +14,12 @@ from rushlight.tensor import Tensor, from_array
 ARRAYS["sparse_product"], ARRAYS["sampled_product"] = kernels.sparse_product, kernels.sampled_product
 
 # values (z,) at row, col of an (n, m) matrix; dense (m, k) -> (n, k)
-sparse_product = inner(lambda values, dense, /, row, col, n: sparse_product(values, dense, row, col, n),
+sparse_product = inner(lambda values, dense, row, col, /, n: sparse_product(values, dense, row, col, n),
                        values=lambda g, dense, row, col: sampled_product(g, dense, row, col),
                        dense=lambda g, values, row, col, dense_shape: sparse_product(values, g, col, row, dense_shape[0]),
                        node="SparseAddmmBackward0")
 # x (n, k), y (m, k) -> (z,): the elements of x y^T at row, col
-sampled_product = inner(lambda x, y, /, row, col: sampled_product(x, y, row, col),
+sampled_product = inner(lambda x, y, row, col, /: sampled_product(x, y, row, col),
                         x=lambda g, y, row, col, x_shape: sparse_product(g, y, row, col, x_shape[0]),
                         y=lambda g, x, row, col, y_shape: sparse_product(g, x, col, row, y_shape[0]))
 
@@ -39,8 +39,12 @@ def product(x: Tensor, y: Tensor) -> Tensor:
                                    f"{'x'.join(map(str, y.shape))})", "the first's columns are the second's rows"))
     if y.ndim == 1:
         return product(x, y.unsqueeze(1)).squeeze(1)  # type: ignore[attr-defined]
-    row, col = x._at.array  # type: ignore[attr-defined]
-    return sparse_product(x._of, y, row, col, n)  # type: ignore[operator, attr-defined]
+    return sparse_product(x._of, y, *places(x._at.array), n)  # type: ignore[operator, attr-defined]
+
+
+def places(at: np.ndarray) -> list[Tensor]:
+    """The indices of each dimension."""
+    return [from_array(row) for row in at]
 
 
 def shape_of_matrix(x: Tensor) -> tuple[int, int]:
@@ -75,7 +79,8 @@ def bmm(x: Tensor, y: Tensor) -> Tensor:
     if (b, m) != (stacks, rows):
         raise RuntimeError(explain(f"bmm: stacks of {b} {n}x{m} and {stacks} {rows}x{k} matrices cannot be multiplied"))
     which, row, col = x._at.array  # type: ignore[attr-defined]
-    flat = sparse_product(x._of, y.reshape(b * m, k), which * n + row, which * m + col, b * n)  # type: ignore
+    at = places(np.stack((which * n + row, which * m + col)))
+    flat = sparse_product(x._of, y.reshape(b * m, k), *at, b * n)  # type: ignore
     return flat.reshape(b, n, k)
 
 

@@ -60,7 +60,7 @@ class SparseTensor(Tensor):
     @property
     def array(self) -> Any:  # type: ignore[override]
         raise NotForSparse(explain("Could not run this operation with arguments from the 'SparseCPU' backend: it is not "
-                                   "there for sparse tensors.", "x.to_dense() makes it dense, x.values() are what it stores"))
+                                   "there for sparse tensors.", "x.to_dense() makes it dense, x.values() are those it has"))
 
     # -- what it is ------------------------------------------------------------------------------------------------
 
