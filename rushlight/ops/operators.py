@@ -14,13 +14,13 @@ from rushlight.ops.products import matmul
 from rushlight.tensor import Tensor, from_array, method
 
 
-def reflected(function: Callable, name: str) -> Callable:
-    """other + x from x + other."""
+def reflected(function: Callable, name: str, commutes: bool) -> Callable:
+    """other - x from x - other; 2 * x is x * 2, as in torch."""
     def operator(self: Tensor, other: Any) -> Any:
         if not isinstance(self, Tensor):          # Tensor.__radd__(1, x)
             raise TypeError(f"descriptor '{operator.__name__}' for 'torch._C.TensorBase' objects doesn't apply to a "
                             f"'{type(self).__name__}' object")
-        return function(other, self)
+        return function(self, other) if commutes else function(other, self)
     operator.__name__ = operator.__qualname__ = name
     return operator
 
@@ -51,9 +51,10 @@ def matrix_product_from_left(self: Tensor, other: Any) -> Any:
 OPERATORS = {"add": e.add, "sub": e.sub, "mul": e.mul, "truediv": e.div, "pow": e.pow, "floordiv": e.floor_divide,
              "mod": e.remainder, "and": e.bitwise_and, "or": e.bitwise_or, "xor": e.bitwise_xor,
              "lshift": e.bitwise_left_shift, "rshift": e.bitwise_right_shift}
+COMMUTING = ("add", "mul", "and", "or", "xor")
 for name, function in OPERATORS.items():
     method(operator(function), f"__{name}__")
-    method(reflected(operator(function), f"__r{name}__"), f"__r{name}__")
+    method(reflected(operator(function), f"__r{name}__", name in COMMUTING), f"__r{name}__")
     method(getattr(Tensor, function.__name__ + "_"), f"__i{name}__")
 for name in ("eq", "ne", "lt", "le", "gt", "ge"):
     method(operator(getattr(e, name)), f"__{name}__")
