@@ -141,3 +141,27 @@ def test_noise_is_no_error_and_an_error_is_no_noise():
     nans = np.array([np.nan, np.inf], np.float32)
     assert not check.difference(nans.copy(), nans, lambda: iter([nans * 0]))
     assert check.difference(nans[::-1].copy(), nans, lambda: iter([nans * 0]))
+
+
+def test_memory_that_an_op_hands_on_is_not_given_away():
+    """split() is no view for the table, but its parts lie in its argument's memory."""
+    def f(x):
+        a, b, c = (x * 2).split(2)
+        d = (x + 1) * (x - 1)                     # would like the memory of x * 2
+        return a * b + c, d * 3
+    g = compile(f, backend="numpy")
+    for k in range(5):
+        x = torch.arange(6.) + k
+        assert [t.tolist() for t in g(x)] == [t.tolist() for t in f(x)]
+    assert programs(g)
+
+
+def test_a_kernel_that_hands_on_memory_unexpectedly_is_noticed():
+    a, out = np.zeros(3), np.zeros(2)
+    x, y = check.Value(a), check.Value(out)
+    call = check.Call("cat", ([x],), (y,))
+    checker = check.Checker(check.Graph([call]), [call], [[y]], {}, [])
+    checker.places[x] = a
+    checker.apart(call, {y: np.ones(2)})
+    with pytest.raises(check.Mismatch, match="gives its argument's memory"):
+        checker.apart(call, {y: a[:2]})

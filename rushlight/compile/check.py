@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.compile.graph import DENSE, Call, Graph, Store, Value, is_random
+from rushlight.compile.graph import DENSE, Call, Graph, Store, Value, is_random, memory_of, values_in
 from rushlight.ops.table import TABLE
 
 ULPS = 64                                         # what fused arithmetic may differ by, in units of the last place
@@ -34,6 +34,7 @@ class Checker:
         self.items, self.shown, self.ends = items, shown, ends
         targets = {s.target for s in graph.steps if isinstance(s, Store)}
         self.known = {v: a.copy() if v in targets else a for v, a in zip(graph.inputs, arrays)}
+        self.origin, self.places = memory_of(graph), {}         # where the program has a value; views need their origin's
 
     def __call__(self, i: int, *arrays: np.ndarray) -> None:
         """Item i has run and written `arrays`. Mismatch where they are not what its ops give."""
@@ -43,6 +44,7 @@ class Checker:
         if len(steps) == 1 and isinstance(first, Call) and first.outs and TABLE[first.op].family.__name__ != "view" and (
                 is_random(first) or opaque(first)):
             found = dict(made)                    # the very kernel that eager calls: nothing to compute twice
+            self.apart(first, made)
         else:
             found = self.computed(steps, self.known)
         self.compare(steps, found, found, "its parts give")
@@ -56,8 +58,17 @@ class Checker:
         for s in steps:
             if isinstance(s, Store):
                 np.copyto(made[s.target], self.known[s.value])
+        self.places.update((v, a) for v, a in made.items() if v.kind != "input")
         for v in [v for v in self.known if self.ends.get(v, i) < i]:
             del self.known[v]
+
+    def apart(self, call: Call, made: dict[Value, np.ndarray]) -> None:
+        """Mismatch if a kernel hands on memory of an argument, which the plan may already have given to others."""
+        for x in values_in(call.args):
+            home = self.origin.get(x, x)
+            for v, a in made.items():
+                if home in self.places and self.origin.get(v) is not home and np.may_share_memory(a, self.places[home]):
+                    raise Mismatch(f"{call.op}: it gives its argument's memory")
 
     def computed(self, steps: list[Any], given: dict[Value, np.ndarray]) -> dict[Value, np.ndarray]:
         """What the kernels of some steps give, one after the other."""

@@ -159,11 +159,17 @@ def drop_unused(graph: Graph) -> None:
 
 
 def memory_of(graph: Graph) -> dict[Value, Value]:
-    """For each view the value whose memory it shows."""
+    """For each view the value whose memory it shows; also for what a call that is no view handed on in the traced run."""
     origin: dict[Value, Value] = {}
     for s in graph.steps:
-        if isinstance(s, Call) and s.outs and TABLE[s.op].family.__name__ == "view" and isinstance(s.args[0], Value):
+        if not isinstance(s, Call) or not s.outs:
+            continue
+        if TABLE[s.op].family.__name__ == "view" and isinstance(s.args[0], Value):
             origin[s.outs[0]] = origin.get(s.args[0], s.args[0])
+        elif not TABLE[s.op].elementwise and s.op != "with_region":    # which has the array of what it was made from
+            for v in s.outs:
+                shared = [x for x in values_in(s.args) if x.size and np.may_share_memory(x.array, v.array)]
+                origin.update((v, origin.get(x, x)) for x in shared)
     return origin
 
 

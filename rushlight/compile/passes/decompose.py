@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.compile.graph import Call, Graph, Value, substitute
+from rushlight.compile.graph import Call, Graph, Value, substitute, values_in
 
 REDUCTIONS = ("sum", "amax", "amin")
 
@@ -81,10 +81,41 @@ def var_core(b: Builder, x: Value, dims: tuple | None, correction: float) -> Val
     return b.element("div", b.reduce("sum", b.element("mul", d, d), dims), float(n - correction))
 
 
+def layer_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, dims: tuple, eps: float) -> tuple:
+    mu = mean(b, x, dims, True)
+    d = b.element("sub", x, mu)
+    var = mean(b, b.element("mul", d, d), dims, True)
+    return scaled(b, d, var, eps, weight, bias), mu, var
+
+
+def frozen_batch_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, mu: Value, var: Value,
+                      eps: float) -> Value:
+    shape = (-1, *(1,) * (len(x.shape) - 2))
+    weight, bias, mu, var = (a and b.call("reshape", a, shape, shape=(a.size, *shape[1:])) for a in (weight, bias, mu, var))
+    return scaled(b, b.element("sub", x, mu), var, eps, weight, bias)
+
+
+def scaled(b: Builder, d: Value, var: Value, eps: float, weight: Value | None, bias: Value | None) -> Value:
+    """d / sqrt(var + eps) weight + bias."""
+    out = b.element("mul", d, b.element("rsqrt", b.element("add", var, eps)))
+    out = out if weight is None else b.element("mul", out, weight)
+    return out if bias is None else b.element("add", out, bias)
+
+
 def linear(b: Builder, x: Value, weight: Value, bias: Value | None) -> Value:
     across = b.call("transpose", weight, 0, 1, shape=weight.shape[::-1])
-    product = b.call("mm", x, across, shape=(*x.shape[:-1], weight.shape[0]))
+    product = mm(b, x, across)
     return product if bias is None else b.element("add", product, bias)
+
+
+def mm(b: Builder, x: Value, y: Value) -> Value:
+    """One large product instead of many small ones where all have the same second factor."""
+    rows, n = x.size // x.shape[-1], y.shape[-1]
+    if len(x.shape) == 2:
+        return b.call("mm", x, y, shape=(rows, n))
+    flat = b.call("reshape", x, (rows, x.shape[-1]), shape=(rows, x.shape[-1]))
+    shape = (*x.shape[:-1], n)
+    return b.call("reshape", b.call("mm", flat, y, shape=(rows, n)), shape, shape=shape)
 
 
 def chosen(b: Builder, target: Value, n: int) -> Value:
@@ -122,7 +153,8 @@ def nll_loss_grad(b: Builder, g: Value, target: Value, weight: None, size: tuple
 
 
 PARTS: dict[str, Callable] = {f.__name__: f for f in (
-    softmax, log_softmax, mean, var_core, linear, gather, scatter_add, nll_loss, nll_loss_grad)}
+    softmax, log_softmax, mean, var_core, layer_norm, frozen_batch_norm, linear, mm, gather, scatter_add, nll_loss,
+    nll_loss_grad)}
 
 
 def decompose(graph: Graph) -> None:
@@ -134,8 +166,9 @@ def decompose(graph: Graph) -> None:
             steps.append(step)
             continue
         b = Builder(step)
-        by[step.outs[0]] = PARTS[step.op](b, *step.args)
-        by[step.outs[0]].array, by[step.outs[0]].traced = step.outs[0].array, step.outs[0].traced
+        made = PARTS[step.op](b, *step.args)
+        for old, new in zip(step.outs, made if isinstance(made, tuple) else (made,)):
+            by[old], new.array, new.traced = new, old.array, old.traced
         steps += b.steps
     graph.steps = steps
     substitute(graph, by)
@@ -150,7 +183,11 @@ def suits(step: Any) -> bool:
     if out.dtype.name not in ("float32", "float64") or x.dtype != out.dtype or out.size == 0 or x.size == 0:
         return False
     if step.op == "linear":
-        return len(x.shape) == 2
+        return len(x.shape) >= 2 and all(v.dtype == x.dtype for v in args[1:] if v is not None)
+    if step.op == "mm":
+        return len(x.shape) > 2 and len(args[1].shape) == 2 and args[1].dtype == x.dtype
+    if step.op in ("layer_norm", "frozen_batch_norm"):
+        return all(v.dtype == x.dtype for v in (*values_in(args), *step.outs))
     if step.op == "var_core":                     # with nothing left to divide by, inf or nan: the kernel knows
         return x.size // out.size > args[2]
     if step.op in ("gather", "scatter_add"):
