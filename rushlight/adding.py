@@ -12,12 +12,14 @@ ONES = {np.dtype(t): np.ones(ROWS, t) for t in (np.float32, np.float64)}
 _add = np.add.reduce
 
 
-def added(x: ndarray, dims: tuple | None = None, keepdim: bool = False) -> ndarray:
+def added(x: ndarray, dims: tuple | int | None = None, keepdim: bool = False) -> ndarray:
     """np.add.reduce(x, dims), with rounding errors that do not grow with the number of rows.
 
     NumPy adds pairwise along the last dimension only; above it, row to row: the sum of 100,000 rows is off by 1e-5.
     Blocks of rows times ones, products of BLAS, take 0.1 to 1 of the time.
     """
+    if dims.__class__ is int:
+        dims = (dims,)
     if x.size < FEW or not dims or x.dtype not in ONES or not x.flags.c_contiguous:
         return _add(x, dims, None, None, keepdim)
     first, last, shape = dims[0], dims[-1] + 1, x.shape
