@@ -115,8 +115,8 @@ def seed(outputs: Sequence[Tensor], grads: Any, create_graph: bool) -> tuple[dic
         grads = (grads,) * (1 if isinstance(grads, Tensor) else len(outputs))
     if len(grads) != len(outputs):
         raise RuntimeError(explain(f"got {len(outputs)} tensors and {len(grads)} gradients"))
-    if any([t is not None and not isinstance(t.array, np.ndarray) for t in (*outputs, *grads)]):
-        world = "tensors"                         # batches of vmap: rules run as ops
+    if mode().batch is not None:
+        world = "tensors"                         # inside vmap: rules run as ops
     seeds: dict[Node, Any] = {}
     for i, (t, g) in enumerate(zip(outputs, grads)):
         if t.node is None:

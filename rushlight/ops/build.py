@@ -175,7 +175,7 @@ def sample_by_sample(f: F) -> F:
         try:
             return f(*args, **kwargs)
         except Touched as touched:
-            return touched.batch.one_by_one(f, args, kwargs)
+            return touched.batch.one_by_one(call, args, kwargs)
     return call  # type: ignore[return-value]
 
 

@@ -346,7 +346,7 @@ def check_edges(i: int, b: Tensor, points: Tensor) -> None:
 
 # -- places ------------------------------------------------------------------------------------------------------------
 
-@composite(tensor=False)
+@composite(tensor=False, looks=True)
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates of flat indices in a tensor of this shape, a tensor for each dimension.
 
