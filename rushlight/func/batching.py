@@ -24,9 +24,7 @@ from rushlight.ops.arguments import Touched, reduced_dims
 from rushlight.ops.families import facts, kept_shape, outside
 from rushlight.ops.results import return_type
 from rushlight.ops.table import Op
-from rushlight.ops.worlds import TENSORS
 from rushlight.tensor import Tensor, from_array
-from rushlight.utils.pytree import tree_flatten, tree_unflatten
 
 CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support "
                 "that yet, please shout over at https://github.com/pytorch/functorch/issues/257 .")
@@ -69,6 +67,7 @@ class Batch:
     """
 
     __slots__ = ("value", "level", "mapped")
+    one_by_one: Callable                          # runs a function that cannot do without numbers (one_by_one.py)
 
     def __init__(self, value: Tensor, level: Level, mapped: bool = True):
         self.value, self.level, self.mapped = value, level, mapped
@@ -167,10 +166,6 @@ class Batch:
     def run(self, op: Op, args: tuple) -> Any:
         """An op that met this batch, on these arguments."""
         return run(op, args)
-
-    def one_by_one(self, function: Callable, args: tuple, kwargs: dict) -> Any:
-        """A function of tensors that cannot do without numbers, sample by sample."""
-        return each(function, args, kwargs)
 
 
 # -- in and out of a level ---------------------------------------------------------------------------------------------
@@ -348,24 +343,6 @@ def reduced(op: Op, args: tuple, out: Any) -> tuple:
     axes = None if dim is None else reduced_dims(dim, len(shape))
     kept = kept_shape(shape, tuple(range(len(shape))) if axes is None else axes)
     return facts(op.saves, x, out, shape, axes, kept)
-
-
-def each(function: Callable, args: tuple, kwargs: dict) -> Any:
-    """The function on each sample of the innermost level among its arguments, and its results stacked."""
-    leaves, spec = tree_flatten((args, kwargs))
-    level = innermost(leaves)
-    parts = [Part(a, level) if isinstance(a, Tensor) else a for a in leaves]
-    slow(function.__name__)
-    made = []
-    for i in range(level.size):
-        sample = [a if not isinstance(a, Part) else a.value.select(0, i) if a.mapped else a.value for a in parts]
-        given, named = tree_unflatten(sample, spec)
-        made.append(tree_flatten(function(*given, **named)))
-    if not made:
-        raise RuntimeError(explain(f"vmap: {function.__name__} runs sample by sample, and there is none"))
-    outs = [wrap(TENSORS["stack"](list(ts), 0), level) if isinstance(ts[0], Tensor) else ts[0]
-            for ts in zip(*(flat for flat, _ in made))]
-    return tree_unflatten(outs, made[0][1])
 
 
 WARNED: set[str] = set()

@@ -135,7 +135,10 @@ def scatter(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
         shape = index.whole().array.shape
         spread = source.lined(index.ndim).expand(shape) if source.mapped else source.value.expand(shape)
         source = Part(wrap(spread, level), level)
-    return shift(op, level, [x, index, source], settings)
+    if x.ndim:
+        return shift(op, level, [x, index, source], settings)
+    dim, *more = settings                         # one number has one place
+    return call(op, [p.whole(1) for p in (x, index, source)], (dim + 1, *more)).reshape((level.size,))
 
 
 @rule("embedding")
@@ -232,7 +235,7 @@ def conv_input_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 def grouped(op: Op, level: Level, x: Part, weight: Part, settings: tuple, more: tuple) -> Any:
     """x (B, N, C, ...) with weight (B, O, ...): (N, B C, ...) with (B O, ...) in B times as many groups."""
     if not weight.mapped:
-        return unfolded(call(op, [folded(x.value), weight.value, *more], settings), level.size)
+        return unfolded(call(op, [folded(x.whole()), weight.value, *more], settings), level.size)
     *rest, groups = settings
     made = call(op, [channels_together(x.whole()), folded(weight.value), *more], (*rest, groups * level.size))
     return channels_apart(made, level.size)

@@ -1,0 +1,97 @@
+"""Functions that cannot do without the numbers of their tensors, inside vmap: sample by sample, the results stacked.
+
+Their gradient is a function of the same kind: sample by sample the product of a vector with the Jacobian. So it nests.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rushlight.autograd.clock import tick
+from rushlight.autograd.grad_mode import current, mode
+from rushlight.autograd.node import Node, Output
+from rushlight.errors import explain
+from rushlight.func.batching import Batch, Level, Part, innermost, slow, wrap
+from rushlight.func.reverse import vjp
+from rushlight.ops.worlds import TENSORS
+from rushlight.tensor import Tensor, from_array
+from rushlight.utils.pytree import TreeSpec, tree_flatten, tree_unflatten
+
+
+class OneByOne(Node):
+    """The node of such a function: `call` is the function of its leaves, of which some are `varied`."""
+
+    __slots__ = ("call", "varied", "smooth")
+    call: Callable
+    varied: list[int]
+    smooth: dict[int, tuple]                      # shape and dtype of each differentiable output
+
+    def tensors(self, g: Any) -> tuple:  # type: ignore[override]
+        leaves = list(self.saved)  # type: ignore[arg-type]
+        count, varied, smooth = len(leaves), self.varied, self.smooth
+        given = [g[i] if i in g else from_array(np.zeros(*facts)) for i, facts in smooth.items()]
+
+        def pull(*both: Any) -> tuple:
+            def outputs(*xs: Tensor) -> tuple:
+                whole = list(both[:count])
+                for i, x in zip(varied, xs):
+                    whole[i] = x
+                made = self.call(whole)[0]
+                return tuple(made[i] for i in smooth)
+            return vjp(outputs, *[both[i] for i in varied])[1](both[count:])
+        return one_by_one(pull, (*leaves, *given), {})
+
+    arrays = tensors
+
+
+def one_by_one(function: Callable, args: tuple, kwargs: dict) -> Any:
+    """The function on each sample of the innermost level among its arguments, and its results stacked."""
+    leaves, spec = tree_flatten((args, kwargs))
+    level = innermost(leaves)
+    slow(getattr(function, "__name__", "a function"))
+
+    def call(given: list) -> tuple[list, TreeSpec]:
+        a, k = tree_unflatten(given, spec)
+        return tree_flatten(function(*a, **k))
+    token = current.set(mode().but(batch=level.outer))
+    try:
+        flat, tree = stacked(call, leaves, level)
+    finally:
+        current.reset(token)
+    outs = [wrap(t, level) if isinstance(t, Tensor) else t for t in flat]
+    record(call, leaves, outs, level)
+    return tree_unflatten(outs, tree)
+
+
+def stacked(call: Callable, leaves: list, level: Level) -> tuple[list, TreeSpec]:
+    """The results for all samples. RuntimeError if there is none, or if their shapes differ."""
+    parts = [Part(a, level) if isinstance(a, Tensor) else a for a in leaves]
+    made = [call([a if not isinstance(a, Part) else a.value.select(0, i) if a.mapped else a.value for a in parts])
+            for i in range(level.size)]
+    if not made:
+        raise RuntimeError(explain("vmap: this function runs sample by sample, and there is none: its shape is not known"))
+    columns = list(zip(*(flat for flat, _ in made)))
+    if any(isinstance(t, Tensor) and t.array.shape != ts[0].array.shape for ts in columns for t in ts):
+        raise RuntimeError(explain("vmap: We do not support batching operators that can output dynamic shape: the results of "
+                                   "the samples differ in shape"))
+    return [TENSORS["stack"](list(ts), 0) if isinstance(ts[0], Tensor) else ts[0] for ts in columns], made[0][1]
+
+
+def record(call: Callable, leaves: list, outs: list, level: Level) -> None:
+    """One node for the outputs, if the batched arguments are recorded."""
+    varied = [i for i, a in enumerate(leaves) if isinstance(a, Tensor) and a.node is not None
+              and isinstance(a.array, Batch) and a.array.level is level]
+    smooth = {i: (t.array.shape, t.array.dtype) for i, t in enumerate(outs)
+              if isinstance(t, Tensor) and (t.is_floating_point() or t.is_complex())}
+    if not (mode().grad and varied and smooth):
+        return
+    node = OneByOne()
+    node.call, node.varied, node.smooth, node.saved = call, varied, smooth, tuple(leaves)
+    node.edges, node.seq, node.shape, node.where = tuple(leaves[i].node for i in varied), tick(), None, None
+    for i in smooth:
+        outs[i].node = Output(node, i, tick(), outs[i].array.shape)
+
+
+Batch.one_by_one = staticmethod(one_by_one)  # type: ignore[method-assign]
