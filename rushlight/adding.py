@@ -18,12 +18,12 @@ def added(x: ndarray, dims: tuple | int | None = None, keepdim: bool = False) ->
     NumPy adds pairwise along the last dimension only; above it, row to row: the sum of 100,000 rows is off by 1e-5.
     Blocks of rows times ones, products of BLAS, take 0.1 to 1 of the time.
     """
-    if dims.__class__ is int:
-        dims = (dims,)
-    if x.size < FEW or not dims or x.dtype not in ONES or not x.flags.c_contiguous:
+    if dims.__class__ is int and -x.ndim <= dims < x.ndim:
+        dims = (dims % x.ndim,)
+    if x.size < FEW or not dims or dims.__class__ is int or x.dtype not in ONES or not x.flags.c_contiguous:
         return _add(x, dims, None, None, keepdim)
     first, last, shape = dims[0], dims[-1] + 1, x.shape
-    if last == len(shape) or last - first > len(dims) or first < 0:
+    if last == len(shape) or last - first > len(dims) or first < 0:   # pairwise, or not one block of dimensions
         return _add(x, dims, None, None, keepdim)
     rest = shape[last:]
     total = rows_added(x.reshape(*shape[:first], -1, prod(rest)))

@@ -1,6 +1,9 @@
 """torch.backends for programs that ask which there are: none but the CPU; switches may be set and mean nothing."""
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
 from rushlight.errors import explain
 
 
@@ -17,8 +20,47 @@ class Absent:
     is_built = is_available
 
 
-cudnn, cuda, mps, mkl, mkldnn, openmp = (Absent() for _ in range(6))
-cuda.matmul = Absent()  # type: ignore[attr-defined]
+    def flags(self, *args: Any, **kwargs: Any) -> AbstractContextManager:
+        """A context in which nothing is different."""
+        return nullcontext()
+
+    def version(self) -> None:
+        """None: no version is there."""
+        return None
+
+
+class AbsentCUDA(Absent):
+    """The backend of GPUs: which attention it would choose can be asked and said, and means nothing."""
+
+    matmul = Absent()
+
+    @staticmethod
+    def sdp_kernel(enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True,
+                   enable_cudnn: bool = True) -> AbstractContextManager:
+        """A context in which attention is computed as everywhere else."""
+        return nullcontext()
+
+    @staticmethod
+    def flash_sdp_enabled() -> bool:
+        """False: there is one way of computing attention."""
+        return False
+
+    mem_efficient_sdp_enabled = cudnn_sdp_enabled = flash_sdp_enabled
+
+    @staticmethod
+    def math_sdp_enabled() -> bool:
+        """True: the way by formulas, the only one."""
+        return True
+
+    @staticmethod
+    def enable_flash_sdp(enabled: bool) -> None:
+        """Accepted."""
+
+    enable_mem_efficient_sdp = enable_math_sdp = enable_cudnn_sdp = enable_flash_sdp
+
+
+cudnn, mps, mkl, mkldnn, openmp, opt_einsum = (Absent() for _ in range(6))
+cuda = AbsentCUDA()
 
 _precision = "highest"
 
