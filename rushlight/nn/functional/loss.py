@@ -148,8 +148,9 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
 # -- probabilities ---------------------------------------------------------------------------------------------------
 
 def same_sizes(input: Tensor, target: Tensor, what: str) -> None:
+    """ValueError unless the shapes are the same; `what` says so, with {input} and {target}."""
     if input.array.shape != target.array.shape:
-        raise ValueError(explain(what, "give the target the input's shape"))
+        raise ValueError(explain(what.format(input=input.shape, target=target.shape), "give the target the input's shape"))
 
 
 def times(loss: Tensor, weight: Tensor | None) -> Tensor:
@@ -163,9 +164,8 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     RuntimeError for x outside [0, 1], ValueError for shapes that differ.
     """
     reduction = settled(size_average, reduce, reduction)
-    same_sizes(input, target, f"Using a target size ({target.shape}) that is different to the input size "
-                              f"({input.shape}) is "
-               "deprecated. Please ensure they have the same size.")
+    same_sizes(input, target, "Using a target size ({target}) that is different to the input size ({input}) is deprecated. "
+                              "Please ensure they have the same size.")
     loss = times(losses.binary_cross_entropy(input, target), weight)
     return reduced(loss, reduction, "BinaryCrossEntropyBackward0")
 
@@ -179,7 +179,7 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     tensor(0.6931)
     """
     reduction = settled(size_average, reduce, reduction)
-    same_sizes(input, target, f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    same_sizes(input, target, "Target size ({target}) must be the same as input size ({input})")
     if pos_weight is None:
         loss = losses.binary_cross_entropy_with_logits(input, target)
     else:                                         # (1 - y) x - (1 + (p - 1) y) log s
