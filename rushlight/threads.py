@@ -1,10 +1,22 @@
-"""How many threads products of matrices use."""
+"""How many threads products of matrices and loops over large arrays use."""
 from __future__ import annotations
 
 import os
 from typing import Any
 
 from rushlight.errors import explain
+
+chosen: int | None = None                         # what `set_num_threads` was given
+
+
+def cores() -> int:
+    """In how many parts loops over large arrays run: as set_num_threads or OMP_NUM_THREADS say, else on all cores."""
+    if chosen is not None:
+        return chosen
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    if asked.isdigit() and int(asked) > 0:
+        return int(asked)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def pools() -> Any:
@@ -24,7 +36,8 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(n: int) -> None:
-    """Let BLAS use n threads. Small products are faster with one: threads that wait for work take the cores.
+    """Let BLAS, and loops over large arrays, use n threads. Small products are faster with one: threads that wait for
+    work take the cores.
 
     >>> rushlight.set_num_threads(1)
     >>> rushlight.get_num_threads()
@@ -33,8 +46,10 @@ def set_num_threads(n: int) -> None:
     if not isinstance(n, int) or n < 1:
         raise RuntimeError(explain("set_num_threads expects a positive integer", f"the machine has {os.cpu_count()}",
                                    given=n))
+    global chosen
     _, limits = pools()
     limits(limits=n, user_api="blas")
+    chosen = n
 
 
 def get_num_interop_threads() -> int:

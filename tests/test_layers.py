@@ -12,10 +12,11 @@ PACKAGE = Path(__file__).parent.parent / "rushlight"
 # Lowest first. A module may import from its own layer and from those below. A name covers what is under it,
 # and the longest name wins; "" is the package's own __init__, torch's namespace.
 LAYERS = [
-    ["version", "errors", "dtypes", "device", "size", "threads", "memory_format", "adding", "ops.kernels", "utils.pytree"],
+    ["version", "errors", "dtypes", "device", "size", "threads", "memory_format", "adding", "ops.kernels", "utils.pytree",
+     "compile.cache", "compile.intrinsics", "compile.parallel", "compile.paying", "compile.scalars"],
     ["printing", "ops.table", "autograd.node", "autograd.clock", "autograd.grad_mode"],
     ["tensor"],
-    ["autograd", "ops.later", "ops.worlds", "copying"],  # the engine hands out tensors
+    ["autograd", "ops.later", "ops.worlds", "ops.large", "copying", "compile.expressions"],  # the engine hands out tensors
     ["ops", "creation", "ranges", "settings", "random", "sampling", "serialization"],
     ["autograd.functional", "autograd.forward_ad", "autograd.tangents", "autograd.gradcheck", "autograd.checking", "func.batching"],
     ["common", "linalg", "fft", "special", "masked", "signal", "sparse", "backends", "accelerator", "jit", "hub", "onnx",

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from rushlight.compile import scalars
-from rushlight.ops.table import TABLE, Op
-from rushlight.ops.worlds import rebind
+from rushlight.ops.kernels.gelu import ABOVE, BELOW
+from rushlight.ops.table import SHARED, TABLE, Op, rebind
 
 REALS = (np.dtype(np.float32), np.dtype(np.float64))
 BOOL, INT = np.dtype(np.bool_), np.dtype(np.int64)
@@ -196,6 +196,9 @@ class World(dict):
     def __missing__(self, name: str) -> Any:
         if hasattr(builtins, name) and name not in TABLE:
             raise NotFused
+        if name in SHARED:
+            found = self[name] = on_symbols(SHARED[name])
+            return found
         found = self[name] = SPECIAL.get(name) or function(name)
         return found
 
@@ -205,7 +208,38 @@ def softplus(x: Scalar, beta: float = 1.0, threshold: float = 20.0) -> Scalar:
     return where(bx > threshold, x, call("log1p", call("exp", call("minimum", *meet(bx, threshold)))) / beta)
 
 
-SPECIAL: dict[str, Callable] = {"where": where, "softplus": softplus, "pow": power, "expm1": lambda x: call("expm1", x),
+def below(t: Scalar) -> tuple[Scalar, Scalar]:
+    """exp(-t^2 / 2), and the probability that a normal number is below -t; 0 <= t <= 20 (ops/kernels/gelu.py)."""
+    bell = call("exp", t * t * -0.5)
+    over, under = ([c.item() for c in numbers] for numbers in (ABOVE, BELOW))
+    return bell, bell * (polynomial(over, t) / polynomial(under, t))
+
+
+def polynomial(coefficients: list[float], t: Scalar) -> Scalar:
+    """The highest power's first."""
+    r = t * coefficients[0]
+    for c in coefficients[1:-1]:
+        r = (r + c) * t
+    return r + coefficients[-1]
+
+
+def gelu(x: Scalar) -> Scalar:
+    """With a relative error as small below 0 as above it, which 1 + erf(x) has not."""
+    if x.dtype != REALS[0]:
+        return symbolic(TABLE["gelu"])(x)
+    near = call("minimum", *meet(abs(x), 20.0))
+    return (x + abs(x)) * 0.5 - near * below(near)[1]
+
+
+def gelu_slope(x: Scalar) -> Scalar:
+    if x.dtype != REALS[0]:
+        return symbolic(TABLE["gelu_slope"])(x)
+    bell, h = below(call("minimum", *meet(abs(x), 20.0)))
+    return where(x > 0, 1 - h, h) + x * bell * 0.3989422804014327
+
+
+SPECIAL: dict[str, Callable] = {"gelu": gelu, "gelu_slope": gelu_slope, "where": where, "softplus": softplus,
+                                "pow": power, "expm1": lambda x: call("expm1", x),
                                 "abs": abs, "log1p": lambda x: call("log1p", x)}
 
 
@@ -219,16 +253,29 @@ def write_out(op: Op, args: tuple) -> Scalar:
 
 @cache
 def symbolic(op: Op) -> Callable:
-    """The op's rule with its names looked up as symbols.
-
-    A code object finds globals in a plain dict only: the names are looked up beforehand.
-    """
+    """The op's rule with its names looked up as symbols."""
     if op.name in op.forward.__code__.co_names:   # "erfinv(x)" says nothing: there is only the kernel
         raise NotFused
+    return on_symbols(op.forward)
+
+
+def on_symbols(rule: Callable) -> Callable:
+    """A rule with its names looked up as symbols; beforehand, as a code object finds globals in a plain dict only."""
     world = World(__builtins__={})
-    for name in op.forward.__code__.co_names:
+    for name in rule.__code__.co_names:  # type: ignore[attr-defined]
         world[name]
-    return rebind(op.forward, dict(world))
+    return rebind(rule, dict(world))
+
+
+def expression_of(op: Op, of: str, args: list) -> Scalar | None:
+    """The op on symbols and settings, or its derivative by one of its inputs; None if that is an argument as it is."""
+    if op.name in UNFUSED:
+        raise NotFused
+    rule = op.rules[of] if of else None
+    made = write_out(op, tuple(args)) if rule is None else on_symbols(rule)(*args)
+    if not isinstance(made, Scalar):
+        raise NotFused
+    return None if any(made is a for a in args) else made
 
 
 def expression(op: Op, args: tuple, dtype: np.dtype) -> Scalar:

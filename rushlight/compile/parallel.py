@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.threads import cores
+
 CUT, OWN = 1, 2                                   # how an argument is divided: along rows; a part's own, added up
 
 
@@ -63,14 +65,6 @@ def work(inbox: SimpleQueue) -> None:
 
 
 pool = Pool()
-
-
-def cores() -> int:
-    """How many parts to make: OMP_NUM_THREADS, or the cores this process may use."""
-    asked = os.environ.get("OMP_NUM_THREADS", "")
-    if asked.isdigit() and int(asked) > 0:
-        return int(asked)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_parts(loop: Callable, arguments: tuple, how: Sequence[int]) -> None:

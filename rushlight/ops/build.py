@@ -14,7 +14,7 @@ from rushlight.ops import families
 from rushlight.ops.arguments import Touched, constant
 from rushlight.ops.docstring import introduce
 from rushlight.ops.table import BOOL, FLOATING, NUMPY, REAL, SAME, TABLE, Op, entry, in_namespace, parameters
-from rushlight.ops.worlds import ARRAYS, TENSORS, rebind, save_function
+from rushlight.ops.worlds import ARRAYS, LARGE, TENSORS, large, rebind, save_function
 from rushlight.tensor import Tensor, method
 
 F = TypeVar("F", bound=Callable)
@@ -26,16 +26,18 @@ def elementwise(op: Op) -> Callable:
     if op.settings or len(op.inputs) > 2:
         op.options.setdefault("promote", " ".join(op.inputs) if len(op.inputs) > 1 or op.result == FLOATING else "")
         if op.result in (SAME, FLOATING):
-            op.kernel = staying(op.kernel, len(op.inputs) - 1)
+            op.kernel = staying(op, op.kernel, len(op.inputs) - 1)
         return families.general(op)
     return families.unary(op) if len(op.inputs) == 1 else families.binary(op)
 
 
-def staying(kernel: Callable, last: int) -> Callable:
+def staying(op: Op, kernel: Callable, last: int) -> Callable:
     """The kernel with its result in the inputs' dtype: a bound of 1.0 does not make integers floating-point, nor
     bfloat16 single precision. (The last input's: of `where`, the first is a condition.)
     """
-    return lambda *args: np.asarray(kernel(*args)).astype(args[last].dtype, copy=False)
+    def stay(*args: Any) -> np.ndarray:
+        return np.asarray(kernel(*args)).astype(args[last].dtype, copy=False)
+    return lambda *args: stay(*args) if args[0].size < LARGE else large(op, "", stay, *args)
 
 
 # The words that entries begin with.

@@ -88,10 +88,14 @@ def recorded(op: Op, args: tuple, edges: tuple | None, saved: tuple, r: ndarray,
     return t
 
 
+def least_large(op: Op) -> float:
+    """From how many elements on there may be something faster than the kernel."""
+    return inf if not op.elementwise else HUGE if isinstance(op.kernel, np.ufunc) else LARGE
+
+
 def unary(op: Op) -> Callable:
     """x -> kernel(x), element by element."""
-    kernel, floating = op.kernel, op.result == FLOATING
-    least = HUGE if isinstance(kernel, np.ufunc) else LARGE
+    kernel, floating, least = op.kernel, op.result == FLOATING, least_large(op)
     op.make_node = node_class
     saves_x, saves_out = "x" in op.saves, "out" in op.saves
     differentiable = op.rules["x"] is not None
@@ -169,8 +173,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
 
     `asks`: as operators and rules call it, with numbers on either side; Python asks the other operand of unknown types.
     """
-    kernel, floating = op.kernel, op.result == FLOATING
-    least = inf if not op.elementwise else HUGE if isinstance(kernel, np.ufunc) else LARGE
+    kernel, floating, least = op.kernel, op.result == FLOATING, least_large(op)
     takes_numbers = asks or "y" in op.options.get("numbers", "y")
     (x_for_x, x_for_y), (y_for_x, y_for_y) = needs(op, "x"), needs(op, "y")
     has_x, has_y = (op.rules[name] is not None for name in "xy")

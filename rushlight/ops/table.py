@@ -20,6 +20,7 @@ from rushlight.autograd.node import Node
 SAME, FLOATING, BOOL, REAL = "same", "floating", "bool", "real"
 
 TABLE: dict[str, Op] = {}
+SHARED: dict[str, Callable] = {}                  # helpers of rules, as written
 
 # Entries and composites named linalg_det, special_entr are found as linalg.det, special.entr: see members().
 NAMESPACES = ("linalg", "fft", "special")
@@ -84,6 +85,12 @@ class Op:
 def in_namespace(name: str) -> bool:
     """Whether a name is that of a member of linalg, fft or special."""
     return name.partition("_")[0] in NAMESPACES
+
+
+def rebind(function: Callable, world: dict[str, Any]) -> Callable:
+    """The same code, its names looked up in `world`."""
+    return FunctionType(function.__code__, world, function.__name__,  # type: ignore[attr-defined]
+                        function.__defaults__, function.__closure__)  # type: ignore[attr-defined]
 
 
 def parameters(function: FunctionType | Callable) -> tuple[str, ...]:

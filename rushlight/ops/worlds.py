@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,17 +16,12 @@ from rushlight.autograd.clock import tick
 from rushlight.autograd.engine import second_time
 from rushlight.autograd.node import Node, Output
 from rushlight.ops.later import next_part
-from rushlight.ops.table import Op, parameters
+from rushlight.ops.table import SHARED, Op, parameters, rebind
 from rushlight.tensor import Tensor, created, from_array
 
 ARRAYS: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}   # the name: warnings are filtered by it
 TENSORS: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}
-
-
-def rebind(function: Callable, world: dict[str, Any]) -> Callable:
-    """The same code, its names looked up in `world`."""
-    return FunctionType(function.__code__, world, function.__name__,  # type: ignore[attr-defined]
-                        function.__defaults__, function.__closure__)  # type: ignore[attr-defined]
+LARGE, HUGE = 1 << 16, 1 << 20                    # elements from which `large` is asked: of several passes, of one ufunc
 
 
 def adopt(kernels: ModuleType) -> None:
@@ -37,7 +32,8 @@ def adopt(kernels: ModuleType) -> None:
 
 
 def shared(function: Callable) -> Callable:
-    """A helper of rules: like them written once, in names of ops, and there in both worlds."""
+    """A helper of rules: like them written once, in names of ops, and there in all worlds."""
+    SHARED[function.__name__] = function
     for world in (ARRAYS, TENSORS):
         world[function.__name__] = rebind(function, world)
     return function
@@ -81,6 +77,8 @@ def call_of(op: Op, i: int, name: str, world: str, kept: bool) -> str:
         return "None"
     given = ", ".join(["g", *(saved_as(op, one, world, kept) for one in parameters(rule)[1:])])
     call = f"rule{i}({given})"
+    if op.elementwise and world == "arrays":
+        call = f"({call} if g.size < {LARGE} else large(op, {name!r}, rule{i}, {given}))"
     return call if name == "tensors" or len(op.inputs) == 1 else f"None if e[{i}] is None else {call}"
 
 
@@ -137,7 +135,8 @@ def vjp(op: Op, world: str, kept: bool = False, several: bool = False) -> Callab
         if world == "tensors":
             present(op)
         scope = {"conj": names["conj"], "reshape": names["reshape"], "saved_output": saved_output,
-                 "saved_part": saved_part, "parts": array_parts if world == "arrays" else tensor_parts}
+                 "saved_part": saved_part, "op": op, "large": large,
+                 "parts": array_parts if world == "arrays" else tensor_parts}
         for i, name in enumerate(ruled_inputs(op)):
             if op.rules[name] is not None:
                 scope[f"rule{i}"] = rebind(op.rules[name], names)
@@ -152,6 +151,12 @@ def present(op: Op) -> None:
     names = {name for rule in op.rules.values() if rule is not None for name in rule.__code__.co_names}
     while not names <= TENSORS.keys() | vars(builtins).keys() and next_part():
         pass
+
+
+def large(op: Op, of: str, kernel: Callable, *args: Any) -> Any:
+    """`kernel(*args)`, an elementwise op on large arrays (`of`: "") or its derivative by an input, in a faster way."""
+    from rushlight.ops.large import run  # read when first needed
+    return run(op, of, kernel, *args)
 
 
 def saved_output(node: Any, array: Any) -> Tensor:

@@ -43,8 +43,8 @@ def gelu_tanh(x: ndarray) -> ndarray:
     r *= x
     r = tanh(np.multiply(r, ROOT_TWO_OVER_PI, out=np.asarray(r)))
     r += 1
+    r *= 0.5                                      # before x, which doubled may be too large
     r *= x
-    r *= 0.5
     return r.astype(x.dtype, copy=False)
 
 

@@ -1,0 +1,164 @@
+"""Large arrays through elementwise ops: a compiled loop in place of NumPy's passes, made from the op's own rule.
+
+The text of the loop is the rule, of the forward or of a derivative, run on symbols (compile/expressions.py), so there is
+nothing to write for a new op. Every element is read once and written once, on all cores, into memory that is used again.
+NumPy stays where a loop cannot be written or would not be faster: other dtypes and layouts, arrays that broadcast, and
+functions of libm.
+
+A loop of arithmetic gives NumPy's results to the last bit and is compiled once NumPy's passes have cost as much
+(compile/paying.py). One with exp, tanh and the like differs in the last bits (tests/test_scalars.py): there nothing but
+the size and Numba's presence decide, so that a program repeated gives the same numbers.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.util import find_spec
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.ops.kernels.memory import memory
+from rushlight.ops.table import BOOL, TABLE, Op
+
+APPROXIMATE = 1 << 17                             # elements from which a loop that rounds in its own way is used
+MUCH = 1 << 22                                    # elements times cost from which all cores share the work: 0.5 ms
+FRESH = 1 << 20                                   # elements from which NumPy's results cost 2 ns each: fresh pages
+TYPES = {np.dtype(np.float32): "f4", np.dtype(np.float64): "f8", np.dtype(np.bool_): "b1"}
+EXACT = {"where", "maximum", "minimum", "fmax", "fmin", "abs", "sign", "isnan", "isinf", "isfinite", "signbit", "copysign",
+         "floor", "ceil", "trunc", "round", "sqrt", "rsqrt", "f32", "f64"}
+SLOW = {np.log1p, np.log2, np.log10, np.deg2rad, np.rad2deg}         # ufuncs that loops are several times faster than
+LONGEST = 4000                                    # characters of an expression
+
+
+class Loop:
+    """What is done to each element: `call(arrays, shape)` gives the result, or None while NumPy is to do it."""
+
+    def __init__(self, text: str, kinds: tuple, dtype: np.dtype, names: set[str], passes: int):
+        self.dtype, self.passes = dtype, passes
+        self.how = (1,) + tuple([1 if kind[1] == "each" else 0 for kind in kinds if kind[0] != "value"])
+        self.cost = 1 + passes // 4 + 8 * len(names - EXACT)
+        self.paid = self.function = None
+        if names <= EXACT:
+            from rushlight.compile.paying import Loop as Paid
+            empty = [np.empty((0,) if kind[1] == "each" else (), kind[0]) for kind in kinds if kind[0] != "value"]
+            self.paid = Paid(text, passes, lambda: (np.empty(0, dtype), *empty))
+        else:
+            from rushlight.compile.cache import compiled
+            self.function = compiled(text)
+
+    def call(self, arrays: list[ndarray], shape: tuple[int, ...]) -> ndarray | None:
+        function, size = self.function, prod(shape)
+        if function is None:
+            function = self.paid.function  # type: ignore[union-attr]
+            if function is None:
+                self.paid.pay(size if size < FRESH else 12 * size)  # type: ignore[union-attr]
+                return None
+        elif size < APPROXIMATE:
+            return None
+        out = memory.take(shape, self.dtype)
+        shared(function, (out.reshape(-1), *arrays), self.how, size * self.cost)
+        return out
+
+
+def shared(function: Callable, arguments: tuple, how: tuple[int, ...], work: int) -> None:
+    """The call, its arrays cut into parts for all cores where there is much to do."""
+    if work < MUCH:
+        function(*arguments)
+    else:
+        from rushlight.compile.parallel import in_parts
+        in_parts(function, arguments, how)
+
+
+def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
+    """`kernel(*args)`: the op's forward (`of` is ""), or its derivative by one of its inputs."""
+    seen = looked_at(args)
+    if seen is None:
+        return kernel(*args)
+    kinds, arrays, shape = seen
+    if isinstance(kernel, np.ufunc) and kernel not in SLOW:
+        return in_turns(op, kernel, kinds, arrays, shape)
+    try:
+        loop = loop_of(op.name, of, kinds)
+    except TypeError:                             # a setting that is no number
+        return kernel(*args)
+    made = None if loop is None else loop.call(arrays, shape)
+    return kernel(*args) if made is None else made
+
+
+def looked_at(args: tuple) -> tuple[tuple, list[ndarray], tuple[int, ...]] | None:
+    """The kinds of the arguments, the arrays without dimensions, and the result's shape; None if a loop cannot take
+    them. An array's kind is its dtype and whether there is a number in it for "each" element or "one" for all.
+    """
+    kinds, arrays, shape = [], [], None
+    for a in args:
+        if a.__class__ is not ndarray:
+            kinds.append(("value", a))
+            continue
+        dtype = TYPES.get(a.dtype)
+        if dtype is None:
+            return None
+        if a.size == 1 or not any(a.strides):     # one number, or one repeated by broadcasting
+            kinds.append((dtype, "one"))
+            arrays.append(np.asarray(a[(0,) * a.ndim]))
+            continue
+        if shape is None:
+            shape = a.shape
+        if a.shape != shape or not (a.flags.c_contiguous and a.flags.aligned):
+            return None
+        kinds.append((dtype, "each"))
+        arrays.append(a.reshape(-1))
+    if shape is None or any([a.__class__ is ndarray and (a.ndim > len(shape) or a.size > 1 and a.shape != shape)
+                             for a in args]):
+        return None
+    return tuple(kinds), arrays, shape
+
+
+def in_turns(op: Op, ufunc: np.ufunc, kinds: tuple, arrays: list[ndarray], shape: tuple[int, ...]) -> ndarray:
+    """A function that NumPy has, on all cores."""
+    out = memory.take(shape, np.dtype(np.bool_) if op.result == BOOL else next(a.dtype for a in arrays if a.ndim))
+    how = tuple([1 if kind[1] == "each" else 0 for kind in kinds])
+    shared(ufunc, (*arrays, out.reshape(-1)), (*how, 1), out.size * 4)
+    return out
+
+
+@lru_cache(maxsize=1024)
+def loop_of(name: str, of: str, kinds: tuple) -> Loop | None:
+    """The loop for arguments of these kinds; None if NumPy is to do it."""
+    if find_spec("numba") is None:
+        return None
+    from rushlight.compile.expressions import NotFused, Scalar, expression_of
+    dtypes = {kind[0] for kind in kinds if kind[0] in ("f4", "f8")}
+    if len(dtypes) != 1:
+        return None
+    given, parameters = [], []
+    for kind in kinds:
+        if kind[0] == "value":
+            given.append(kind[1])
+            continue
+        x = f"x{len(parameters)}"
+        parameters.append(x)
+        given.append(Scalar(f"{x}[i]" if kind[1] == "each" else f"{x}_", np.dtype(kind[0])))
+    try:
+        made = expression_of(TABLE[name], of, given)
+    except (NotFused, TypeError, AttributeError, ValueError):
+        return None
+    if made is None or len(made.text) > LONGEST:
+        return None
+    names = {found.removesuffix("64") for found in re.findall(r"(\w+)\(", made.text)}
+    if not worth_while(names, "f8" in dtypes):
+        return None
+    ones = [f"    {x}_ = {x}[()]" for x, kind in zip(parameters, (k for k in kinds if k[0] != "value")) if kind[1] == "one"]
+    text = "\n".join([f"def kernel(out, {', '.join(parameters)}):", "    restrict()", *ones,
+                      "    for i in range(out.shape[0]):", f"        out[i] = {made.text}"]) + "\n"
+    return Loop(text, kinds, made.dtype, names, len(re.findall(r"[-+*/<>=(]", made.text)) + 10 * made.text.count("where"))
+
+
+def worth_while(names: set[str], wide: bool) -> bool:
+    """Whether a loop is faster than NumPy: not where it calls libm for each number, nor for sines."""
+    from rushlight.compile.scalars import LIBM
+    slow = {*LIBM, "sin", "cos", "tan", "pow"} | ({"erf", "erfc"} if wide else set())
+    return not names & slow

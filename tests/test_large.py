@@ -1,0 +1,150 @@
+"""Large arrays through elementwise ops: loops made from the rules give what NumPy's kernels give."""
+import sys
+
+import numpy as np
+import pytest
+
+import rushlight
+import rushlight.nn.functional as F
+from rushlight.ops import large, later
+from rushlight.ops.kernels.memory import HELD_BY_US, LEAST, memory
+from rushlight.ops.table import TABLE, parameters
+from rushlight.ops.worlds import ARRAYS, rebind
+
+pytest.importorskip("numba")
+while later.next_part():
+    pass
+SIZE = large.APPROXIMATE + 3
+HARD = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-42, 3e38, -3e38, 20.0, -20.0, 1.0, -1.0, 0.5, -0.5], np.float32)
+ELEMENTWISE = sorted(name for name, op in TABLE.items() if op.elementwise)
+
+
+def operands(op):
+    """Numbers for an op's inputs, hard ones among them; of the kind that it takes."""
+    random = np.random.default_rng(len(op.name))
+    many = [random.standard_normal(SIZE).astype(np.float32) for _ in op.inputs]
+    for k, x in enumerate(many):
+        x[:HARD.size] = np.roll(HARD, k)
+    if op.name in ("where", "masked"):
+        many[0] = many[0] > 0
+    return many + [op.defaults.get(name, 0.25) for name in op.settings]
+
+
+def jobs(op):
+    """(input or "", kernel, arguments) of the forward and of each derivative."""
+    given = operands(op)
+    known = dict(zip(op.inputs + op.settings, given))
+    try:
+        known["out"] = np.asarray(op.kernel(*given))
+    except (TypeError, ValueError, NotImplementedError):             # whole, complex or positive numbers only
+        return []
+    known["g"] = np.random.default_rng(1).standard_normal(SIZE).astype(np.float32)
+    found = [("", op.kernel, given)]
+    for name, rule in op.rules.items():
+        if rule is not None and all(p in known for p in parameters(rule)):
+            found.append((name, rebind(rule, ARRAYS), [known[p] for p in parameters(rule)]))
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_every_loop_gives_what_numpy_gives(name):
+    """To the last bit where the loop promises it; else within a few ulp of what is added up on the way."""
+    for of, kernel, args in jobs(TABLE[name]):
+        kinds = large.looked_at(tuple(args))
+        loop = None if kinds is None else large.loop_of(name, of, kinds[0])
+        if loop is None:
+            continue
+        if loop.paid is not None:
+            loop.paid.build()
+        expected, made = np.asarray(kernel(*args)), loop.call(*kinds[1:])
+        assert (made.dtype, made.shape) == (expected.dtype, expected.shape)
+        if loop.paid is not None and name not in ("deg2rad", "rad2deg"):     # NumPy's own constant there
+            np.testing.assert_array_equal(made, expected, f"{name}, {of}")
+        else:
+            scale = np.maximum(1, np.abs(np.nan_to_num(args[0], posinf=1, neginf=1))) if of else 1
+            np.testing.assert_allclose(made / scale, expected / scale, rtol=2e-6, atol=1e-6, err_msg=f"{name}, {of}")
+
+
+def test_the_frequent_ones_have_loops():
+    x, number = ("f4", "each"), ("value", 1.0)
+    for name in ("gelu", "silu", "sigmoid", "mish", "gelu_tanh", "relu", "log_sigmoid", "hardswish"):
+        assert large.loop_of(name, "", (x,)) is not None, name
+    for name, saved in (("gelu", 1), ("silu", 1), ("sigmoid", 1), ("tanh", 1), ("exp", 1), ("erf", 1), ("relu", 1)):
+        assert large.loop_of(name, "x", (x,) * (1 + saved)) is not None, name
+    assert large.loop_of("softplus", "", (x, number, ("value", 20.0))) is not None
+
+
+@pytest.mark.parametrize("function", ["gelu", "silu", "sigmoid", "tanh", "softplus", "leaky_relu", "hardswish", "elu"])
+def test_a_tensor_takes_the_loop_and_its_gradient_too(monkeypatch, function):
+    """The whole way round, against the same numbers in small pieces, for which NumPy is called."""
+    calls = []
+    run = large.run
+    monkeypatch.setattr(large, "run", lambda *args: calls.append(args[1]) or run(*args))
+    x = rushlight.randn(3, SIZE // 2, requires_grad=True)
+    getattr(F, function)(x).pow(2).sum().backward()
+    assert "" in calls or function == "tanh"      # NumPy's own tanh is asked for by larger ones only
+    assert "x" in calls
+    for start in range(0, SIZE // 2, 40_000):
+        part = x.detach()[1, start:start + 40_000].clone().requires_grad_()
+        getattr(F, function)(part).pow(2).sum().backward()
+        assert rushlight.allclose(part.grad, x.grad[1, start:start + 40_000], rtol=1e-5, atol=1e-6)
+
+
+def test_other_layouts_and_dtypes_are_left_to_numpy():
+    x = rushlight.randn(600, 500)
+    for y in (x.T, x[:, ::2], x.double(), x.bfloat16(), x.expand(2, 600, 500)):
+        assert rushlight.allclose(F.silu(y).float(), (y * y.sigmoid()).float(), rtol=1e-2)
+    row = rushlight.randn(500)
+    assert rushlight.equal(rushlight.maximum(x, row), rushlight.where(x > row, x, row))
+    assert rushlight.equal(rushlight.maximum(x, row[:1]), rushlight.where(x > row[0], x, row[0]))
+
+
+def test_a_gradient_that_is_one_number_repeated():
+    x = rushlight.randn(SIZE, requires_grad=True)
+    F.silu(x).sum().backward()
+    y = x.detach().clone().requires_grad_()
+    F.silu(y).backward(rushlight.ones(SIZE))
+    assert rushlight.allclose(x.grad, y.grad)
+
+
+def test_memory_is_used_again_and_only_when_nobody_holds_it():
+    shape = (LEAST // 4 + 1,)
+    first = memory.take(shape, np.dtype(np.float32))
+    place = first.ctypes.data
+    part = first[3:5]
+    assert memory.take(shape, np.dtype(np.float32)).ctypes.data != place
+    del first
+    assert memory.take(shape, np.dtype(np.float32)).ctypes.data != place     # `part` still looks at it
+    del part
+    assert place in {a.ctypes.data for a in [memory.take(shape, np.dtype(np.float32)) for _ in range(3)]}
+    assert sys.getrefcount(memory.known[shape, np.dtype(np.float32)][0]) <= HELD_BY_US
+
+
+def test_small_memory_is_not_remembered():
+    memory.take((12345,), np.dtype(np.float32))
+    assert ((12345,), np.dtype(np.float32)) not in memory.known
+
+
+def test_remembered_memory_has_a_bound(monkeypatch):
+    monkeypatch.setattr("rushlight.ops.kernels.memory.MOST", memory.bytes + 3 * LEAST)
+    held = [memory.take((LEAST // 8, k), np.dtype(np.float64)) for k in range(1, 4)]
+    assert memory.bytes <= memory.bytes + 3 * LEAST
+    del held
+    many = [memory.take((LEAST // 8 + k,), np.dtype(np.float64)) for k in range(20)]
+    assert sum(a.nbytes for known in memory.known.values() for a in known) == memory.bytes
+    assert len(many) == 20
+
+
+def test_set_num_threads_holds_for_loops(monkeypatch):
+    pytest.importorskip("threadpoolctl")
+    from rushlight import threads
+    from rushlight.compile import parallel
+    monkeypatch.setattr(parallel.pool, "run", lambda *args: pytest.fail("work was handed to a thread"))
+    before = threads.chosen, rushlight.get_num_threads()
+    try:
+        rushlight.set_num_threads(1)
+        F.gelu(rushlight.randn(1 << 20))
+    finally:
+        rushlight.set_num_threads(before[1])
+        threads.chosen = before[0]
