@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from rushlight.adding import added
 from rushlight.autograd.clock import clock
 from rushlight.autograd.node import Hooks, Node
-from rushlight.errors import explain, place, user_frame
+from rushlight.errors import PACKAGE, explain, place, user_frame
 from rushlight.tensor import Tensor, from_array
 
 age = attrgetter("seq")
@@ -158,21 +159,48 @@ def as_tensor(g: Any, world: str) -> Tensor:
 # -- what goes wrong ---------------------------------------------------------------------------------------------
 
 def second_time(node: Node) -> RuntimeError:
+    name, tensor = outlived(node) or (None, None)
+    told = None if tensor is None else f"{name}, of shape {tuple(tensor.shape)}, has outlived its graph"
+    made_at = node.made_at if tensor is None or tensor.node is None else tensor.node.made_at
     return RuntimeError(explain(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-        "already been freed).", "build the graph again by running the forward pass again (a tensor made outside the "
-        "loop?), or say backward(retain_graph=True) the first time", tensor=variable_of(node), op=node.name(),
-        made_at=node.made_at))
+        "already been freed).", "run the forward pass again in each step (was a tensor made outside the loop?); what is "
+        "carried over from the last needs detach(); or say backward(retain_graph=True) the first time", tensor=told,
+        op=node.name(), made_at=made_at))
 
 
-def variable_of(node: Node) -> str | None:
-    """The user's variable that holds what this node made, with its shape; None if none does."""
-    frame = user_frame(3)
-    seen = {} if frame is None else {**frame.f_globals, **frame.f_locals}
-    for name, value in seen.items():
-        if isinstance(value, Tensor) and value.node is node:
-            return f"{name}, of shape {tuple(value.shape)}, has outlived its graph"
+def outlived(node: Node) -> tuple[str, Tensor] | None:
+    """The user's variable that kept a freed node in use: of those computed through it, the first that was made."""
+    found = [(t.node.seq, name, t) for name, t in held_tensors() if t.node is not None and t.node.seq >= node.seq]
+    for _, name, tensor in sorted(found, key=lambda entry: entry[0])[:100]:
+        if node in reachable([tensor.node]):  # type: ignore[list-item]
+            return name, tensor
     return None
+
+
+def held_tensors() -> Iterator[tuple[str, Tensor]]:
+    """(name, tensor) for the tensors in the user's variables, here and in the callers, and in what these hold: h, self.h,
+    states[2]."""
+    frame = user_frame(1)
+    while frame is not None:
+        ours = frame.f_code.co_filename.startswith(PACKAGE)
+        for space in () if ours else (frame.f_locals, frame.f_globals):
+            for name, value in [*space.items()]:
+                yield from ((name + inner, t) for inner, t in tensors_of(value))
+        frame = frame.f_back
+
+
+def tensors_of(value: Any) -> Iterator[tuple[str, Tensor]]:
+    """(what stands behind the name, tensor) for a tensor, or the tensors that a list, dict or object holds."""
+    if isinstance(value, Tensor):
+        yield "", value
+    elif isinstance(value, (list, tuple)):
+        yield from ((f"[{i}]", t) for i, t in enumerate(value[:1000]) if isinstance(t, Tensor))
+    elif isinstance(value, dict):
+        yield from ((f"[{key!r}]", t) for key, t in [*value.items()][:1000] if isinstance(t, Tensor))
+    elif not isinstance(value, (type, ModuleType)):
+        inside = getattr(value, "__dict__", None)
+        yield from ((f".{key}", t) for key, t in (inside or {}).items() if isinstance(t, Tensor))
 
 
 def check_unwritten(node: Node) -> None:

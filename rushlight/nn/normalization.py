@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.errors import explain
 from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.module import Module
@@ -170,8 +171,9 @@ class _InstanceNorm(_NormBase):
         alone = input.array.ndim == self.n + 1
         x = input.unsqueeze(0) if alone else input
         if x.array.shape[1] != self.num_features and self.affine:
-            raise ValueError(f"expected input's size at dim={0 if alone else 1} to match num_features "
-                             f"({self.num_features}), but got: {x.array.shape[1]}.")
+            c = x.array.shape[1]
+            raise ValueError(explain(f"expected input's size at dim={0 if alone else 1} to match num_features "
+                                     f"({self.num_features}), but got: {c}.", f"make the layer take {c} (num_features={c})"))
         out = F.instance_norm(x, self.running_mean, self.running_var, self.weight, self.bias,
                               self.training or not self.track_running_stats,
                               0.0 if self.momentum is None else self.momentum, self.eps)

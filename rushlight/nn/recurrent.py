@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from rushlight.creation import zeros
+from rushlight.errors import explain
 from rushlight.nn import init
 from rushlight.nn.functional import recurrent
 from rushlight.nn.functional.recurrent import Weights
@@ -145,7 +146,9 @@ class RNNBase(Module):
         if x.dim() != dims:
             raise RuntimeError(f"input must have {dims} dimensions, got {x.dim()}")
         if x.size(-1) != self.input_size:
-            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.size(-1)}")
+            raise RuntimeError(explain(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
+                                       f"{x.size(-1)}", f"make the layer take {x.size(-1)} (input_size={x.size(-1)})",
+                                       input=tuple(x.shape)))
         if x.size(0) == 0:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
 
@@ -153,7 +156,8 @@ class RNNBase(Module):
         for i, (state, shape) in enumerate(zip(states, wanted)):
             if state.array.shape != shape:
                 place = "" if len(wanted) == 1 else f"[{i}]"
-                raise RuntimeError(f"Expected hidden{place} size {shape}, got {list(state.shape)}")
+                raise RuntimeError(explain(f"Expected hidden{place} size {shape}, got {list(state.shape)}",
+                                           "states are (layers and directions, batch, features), also where batch_first"))
 
     def extra_repr(self) -> str:
         usual = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0, "bidirectional": False}

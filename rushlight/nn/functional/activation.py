@@ -177,7 +177,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         if channels != n:
             raise RuntimeError(explain("Mismatch of parameter numbers and input channel size. Found parameter "
                                        f"numbers = {n} "
-                                       f"and channel size = {channels}."))
+                                       f"and channel size = {channels}.",
+                                       f"make the layer take {channels} (num_parameters={channels}), or 1 for all"))
     if weight.array.ndim and ndim != 2:
         weight = weight.reshape((n,) + (1,) * (ndim - 2) if ndim > 2 else (1,) * ndim)
     return a.prelu_core(input, weight)

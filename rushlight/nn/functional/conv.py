@@ -145,7 +145,9 @@ def check_transposed(x: Tensor, weight: Tensor, stride: tuple, dilation: tuple, 
     channels, wanted = x.array.shape[1], weight.array.shape[0]
     if channels != wanted:
         raise RuntimeError(explain(f"Given transposed=1, weight of size {list(weight.shape)}, expected input"
-                                   f"{list(x.shape)} to have {wanted} channels, but got {channels} channels instead"))
+                                   f"{list(x.shape)} to have {wanted} channels, but got {channels} channels instead",
+                                   f"make the layer take {channels} (in_channels={channels}), or bring dimension 1 of the "
+                                   f"input to {wanted}"))
     for o, s, d in zip(extra, stride, dilation):
         if o >= max(s, d):
             raise RuntimeError(explain("output padding must be smaller than either stride or dilation, but got "

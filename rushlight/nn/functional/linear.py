@@ -39,7 +39,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         raise RuntimeError(explain(f"bilinear(): input batch dimensions do not match: got {list(a)} and {list(b)}"))
     if weight.array.ndim != 3 or (a[-1], b[-1]) != weight.array.shape[1:]:
         raise RuntimeError(explain(f"bilinear(): input sizes {a[-1]} and {b[-1]} do not match weight size "
-                                   f"{list(weight.shape)}", "weight has the shape (out, in1, in2)"))
+                                   f"{list(weight.shape)}", f"make the layer take them (in1_features={a[-1]}, "
+                                   f"in2_features={b[-1]}): weight has the shape (out, in1, in2)"))
     k, i, j = weight.array.shape
     x = matmul(reshape(input1, (-1, i)), reshape(permute(weight, (1, 0, 2)), (i, k * j)))
     out = r.sum(e.mul(reshape(x, (-1, k, j)), reshape(input2, (-1, 1, j))), (2,))

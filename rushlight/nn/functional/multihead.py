@@ -218,7 +218,8 @@ def check_sizes(query: Tensor, key: Tensor, value: Tensor, embed_dim: Any, heads
     """AssertionError where sizes do not go together."""
     size = query.array.shape[-1]
     if size != embed_dim:
-        raise AssertionError(f"was expecting embedding dimension of {embed_dim}, but got {size}")
+        raise AssertionError(explain(f"was expecting embedding dimension of {embed_dim}, but got {size}",
+                                     f"make the layer take {size} (embed_dim={size})", query=tuple(query.shape)))
     if size % heads:
         raise AssertionError(f"embed_dim {size} not divisible by num_heads {heads}")
     if separate and key.shape[:2] != value.shape[:2]:

@@ -51,8 +51,15 @@ def last_dims(input: Tensor, normalized_shape: Sequence[int], name: str,
         wanted = ", ".join(["*", *map(str, shape)])
         raise RuntimeError(explain(f"Given normalized_shape={list(shape)}, expected input with shape [{wanted}], but "
                                    "got "
-                                   f"input of size{list(input.shape)}", f"{name} normalizes the last dimensions"))
+                                   f"input of size{list(input.shape)}",
+                                   f"{name} normalizes the last dimensions: make the layer take them "
+                                   f"(normalized_shape={as_given(input.array.shape[-n:])}), or bring them to {list(shape)}"))
     return tuple(range(ndim - n, ndim))
+
+
+def as_given(shape: tuple) -> Any:
+    """The sizes as users write them: one alone as a number."""
+    return shape[0] if len(shape) == 1 else list(shape)
 
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
@@ -111,7 +118,8 @@ def check_channels(input: Tensor, **vectors: Tensor | None) -> None:
     for name, t in vectors.items():
         if t is not None and t.array.shape != (channels,):
             raise RuntimeError(explain(f"{name} should contain {channels} elements not {t.numel()}",
-                                       "one for each channel of the input (dimension 1)", input=list(input.shape)))
+                                       f"make the layer take {channels} (num_features={channels}): one for each channel of "
+                                       "the input (dimension 1)", input=list(input.shape)))
 
 
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
@@ -152,7 +160,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
             raise RuntimeError(explain(f"Expected {what} to be a vector of size equal to the number of channels in "
                                        "input, "
                                        f"but got {what} of shape {list(t.shape)} and input of shape "
-                                       f"{list(input.shape)}"))
+                                       f"{list(input.shape)}", f"make the layer take {c} (num_channels={c})"))
     grouped = reshape(input, (n, num_groups, prod((c // num_groups, *size))))
     out = reshape(norm.layer_norm(grouped, None, None, (2,), eps)[0], input.array.shape)
     column = (c,) + (1,) * len(size)

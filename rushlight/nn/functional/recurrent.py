@@ -130,7 +130,8 @@ def check_cell(input: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Tens
     check_dtypes(input, states)
     shape, hidden = input.array.shape, w_hh.array.shape[0] // gates
     if shape[-1] != w_ih.array.shape[1]:
-        raise RuntimeError(explain(f"input has inconsistent input_size: got {shape[-1]} expected {w_ih.array.shape[1]}"))
+        raise RuntimeError(explain(f"input has inconsistent input_size: got {shape[-1]} expected {w_ih.array.shape[1]}",
+                                   f"make the cell take {shape[-1]} (input_size={shape[-1]})", input=shape))
     for i, state in enumerate(states):
         if state.array.ndim < 2 or state.array.shape[0] != shape[0]:
             raise RuntimeError(explain(f"Input batch size {shape[0]} doesn't match hidden{i} batch size "
