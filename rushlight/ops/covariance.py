@@ -41,7 +41,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
         left = n - correction
     else:
         left = n - e.div(total(e.mul(w, aweights)), n) * correction  # type: ignore[operator]
-    if (left.array if isinstance(left, Tensor) else left) <= 0:
+    if (numbers(left) <= 0).any() if isinstance(left, Tensor) else left <= 0:
         warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
              "observations.")
     divisor = clamp(left, 0) if isinstance(left, Tensor) else max(left, 0.0)
@@ -74,7 +74,7 @@ def weights(x: Tensor, fweights: Tensor | None, aweights: Tensor | None) -> Tens
         if t.array.size != x.array.shape[1]:
             raise RuntimeError(explain(f"cov(): expected {name} to have the same numel as there are observations in the "
                                        f"input but got {t.array.size} != {x.array.shape[1]}"))
-        if t.array.size and t.array.min() < 0:
+        if t.array.size and numbers(t).min() < 0:
             raise RuntimeError(explain(f"cov(): {name} cannot be negative"))
     if not chosen:
         return None

@@ -134,7 +134,7 @@ def check_search(x: Tensor, values: Tensor, right: bool, side: str | None, sorte
     elif sorter is not None and sorter.array.shape != a:
         wrong = ("boundary and sorter must have the same size, but got boundary tensor "
                  f"{list(a)} and got sorter tensor {list(sorter.array.shape)}")
-    elif sorter is not None and sorter.array.size and not 0 <= sorter.array.min() <= sorter.array.max() < a[-1]:
+    elif sorter is not None and sorter.array.size and not 0 <= numbers(sorter).min() <= numbers(sorter).max() < a[-1]:
         wrong = "sorter index out of range"
     elif not a:
         wrong = "boundaries tensor should have positive dimension, but got 0 dimension"
