@@ -300,6 +300,11 @@ def grads_shown(tab):
         [row.dataset.leaf, row.querySelector("td") && [...row.querySelectorAll("td")].map(cell => Number(cell.title))]))""")
 
 
+def sent_shown(tab):
+    """The numbers that stand at edges."""
+    return tab.evaluate("[...document.querySelectorAll('.sent')].map(label => label.textContent).filter(text => text)")
+
+
 def test_in_a_browser(opened, request):
     tab, model, said = opened
     total = int(tab.inner_text("#count").split("/")[1])
@@ -316,6 +321,10 @@ def test_in_a_browser(opened, request):
     for key, count in (("Home", 0), ("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", total)):
         tab.keyboard.press(key)
         assert tab.inner_text("#count") == f"{count} / {total}"
+    assert sent_shown(tab) == []
+    tab.keyboard.press("Home")
+    tab.keyboard.press("ArrowRight")
+    assert sent_shown(tab) == ["4×2  ø -0.125"]  # d nll_loss / d log_softmax: -1/4 at each label
     tab.focus(".node.output")
     tab.keyboard.press("Enter")
     assert "test_step_page.py" in tab.inner_text("#step")

@@ -25,8 +25,13 @@ function filled(made, attributes, children) {
 
 // -- numbers ----------------------------------------------------------------------------------------------------------
 
-const written = value => typeof value !== "number" ? String(value)
-  : Number.isInteger(value) && Math.abs(value) < 1e6 ? String(value) : String(Number(value.toPrecision(6)));
+function written(value, digits = 6) {
+  if (typeof value !== "number") return String(value);
+  const size = Math.abs(value);
+  if (Number.isInteger(value) && size < 1e6) return String(value);
+  return size >= 1e-4 && size < 1e7 ? String(Number(value.toPrecision(digits)))
+    : value.toExponential(digits - 1).replace(/\.?0*e\+?/, "e");
+}
 
 function shade(part) {            // part: from -1 to 1
   return `background: rgba(var(--${part < 0 ? "minus" : "plus"}), ${(Math.abs(part) * 0.55).toFixed(2)})`;
@@ -69,11 +74,11 @@ function brief(i) {               // one short line
   const array = numbers[i];
   if (array.parts) return array.parts.length + " outputs";
   if (array.values && array.values.length <= 3 && !array.cut) {
-    const all = array.values.map(v => typeof v === "number" ? String(Number(v.toPrecision(array.values.length > 1 ? 3 : 5))) : v).join(", ");
+    const all = array.values.map(v => written(v, array.values.length > 1 ? 3 : 5)).join(", ");
     return array.shape.length ? `[${all}]` : all;
   }
   const mean = array.values && !array.cut ? array.values.reduce((a, b) => a + b, 0) / array.values.length : array.mean;
-  return array.shape.join("×") + (typeof mean === "number" ? `  ø ${Number(mean.toPrecision(3))}` : "");
+  return array.shape.join("×") + (typeof mean === "number" ? `  ø ${written(mean, 3)}` : "");
 }
 
 // -- what is known after k steps --------------------------------------------------------------------------------------
@@ -93,7 +98,7 @@ function state() {                // of each node: the gradient that has arrived
 
 // -- the picture ------------------------------------------------------------------------------------------------------
 
-const boxes = [], lines = [];
+const boxes = [], lines = [], labels = [];
 
 function draw() {
   const picture = at("picture");
@@ -116,6 +121,23 @@ function draw() {
       drawn("rect", { x: left, y: top, width: node.width, height: node.height, rx: node.kind === "leaf" ? 14 : 6 }), ...words);
     boxes.push({ box, words });
     picture.append(box);
+  });
+  for (const line of lines) {      // above the boxes: what an edge brings in the step that is shown
+    const label = drawn("text", { class: "sent", "text-anchor": "middle", "dominant-baseline": "middle" });
+    labels.push(label);
+    picture.append(label);
+  }
+}
+
+function bring(arrivals) {        // the numbers on their way, beside each other where edges run together
+  for (const label of labels) label.textContent = "";
+  arrivals.forEach((a, i) => {
+    const line = lines[a.edge], label = labels[a.edge];
+    const part = arrivals.length < 2 ? 0.5 : 0.3 + 0.4 * i / (arrivals.length - 1);
+    const spot = line.getPointAtLength(line.getTotalLength() * part);
+    label.setAttribute("x", spot.x);
+    label.setAttribute("y", spot.y);
+    label.textContent = brief(a.gives);
   });
 }
 
@@ -149,7 +171,7 @@ function source(node) {
   if (!node.source) return null;
   const { file, line, from, text } = data.sources[node.source];
   return element("div", { class: "source" }, element("div", { class: "place" }, `${file}:${line}`),
-    ...text.map((t, i) => element("pre", { class: from + i === line ? "here" : null }, `${from + i}  ${t}`)));
+    ...text.map((t, i) => element("pre", { class: from + i === line ? "here" : null }, `${String(from + i).padStart(String(from + text.length - 1).length)}  ${t}`)));
 }
 
 function card(i) {                // what is known of a node, whatever the step
@@ -179,6 +201,14 @@ function sent(node, a) {
       a.first ? null : element("span", { class: "word" }, "added: "), a.first ? null : "what has arrived there is now ", shown(a.total)));
 }
 
+const HELP = [
+  ["→  ←", "a step on, a step back"], ["space", "play"], ["Home  End", "the start, the end"], ["+  −  0", "larger, smaller, the whole graph"],
+  ["enter, click", "of a box: all that is known of it, and your line that made it"],
+  ["g", "the gradient that has arrived so far"], ["ø", "the mean of numbers that are too many for a line"],
+  [element("i", { class: "output" }), "the output, from which the gradient comes"],
+  [element("i", { class: "now" }), "the op of this step"], [element("i", { class: "leaf" }), "a leaf, whose .grad fills up"]];
+const legend = rows => element("dl", {}, ...rows.flatMap(([sign, what]) => [element("dt", {}, sign), element("dd", {}, what)]));
+
 function panel() {
   const place = at("step");
   if (chosen !== null) {
@@ -189,7 +219,8 @@ function panel() {
     place.replaceChildren(element("h3", {}, "Start"),
       element("p", {}, "Backward begins at ", link(data.output), ", the output, with the gradient of the output with respect to itself:"),
       data.seed === null ? "" : shown(data.seed),
-      element("p", { class: "soft" }, `${steps.length} steps follow. Press next, or →.`));
+      element("p", { class: "soft" }, `${steps.length} steps follow. Press next, or →.`),
+      element("h2", {}, "How to read it"), legend(HELP));
     return;
   }
   const step = steps[k - 1], node = nodes[step.node];
@@ -227,6 +258,7 @@ function leaves(known) {
 function render() {
   const known = state(), now = k ? steps[k - 1] : null;
   const active = new Set(now ? now.arrivals.map(a => a.edge) : []);
+  bring(now ? now.arrivals : []);
   const went = new Set(steps.slice(0, k).flatMap(step => step.arrivals.map(a => a.edge)));
   lines.forEach((line, i) => line.setAttribute("class", "edge" + (active.has(i) ? " now" : went.has(i) ? " went" : "")));
   boxes.forEach(({ box, words }, i) => {
