@@ -30,7 +30,8 @@ BATCHED = {
              "cummin cumsum cumprod logcumsumexp vector_norm kthvalue mode median_dim nanmedian_dim constant_pad c2c r2c c2r "
              "hashed cat stack argmax argmin",
     "fold": "max_pool adaptive_max_pool fractional_max_pool scatter_spatial gather_spatial avg_pool avg_pool_grad "
-            "adaptive_avg_pool adaptive_avg_pool_grad im2col col2im",
+            "adaptive_avg_pool adaptive_avg_pool_grad im2col col2im grid_position grid_slope grid_taps sampled sampled_back "
+            "sampled_slope",
     "whole": "moved",
 }
 WORDS = {name: word for word, names in BATCHED.items() for name in names.split()}
