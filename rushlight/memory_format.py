@@ -48,6 +48,7 @@ def lies_so(array: ndarray, form: memory_format) -> bool:
     """Whether the elements lie in memory in this order, without gaps."""
     if form.ndim is not None and form.ndim != array.ndim:
         return False
+    array = array if isinstance(array, ndarray) else array.first()        # of a batch of vmap
     return form is preserve_format or array.transpose(order_of(form, array.ndim)).flags.c_contiguous
 
 

@@ -280,6 +280,9 @@ class Tensor(Methods, metaclass=TensorType):
             raise RuntimeError(explain("Can't call numpy() on Tensor that requires grad. "
                                        "Use tensor.detach().numpy() instead.", "write x.detach().numpy()"))
         noticed(self)
+        if not isinstance(self.array, ndarray):
+            raise RuntimeError(explain("Cannot access data pointer of Tensor that doesn't have storage",
+                                       "inside vmap a tensor stands for many: return it, and ask outside"))
         return self.array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
