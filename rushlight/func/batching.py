@@ -24,10 +24,10 @@ from rushlight.ops.arguments import Touched, reduced_dims
 from rushlight.ops.families import facts, kept_shape, outside
 from rushlight.ops.results import return_type
 from rushlight.ops.table import Op
-from rushlight.tensor import Tensor, from_array
+from rushlight.tensor import Tensor, created, from_array
 
 CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support "
-                "that yet, please shout over at https://github.com/pytorch/functorch/issues/257 .")
+                "that yet, please file an issue at https://github.com/pytorch/pytorch/issues .")
 ITEM = ("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, "
         "please try to rewrite what you're doing with other operations.")
 IN_PLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
@@ -80,11 +80,13 @@ class Batch:
     size = property(lambda self: int(np.prod(self.shape, dtype=np.int64)))
     nbytes = property(lambda self: self.size * self.itemsize)
 
-    @property
-    def flags(self) -> Any:
-        """How one sample lies in memory."""
+    flags = property(lambda self: self.first().flags)
+
+    def first(self) -> np.ndarray:
+        """The array of one sample, to see how it lies in memory."""
         array = self.value.array
-        return (array[0] if self.mapped and len(array) and isinstance(array, np.ndarray) else array).flags
+        array = array if isinstance(array, np.ndarray) else array.first()
+        return array if not self.mapped else array[0] if len(array) else np.empty(self.shape, self.dtype)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -114,7 +116,7 @@ class Batch:
         value = self.value.array
         whole = np.empty(shape, array.dtype)
         whole[...] = array
-        return Batch(from_array(value.spread(whole) if isinstance(value, Batch) else whole), self.level)
+        return Batch(created(from_array(value.spread(whole) if isinstance(value, Batch) else whole)), self.level)
 
     def __setitem__(self, key: Any, number: Any) -> None:
         """Filling with a number: `array[...] = 1`."""

@@ -16,7 +16,7 @@ from rushlight.func.special_rules import rule
 from rushlight.ops.kernels.index import HERE
 from rushlight.ops.table import TABLE, Op
 from rushlight.ops.worlds import TENSORS as ops
-from rushlight.tensor import Tensor, from_array, numbers
+from rushlight.tensor import Tensor, created, from_array, numbers
 
 DYNAMIC = ("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a "
            "boolean mask.")
@@ -36,7 +36,7 @@ class Places:
         spread: list[Any] = []
         for part in key:                          # a mask of k dimensions has become k index tensors
             spread += [HERE] * max(next(found), 1) if part is HERE else [part]
-        own = from_array(np.arange(level.size).reshape((-1,) + (1,) * self.ndim))
+        own = created(from_array(np.arange(level.size).reshape((-1,) + (1,) * self.ndim)))
         self.tensors = [own, *(p.whole(self.ndim) for p in indices)]
         self.key = (HERE, *spread)
         self.at = self.place(x_ndim, spread)
@@ -68,7 +68,7 @@ def as_positions(p: Part, level: Level) -> list[Part]:
         return [p]
     if p.mapped or p.ndim == 0:
         raise RuntimeError(DYNAMIC)
-    return [Part(from_array(places), level) for places in np.nonzero(numbers(p.value))]
+    return [Part(created(from_array(places)), level) for places in np.nonzero(numbers(p.value))]
 
 
 def result_ndim(x_ndim: int, places: Places) -> int:
@@ -122,7 +122,7 @@ def index_select(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     if not places.mapped and x.ndim:
         return call(op, [x.value, places.value], (settings[0] + 1,))
     if not x.ndim:                                # one number has one place
-        return call(op, [x.whole(1), from_array(np.zeros(1, np.int64))], (1,)).reshape((level.size,))
+        return call(op, [x.whole(1), created(from_array(np.zeros(1, np.int64)))], (1,)).reshape((level.size,))
     vector = places if places.ndim else Part(wrap(places.value.reshape((-1, 1)), level), level)
     return SPECIAL["index"](TABLE["index"], level, [x, [vector]], along(settings[0]))
 
