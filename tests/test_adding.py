@@ -6,16 +6,18 @@ import rushlight
 from rushlight.adding import added
 
 SHAPES = [((100_000, 10), (0,)), ((513, 64), (0,)), ((8, 1030, 16), (1,)), ((40, 50, 16), (0, 1)), ((7, 5, 600, 4), (1, 2)),
-          ((1000, 1000), (1,)), ((64, 100, 3), (0, 2)), ((4096, 1), (0,)), ((3, 2), (0,)), ((0, 5000), (0,)), ((4096, 3), 0), ((4096, 3), -2)]
+          ((1000, 1000), (1,)), ((64, 100, 3), (0, 2)), ((4096, 1), (0,)), ((3, 2), (0,)), ((0, 5000), (0,)),
+          ((4096, 3), 0), ((4096, 3), -2)]
 
 
-@pytest.mark.parametrize("shape, dims", SHAPES)
+@pytest.mark.parametrize(("shape", "dims"), SHAPES)
 @pytest.mark.parametrize("keepdim", [False, True])
 def test_added_is_exact_to_a_few_places(shape, dims, keepdim):
     x = np.random.default_rng(0).random(shape, np.float32)
     expected = np.add.reduce(x.astype(np.float64), dims, keepdims=keepdim)
     result = added(x, dims, keepdim)
-    assert result.dtype == np.float32 and result.shape == expected.shape
+    assert result.dtype == np.float32
+    assert result.shape == expected.shape
     np.testing.assert_allclose(result, expected, rtol=6e-7)
 
 

@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import ast
 import importlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from rushlight.compat.hook import exists
+from rushlight.compat.hook import OURS, exists
 from rushlight.compat.missing import nearest
 from rushlight.compat.run import NotAProgram, cells, check_readable, without_magic
 
@@ -22,7 +22,10 @@ class Use(NamedTuple):
 
 
 def check(path: str) -> list[Use]:
-    """The names of torch that a script or notebook uses, in order. Methods of tensors are not told from others."""
+    """The names of torch and torchvision that a script or notebook uses, in order.
+
+    Methods of tensors are not told from others.
+    """
     check_readable(path)
     places: dict[str, list[str]] = {}
     known: dict[str, str] = {}                    # what a name of the program stands for: F -> torch.nn.functional
@@ -65,12 +68,13 @@ def uses(tree: ast.AST, known: dict[str, str]) -> Iterator[tuple[str, int]]:
 def imported(node: ast.Import, known: dict[str, str]) -> Iterator[tuple[str, int]]:
     for alias in node.names:
         if is_torch(alias.name):
-            known[alias.asname or "torch"] = alias.name if alias.asname else "torch"
+            top = alias.name.partition(".")[0]
+            known[alias.asname or top] = alias.name if alias.asname else top
             yield alias.name, node.lineno
 
 
 def is_torch(module: str) -> bool:
-    return module.partition(".")[0] == "torch"
+    return module.partition(".")[0] in OURS
 
 
 def chain_of(node: ast.Attribute, inner: set[int]) -> list[str]:
@@ -86,7 +90,7 @@ def chain_of(node: ast.Attribute, inner: set[int]) -> list[str]:
 
 def look_up(name: str) -> tuple[bool, str | None]:
     """Whether a dotted name exists, and if not the nearest that does."""
-    module, rest = home_of(name.split(".")[1:])
+    module, rest = home_of(*name.split("."))
     for i, part in enumerate(rest):
         if not has(module, part):
             like = nearest(part, dir(module)) if i == len(rest) - 1 or isinstance(module, ModuleType) else None
@@ -108,9 +112,9 @@ def has(where: Any, name: str) -> bool:
     return True
 
 
-def home_of(parts: Iterable[str]) -> tuple[ModuleType, list[str]]:
+def home_of(top: str, *parts: str) -> tuple[ModuleType, list[str]]:
     """The innermost module of a path, and what is left of the path."""
-    path, rest = "rushlight", list(parts)
+    path, rest = OURS[top], list(parts)
     while rest and exists(f"{path}.{rest[0]}"):
         path = f"{path}.{rest.pop(0)}"
     return importlib.import_module(path), rest

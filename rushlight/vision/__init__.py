@@ -1,12 +1,14 @@
-"""Images: `datasets` of them and `transforms`, with torchvision's names. Pillow is used where it is installed."""
+"""Images: `datasets` of them, `transforms` and `utils`, with torchvision's names. Pillow is used where it is installed."""
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any
 
-_LAZY = ("datasets", "transforms")
+from rushlight.version import vision_version as __version__
 
-__all__ = ["datasets", "transforms"]
+_LAZY = ("datasets", "transforms", "utils")
+
+__all__ = ["__version__", "datasets", "transforms", "utils"]
 
 
 def __getattr__(name: str) -> Any:
