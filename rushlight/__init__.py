@@ -76,7 +76,7 @@ _LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "docs", "profiler", "co
 # Functions whose modules are loaded when they are first called for.
 _HOME = {"set_float32_matmul_precision": "backends", "get_float32_matmul_precision": "backends",
          "sparse_coo_tensor": "sparse", "spmm": "sparse", "explain": "viz.chain", "contributions": "viz.shares",
-         "save": "serialization", "load": "serialization", "compile": "compiler",
+         "save": "serialization", "load": "serialization", "compile": "compiler", "vmap": "func",
          **dict.fromkeys(("are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",
                           "is_anomaly_enabled", "is_deterministic_algorithms_warn_only_enabled",
                           "is_warn_always_enabled", "set_default_device", "set_deterministic_debug_mode",
