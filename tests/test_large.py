@@ -6,7 +6,7 @@ import pytest
 
 import rushlight
 import rushlight.nn.functional as F
-from rushlight.ops import large, later
+from rushlight.ops import large, later, rows
 from rushlight.ops.kernels.memory import HELD_BY_US, LEAST, memory
 from rushlight.ops.table import TABLE, parameters
 from rushlight.ops.worlds import ARRAYS, rebind
@@ -107,6 +107,75 @@ def test_a_gradient_that_is_one_number_repeated():
     F.silu(y).backward(rushlight.ones(SIZE))
     assert rushlight.allclose(x.grad, y.grad)
 
+
+# -- rows
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("shape", [(300, 1000), (3, 7, 5000), (131072, 1), (2, 60000)])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_rows_of_softmax(name, shape):
+    """As in double precision, which NumPy does; the last shape's rows are too long for the loop."""
+    x = rushlight.tensor(3 * normal(*shape), requires_grad=True)
+    g = rushlight.tensor(normal(*shape, seed=1))
+    wide = x.detach().double().requires_grad_()
+    y, expected = getattr(F, name)(x, dim=-1), getattr(F, name)(wide, dim=-1)
+    y.backward(g)
+    expected.backward(g.double())
+    assert rushlight.allclose(y.double(), expected, rtol=3e-6, atol=1e-6)
+    assert rushlight.allclose(x.grad.double(), wide.grad, rtol=1e-5, atol=1e-5)
+
+
+def test_rows_with_infinities_and_nan():
+    x = rushlight.tensor(normal(100, 1000))
+    x[0, :5] = -rushlight.inf
+    x[1] = -rushlight.inf
+    x[2, 3] = rushlight.nan
+    x[3, 3] = rushlight.inf
+    for function in (F.softmax, F.log_softmax):
+        large_one, small = function(x, dim=-1), function(x[:4].clone(), dim=-1)
+        assert rushlight.allclose(large_one[:4], small, rtol=1e-5, atol=1e-6, equal_nan=True)
+
+
+@pytest.mark.parametrize(("shape", "dims", "affine"), [
+    ((300, 500), 1, True), ((1, 40, 50, 60), 2, True), ((70, 1, 2000), 2, True), ((5, 50000), 1, True),
+    ((300, 500), 1, False)])
+def test_rows_of_layer_norm(shape, dims, affine):
+    x = rushlight.tensor(normal(*shape) + 5, requires_grad=True)
+    weight, bias = (rushlight.tensor(normal(*shape[-dims:], seed=k), requires_grad=True) if affine else None for k in (1, 2))
+    g = rushlight.tensor(normal(*shape, seed=3))
+    given = [t for t in (x, weight, bias) if t is not None]
+    wide = [None if t is None else t.detach().double().requires_grad_() for t in (x, weight, bias)]
+    y, expected = F.layer_norm(x, shape[-dims:], weight, bias), F.layer_norm(wide[0], shape[-dims:], *wide[1:])
+    y.backward(g)
+    expected.backward(g.double())
+    assert rushlight.allclose(y.double(), expected, rtol=1e-5, atol=2e-5)
+    for t, w in zip(given, [w for w in wide if w is not None]):
+        assert t.grad.shape == t.shape
+        assert rushlight.allclose(t.grad.double(), w.grad, rtol=1e-4, atol=1e-3)
+
+
+def test_layer_norm_that_is_differentiated_twice():
+    """Gradients of the mean and variance themselves: the loop leaves those to the rule."""
+    x = rushlight.tensor(normal(200, 400), requires_grad=True)
+    y = F.layer_norm(x, (400,))
+    g, = rushlight.autograd.grad((y * y * y).sum(), x, create_graph=True)
+    (g * g).sum().backward()
+    wide = x.detach().double().requires_grad_()
+    y = F.layer_norm(wide, (400,))
+    g, = rushlight.autograd.grad((y * y * y).sum(), wide, create_graph=True)
+    (g * g).sum().backward()
+    assert rushlight.allclose(x.grad.double(), wide.grad, rtol=1e-3, atol=1e-3)
+
+
+def test_entries_with_loops_for_rows_are_those_that_say_so():
+    assert {name for name, _ in rows.FUNCTIONS} == {name for name, op in TABLE.items() if "rows" in op.options}
+    assert all(of == "" or of in TABLE[name].rules for name, of in rows.FUNCTIONS)
+
+
+# -- memory
 
 def test_memory_is_used_again_and_only_when_nobody_holds_it():
     shape = (LEAST // 4 + 1,)

@@ -16,7 +16,7 @@ LAYERS = [
      "compile.cache", "compile.intrinsics", "compile.parallel", "compile.paying", "compile.scalars"],
     ["printing", "ops.table", "autograd.node", "autograd.clock", "autograd.grad_mode"],
     ["tensor"],
-    ["autograd", "ops.later", "ops.worlds", "ops.large", "copying", "compile.expressions"],  # the engine hands out tensors
+    ["autograd", "ops.later", "ops.worlds", "ops.large", "ops.rows", "copying", "compile.expressions"],  # the engine hands out tensors
     ["ops", "creation", "ranges", "settings", "random", "sampling", "serialization"],
     ["autograd.functional", "autograd.forward_ad", "autograd.tangents", "autograd.gradcheck", "autograd.checking", "func.batching"],
     ["common", "linalg", "fft", "special", "masked", "signal", "sparse", "backends", "accelerator", "jit", "hub", "onnx",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
@@ -47,21 +47,34 @@ class Pool:
             function(*calls[0])
         except BaseException as e:
             error = e
+        self.help()
         for _ in calls[1:]:
             error = done.get() or error
         if error is not None:
             raise error
 
 
+    def help(self) -> None:
+        """Do what no thread has begun with: on a busy machine they may wait long for a core."""
+        try:
+            while True:
+                perform(*self.inbox.get_nowait())
+        except Empty:
+            return
+
+
 def work(inbox: SimpleQueue) -> None:
     """A thread's life: calls, one after the other."""
     while True:
-        function, arguments, done = inbox.get()
-        try:
-            function(*arguments)
-            done.put(None)
-        except BaseException as error:
-            done.put(error)
+        perform(*inbox.get())
+
+
+def perform(function: Callable, arguments: tuple, done: SimpleQueue) -> None:
+    try:
+        function(*arguments)
+        done.put(None)
+    except BaseException as error:
+        done.put(error)
 
 
 pool = Pool()

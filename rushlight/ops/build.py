@@ -40,6 +40,11 @@ def staying(op: Op, kernel: Callable, last: int) -> Callable:
     return lambda *args: stay(*args) if args[0].size < LARGE else large(op, "", stay, *args)
 
 
+def by_rows(op: Op, kernel: Callable) -> Callable:
+    """The kernel of an op that has loops for large tensors."""
+    return lambda *args: kernel(*args) if args[0].size < LARGE else large(op, "", kernel, *args)
+
+
 # The words that entries begin with.
 op = entry(elementwise, SAME)                     # element by element, the dtype stays
 floating = entry(elementwise, FLOATING)           # integers become floating
@@ -63,6 +68,8 @@ def build(namespace: dict[str, Any]) -> None:
     for name, one in found.items():
         one.name = name
         one.kernel = one.options.get("kernel") or ARRAYS.get(name) or rebind(one.forward, ARRAYS)
+        if "rows" in one.options:
+            one.kernel = by_rows(one, one.kernel)
         ARRAYS[name] = one.kernel
         one.make_save = save_function
         one.call = one.family(one)
@@ -140,8 +147,11 @@ def inplace(one: Op) -> Callable:
 
 
 def recorded(input: Tensor, args: tuple) -> bool:
-    """Whether an op on these arguments is recorded: one of them asks for a gradient."""
-    return mode().grad and (input.node is not None or any(isinstance(a, Tensor) and a.node is not None for a in args))
+    """Whether an op on these arguments is recorded: one of them asks for a gradient, or tangents go along with it."""
+    m = mode()
+    if m.watch is not None and m.watch.differentiates:
+        return True
+    return m.grad and (input.node is not None or any(isinstance(a, Tensor) and a.node is not None for a in args))
 
 
 def unrecorded(input: Tensor, args: tuple) -> bool:

@@ -5,6 +5,7 @@ from rushlight.dtypes import bool_, uint8
 from rushlight.errors import explain
 from rushlight.ops.build import averaging, build, general, inner, inner_floating, reduction
 from rushlight.ops.kernels import reduce as kernels
+from rushlight.ops.node_names import of_reduction
 from rushlight.ops.results import into
 from rushlight.ops.worlds import adopt, shared
 
@@ -28,13 +29,13 @@ def bool_out(op, out, result):
 
 
 sum        = reduction(lambda x, /, dim=None, keepdim=False: sum(x, dim, keepdim),
-                       x=lambda g, x_shape: expand(g, x_shape))
+                       x=lambda g, x_shape: expand(g, x_shape), node=of_reduction("Sum"))
 nansum     = reduction(lambda x, /, dim=None, keepdim=False: sum(where(isnan(x), 0, x), dim, keepdim),
                        x=lambda g, x: where(isnan(x), 0, g))
 mean       = reduction(lambda x, /, dim=None, keepdim=False: mean(x, dim, keepdim),
-                       x=lambda g, x_shape, n: expand(g / n, x_shape))
+                       x=lambda g, x_shape, n: expand(g / n, x_shape), node=of_reduction("Mean"))
 prod       = reduction(lambda x, /, dim=None, keepdim=False: prod(x, dim, keepdim),
-                       x=lambda g, x, out, dims: g * product_of_others(x, out, dims))
+                       x=lambda g, x, out, dims: g * product_of_others(x, out, dims), node=of_reduction("Prod"))
 amax       = reduction(lambda x, /, dim=None, keepdim=False: amax(x, dim, keepdim),
                        x=lambda g, x, out, dims: g * evenly(x == out, dims, g), out=same_out)
 amin       = reduction(lambda x, /, dim=None, keepdim=False: amin(x, dim, keepdim),
@@ -48,9 +49,9 @@ var_core   = inner_floating(lambda x, /, axes, correction: var(x, axes, True, co
                        x=lambda g, x, axes, correction: g * (x - mean(x, axes, True)) * spread(x, axes, correction))
 
 softmax    = inner_floating(lambda x, /, dim: softmax(x, dim),
-                       x=lambda g, out, dim: out * (g - sum(g * out, dim, True)))
+                       x=lambda g, out, dim: out * (g - sum(g * out, dim, True)), rows=True)
 log_softmax = inner_floating(lambda x, /, dim: log_softmax(x, dim),
-                       x=lambda g, out, dim: g - exp(out) * sum(g, dim, True))
+                       x=lambda g, out, dim: g - exp(out) * sum(g, dim, True), rows=True)
 
 argmax     = general(lambda x, /, dim=None, keepdim=False: argmax(x, dim, keepdim))
 argmin     = general(lambda x, /, dim=None, keepdim=False: argmin(x, dim, keepdim))

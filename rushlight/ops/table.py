@@ -114,6 +114,7 @@ def entry(family: Callable, result: str = SAME, **options: Any) -> Callable[...,
 
 # What an entry may say besides its rules.
 OPTIONS = {
+    "rows": "ops/rows.py has loops for large tensors",
     "outputs": "names of several outputs, in order: 'values indices'",
     "fixed": "the place of an output that is kept for the rules alone, and has no gradient",
     "promote": "inputs brought to one dtype first: 'x y'",
@@ -132,7 +133,7 @@ OPTIONS = {
     "out": "(op, out, result) -> out: fills out= where it must have a certain dtype",
     "strict": "operands of different dtypes are an error; in these words, if it is text",
     "copies": "a view that may have to copy",
-    "node": "torch's name of the node where it is not the op's",
+    "node": "torch's name of the node where it is not the op's, or a function of the node that tells (ops/node_names.py)",
     "linear": "the inputs in each of which it is linear: its derivative there, forward, is the op itself",
     "random": "draws fresh numbers: two calls are never one, and nothing is computed once for all",
 }

@@ -77,8 +77,9 @@ def call_of(op: Op, i: int, name: str, world: str, kept: bool) -> str:
         return "None"
     given = ", ".join(["g", *(saved_as(op, one, world, kept) for one in parameters(rule)[1:])])
     call = f"rule{i}({given})"
-    if op.elementwise and world == "arrays":
-        call = f"({call} if g.size < {LARGE} else large(op, {name!r}, rule{i}, {given}))"
+    if world == "arrays" and (op.elementwise or "rows" in op.options):
+        first = "g[0]" if "outputs" in op.options else "g"
+        call = f"({call} if {first}.size < {LARGE} else large(op, {name!r}, rule{i}, {given}))"
     return call if name == "tensors" or len(op.inputs) == 1 else f"None if e[{i}] is None else {call}"
 
 
@@ -154,7 +155,7 @@ def present(op: Op) -> None:
 
 
 def large(op: Op, of: str, kernel: Callable, *args: Any) -> Any:
-    """`kernel(*args)`, an elementwise op on large arrays (`of`: "") or its derivative by an input, in a faster way."""
+    """`kernel(*args)`, an op on large arrays (`of`: "") or its derivative by an input, in a faster way."""
     from rushlight.ops.large import run  # read when first needed
     return run(op, of, kernel, *args)
 

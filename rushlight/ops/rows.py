@@ -1,0 +1,109 @@
+"""Large float32 tensors through softmax and layer norm, by the loops of kernels/rows.py: NumPy would pass over them six
+to ten times. A function here gives the result, or None where NumPy is to do it: other dtypes and layouts, other
+dimensions than the last, very long rows.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.ops.kernels.memory import memory
+
+LONG = 1 << 14                                    # numbers in a row, from which float32 is too short to add them up
+MUCH = 1 << 18                                    # numbers from which all cores share the work
+FLOAT = np.dtype(np.float32)
+
+
+@cache
+def loops() -> Any:
+    """The compiled loops; None without Numba."""
+    if find_spec("numba") is None:
+        return None
+    from rushlight.ops.kernels import rows
+    return rows
+
+
+def matrix(a: ndarray, n: int) -> ndarray | None:
+    """The array as rows of n numbers, if it lies so in memory."""
+    fits = a.dtype is FLOAT and a.flags.c_contiguous and a.flags.aligned and 0 < n <= LONG and loops() is not None
+    return a.reshape(-1, n) if fits else None
+
+
+def shared(loop: Callable, arguments: tuple, how: tuple[int, ...], size: int) -> None:
+    """The call; of much, all cores do a part."""
+    if size < MUCH:
+        loop(*arguments)
+    else:
+        from rushlight.compile.parallel import in_parts
+        in_parts(loop, arguments, how)
+
+
+def along_rows(name: str) -> Callable:
+    """A function of arrays of one shape along their last dimension."""
+    def run(*args: Any) -> ndarray | None:
+        *arrays, dim = args
+        x = arrays[-1]
+        if dim not in (-1, x.ndim - 1) or any([a.shape != x.shape for a in arrays]):
+            return None
+        given = [matrix(a, x.shape[-1]) for a in arrays]
+        if any([a is None for a in given]):
+            return None
+        out = memory.take(x.shape, FLOAT)
+        shared(getattr(loops(), name), (*given, out.reshape(-1, x.shape[-1])), (1,) * (len(given) + 1), x.size)
+        return out
+    return run
+
+
+def factors(a: ndarray | None, n: int, without: float) -> ndarray | None:
+    """Weight or bias as n numbers."""
+    if a is None:
+        return np.full(n, without, FLOAT)
+    return np.ascontiguousarray(a).reshape(-1) if a.dtype is FLOAT else None
+
+
+def layer_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: tuple[int, ...], eps: float) -> Any:
+    n = prod([x.shape[d] for d in dims])
+    rows, w, b = matrix(x, n), factors(weight, n, 1), factors(bias, n, 0)
+    if rows is None or w is None or b is None:
+        return None
+    kept = tuple(1 if d in dims else size for d, size in enumerate(x.shape))
+    out, mu, var = memory.take(x.shape, FLOAT), np.empty(kept, FLOAT), np.empty(kept, FLOAT)
+    shared(loops().layer_norm, (rows, w, b, eps, out.reshape(-1, n), mu.reshape(-1), var.reshape(-1)),
+           (1, 0, 0, 0, 1, 1, 1), x.size)
+    return out, mu, var
+
+
+def layer_norm_x(gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var: ndarray, dims: tuple[int, ...],
+                 eps: float) -> ndarray | None:
+    n = prod([x.shape[d] for d in dims])
+    g, rows, w = matrix(gs[0], n), matrix(x, n), factors(weight, n, 1)
+    if g is None or rows is None or w is None or gs[1].any() or gs[2].any():
+        return None
+    out = memory.take(x.shape, FLOAT)
+    shared(loops().layer_norm_x, (g, rows, w, mu.reshape(-1), var.reshape(-1), eps, out.reshape(-1, n)),
+           (1, 1, 0, 1, 1, 0, 1), x.size)
+    return out
+
+
+def layer_norm_weight(gs: list, x: ndarray, mu: ndarray, var: ndarray, eps: float) -> ndarray | None:
+    n = x.size // mu.size
+    shape = tuple([size if kept == 1 else 1 for size, kept in zip(x.shape, mu.shape)])
+    g, rows = matrix(gs[0], n), matrix(x, n)
+    if g is None or rows is None or prod(shape) != n:
+        return None
+    out = np.empty(n, FLOAT)
+    shared(loops().layer_norm_weight, (g, rows, mu.reshape(-1), var.reshape(-1), eps, out), (1, 1, 1, 1, 0, 2), x.size)
+    return out.reshape(shape)
+
+
+# (op, "" for its forward or the input of a derivative) -> what is asked with the arguments of the kernel or the rule
+FUNCTIONS: dict[tuple[str, str], Callable] = {
+    ("softmax", ""): along_rows("softmax"), ("softmax", "x"): along_rows("softmax_x"),
+    ("log_softmax", ""): along_rows("log_softmax"), ("log_softmax", "x"): along_rows("log_softmax_x"),
+    ("layer_norm", ""): layer_norm, ("layer_norm", "x"): layer_norm_x, ("layer_norm", "weight"): layer_norm_weight}
