@@ -38,7 +38,7 @@ class Tangents(dict):
 class Level(Watcher):
     """An open level: `outer` watches too, and before it; `number` counts the levels around it."""
 
-    records = True                                # backward runs as ops, so that gradients have tangents too
+    records = differentiates = True               # backward runs as ops, so that gradients have tangents too
 
     def __init__(self) -> None:
         self.outer = mode().watch
@@ -138,6 +138,12 @@ class Level(Watcher):
         if self.outer is not None:
             self.outer.created(tensor)
 
+    def moved(self, to: Tensor, tensor: Tensor) -> None:
+        if self.outer is not None:
+            self.outer.moved(to, tensor)
+        if KEY in tensor.__dict__:
+            to.__dict__[KEY] = tensor.__dict__[KEY]
+
     def read(self, tensor: Tensor) -> None:
         if self.outer is not None:
             self.outer.read(tensor)
@@ -178,7 +184,9 @@ def without(x: Tensor, tangents: dict) -> Tensor:
     alias.node, alias.viewing = x.node, x.viewing
     alias.writes = writes_of(x) if x.viewing is None else x.writes
     if tangents:
-        alias.__dict__[KEY] = Tangents(tangents)
+        own = alias.__dict__[KEY] = Tangents(tangents)
+        for level in own:
+            level.held.add(own)
     return alias
 
 

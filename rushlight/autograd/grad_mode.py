@@ -14,6 +14,7 @@ class Watcher:
     """Sees what tensors do while it is the mode's `watch`: the compiler's tracer, saved-tensor hooks, a profiler."""
 
     records = False                               # whether backward must run as ops, so that they can be seen
+    differentiates = False                        # whether composites must be made of ops, for forward mode
 
     def ran(self, op: Any, args: tuple, out: Any) -> None:
         """An op of the table has run on `args` (canonical order) and returned `out`."""
@@ -27,6 +28,9 @@ class Watcher:
 
     def wrote(self, tensor: Any, value: Any) -> None:
         """`value`'s elements have been written into `tensor`'s memory."""
+
+    def moved(self, to: Any, tensor: Any) -> None:
+        """`to` is from now on what `tensor` was: `t_()` makes a tensor a view of itself."""
 
     def read(self, tensor: Any) -> None:
         """Python is about to look at the tensor's numbers (`item`, `if`, `numpy`)."""

@@ -36,6 +36,7 @@ class saved_tensors_hooks(Setting, Watcher):
     def changes(self) -> dict:  # type: ignore[override]
         self.outer = mode().watch
         self.records = self.outer is not None and self.outer.records  # type: ignore[misc]
+        self.differentiates = self.outer is not None and self.outer.differentiates  # type: ignore[misc]
         return {"watch": self}
 
     def again(self) -> saved_tensors_hooks:
@@ -88,6 +89,10 @@ class saved_tensors_hooks(Setting, Watcher):
     def wrote(self, tensor: Tensor, value: Tensor) -> None:
         if self.outer is not None:
             self.outer.wrote(tensor, value)
+
+    def moved(self, to: Tensor, tensor: Tensor) -> None:
+        if self.outer is not None:
+            self.outer.moved(to, tensor)
 
     def read(self, tensor: Tensor) -> None:
         if self.outer is not None:

@@ -220,7 +220,12 @@ def become(x: Tensor, view: Callable, op: str) -> Tensor:
         check_writable(x, op)
     old, others = from_array(x.array), living_views(x)
     old.node, old.viewing, old.writes = x.node, x.viewing, x.writes
+    watch = mode().watch
+    if watch is not None:
+        watch.moved(old, x)
     made = view(old)
+    if watch is not None:
+        watch.moved(x, made)
     viewed = x.viewing is not None or bool(others)
     for other in others:
         other.viewing = tuple(old if t is x else t for t in other.viewing[:2]) + other.viewing[2:]  # type: ignore[index]

@@ -272,3 +272,7 @@ class Gate(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple:
         return (None, *ctx.seen(grads))
+
+    @staticmethod
+    def jvp(ctx: Any, seen: None, *tangents: Tensor) -> tuple:
+        return tangents

@@ -58,7 +58,7 @@ reduce_at  = inner(lambda x, index, source, /, dim, reduce, include_self=True:
 
 embedding  = inner(lambda weight, index, /, padding_idx=None: embedding(weight, index),
                    weight=lambda g, index, weight_shape, padding_idx:
-                   embedding_grad(g, index, weight_shape[0], padding_idx))
+                   embedding_grad(g, index, weight_shape[0], padding_idx), linear="weight")
 embedding_grad = inner(lambda x, index, /, n, padding_idx=None: embedding_grad(x, index, n, padding_idx),
                    x=lambda g, index, padding_idx: embedding_back(g, index, padding_idx))
 

@@ -12,7 +12,14 @@ vector_norm = inner(lambda x, /, p, axes, keepdim=False: vector_norm(x, p, axes,
                     x=lambda g, x, out, p, axes: norm_gradient(kept(g, x, axes), x, kept(out, x, axes), p, axes))
 # distances between the rows of x (..., m, n) and y (..., k, n)
 euclidean  = inner(lambda x, y, /: euclidean(x, y), node="CdistBackward0",
-                   x=lambda g, x, y, out: drawn(ratio(g, out), x, y), y=lambda g, x, y, out: drawn(ratio(g, out).mT, y, x))
+                   x=lambda g, x, y, out: drawn(g * per_length(out), x, y),
+                   y=lambda g, x, y, out: drawn((g * per_length(out)).mT, y, x))
+
+
+@shared
+def per_length(out):
+    """1 / out; 0 for what has no length. Its own derivative there is nan, as there is none."""
+    return where(out == 0, 0, 1 / out)
 
 
 @shared

@@ -114,7 +114,8 @@ def derivative(cell: Cell, states: int, gs: Sequence, tensors: Sequence[Tensor],
 
 def copy(t: Tensor) -> Tensor:
     """The tensor with a node of its own, so that a gradient stops there, even if another tensor was made from it."""
-    return clone(t) if t.node is not None else from_array(t.array).requires_grad_()  # type: ignore[attr-defined]
+    t = clone(t)  # type: ignore[attr-defined]
+    return t if t.node is not None else t.requires_grad_()
 
 
 def twice(name: str, cell: Callable[..., Cell], states: int) -> None:

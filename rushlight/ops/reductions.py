@@ -11,7 +11,7 @@ from rushlight.ops import elementwise as e
 from rushlight.ops import reduce as r
 from rushlight.ops.arguments import reduced_dims, sizes
 from rushlight.ops.arithmetic import writing
-from rushlight.ops.build import composite
+from rushlight.ops.build import composite, recorded
 from rushlight.ops.later import complete
 from rushlight.ops.lengths import vector_norm
 from rushlight.ops.results import into
@@ -159,7 +159,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
 
 def root_of_squares(total: Tensor) -> Tensor:
     """sqrt with gradient 0, not nan, at 0: the length of a zero vector."""
-    if total.node is None:
+    if not recorded(total, ()):
         return e.sqrt(total)
     zero = total == 0
     return e.where(zero, 0, e.sqrt(e.where(zero, 1, total)))
