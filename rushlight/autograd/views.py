@@ -93,7 +93,7 @@ class CopySlices(Node):
     strides: tuple                                # the base's: some views depend on how it lies in memory
 
     def arrays(self, g: np.ndarray) -> tuple:
-        outside, inside = self.tensors(from_array(g))
+        outside, inside = self.tensors(from_array(np.asarray(g)))         # rules may hand over NumPy's numbers
         return outside.array, inside.array
 
     def tensors(self, g: Tensor) -> tuple:
