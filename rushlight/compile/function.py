@@ -53,14 +53,15 @@ class Compiled:
         EVERYONE.add(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.given_up or mode().watch is not None or not self.lock.acquire(blocking=False):
+        m = mode()
+        if self.given_up or m.watch is not None or getattr(m, "batch", None) is not None \
+                or not self.lock.acquire(blocking=False):
             return self.function(*args, **kwargs)
         try:
             flat: list[Any] = []
             others: list[Any] = []
-            m = mode()
             kind = (signature(args, flat, others), signature(kwargs, flat, others), m.grad, m.inference, m.checks,
-                    get_default_dtype())
+                    get_default_dtype(), lower_precision())
             for program in self.programs.get(kind, ()):
                 if program.holds():
                     result = program.run(flat)
@@ -186,6 +187,12 @@ def signature(value: Any, flat: list[Any], others: list[Any]) -> Any:
         return type(value), value if value == value else "nan"
     others.append(value)
     return type(value), id(value)
+
+
+def lower_precision() -> Any:
+    """The dtype of an `autocast` around the call, if there is one."""
+    gates = sys.modules.get("rushlight.amp.gates")
+    return None if gates is None else gates.current.get()
 
 
 def forget_all() -> None:

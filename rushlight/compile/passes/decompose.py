@@ -182,6 +182,8 @@ def suits(step: Any) -> bool:
     x = args[0]
     if out.dtype.name not in ("float32", "float64") or x.dtype != out.dtype or out.size == 0 or x.size == 0:
         return False
+    if step.op in ("softmax", "log_softmax", "mean", "var_core") and not x.shape:
+        return False
     if step.op == "linear":
         return len(x.shape) >= 2 and all(v.dtype == x.dtype for v in args[1:] if v is not None)
     if step.op == "mm":

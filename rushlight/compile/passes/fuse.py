@@ -117,7 +117,7 @@ class Cluster:
         if self.split is None:
             self.split = split
             for v, level in list(self.levels.items()):
-                if v not in self.made and level != FULL:
+                if level == "part":
                     self.levels[v] = self.pattern(v.shape)
 
     def place_reshape(self, step: Call) -> None:
