@@ -128,8 +128,8 @@ class Batch:
         if what in DYNAMIC:
             return Touched(explain("vmap: We do not support batching operators that can output dynamic shape. Attempted to "
                                    f"vmap over aten::{what}.", "choose with torch.where(), or do it outside of vmap"), self)
-        return Touched(explain(f"vmap: {what} looks at the numbers of a batched tensor, and has no batching rule",
-                               "write it with other ops, or leave it outside of vmap", shape=self.shape), self)
+        return Touched(f"vmap: {what} looks at the numbers of a batched tensor, of which one sample has shape {self.shape}, "
+                       "and has no batching rule\n  cure: write it with other ops, or leave it outside of vmap", self)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise self.touched("NumPy")
