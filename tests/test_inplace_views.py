@@ -443,7 +443,7 @@ def test_a_result_that_no_rule_needs_may_be_overwritten(oracle):
 
 def test_numbers_written_through_their_views():
     """Rules may hand over NumPy's numbers, which are no arrays."""
-    x = torch.tensor(1.0, requires_grad=True)
+    x = rushlight.tensor(1.0, requires_grad=True)
     y = x * 2
     y.view(-1)[:].mul_(3)
     (y * 5).backward()
