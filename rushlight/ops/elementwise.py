@@ -20,7 +20,7 @@ pow        = op(lambda x, y, /: x ** y,             x=lambda g, x, y: g * where(
                 numbers="x y")
 neg        = op(lambda x, /: -x,                    x=lambda g: -g,                 alias="negative")
 abs        = real(lambda x, /: abs(x),              x=lambda g, x: g * sgn(x),      alias="absolute")
-square     = op(lambda x, /: x * x,                 x=lambda g, x: 2 * g * x)
+square     = op(lambda x, /: x * x,                 x=lambda g, x: 2 * g * x, node="PowBackward0")
 reciprocal = floating(lambda x, /: 1 / x,           x=lambda g, out: -g * out * out)
 sqrt       = floating(lambda x, /: sqrt(x),         x=lambda g, out: g / (2 * out))
 rsqrt      = floating(lambda x, /: 1 / sqrt(x),     x=lambda g, out: -0.5 * g * out * out * out)
@@ -39,7 +39,7 @@ expm1      = floating(lambda x, /: exp(x) - 1,      x=lambda g, out: g * (out + 
 log        = floating(lambda x, /: log(x),          x=lambda g, x: g / x)
 log2       = floating(lambda x, /: log2(x),         x=lambda g, x: g / (x * 0.6931471805599453))
 log10      = floating(lambda x, /: log10(x),        x=lambda g, x: g / (x * 2.302585092994046))
-log1p      = floating(lambda x, /: log(1 + x),      x=lambda g, x: g / (x + 1), alias="special_log1p")
+log1p      = floating(lambda x, /: log(1 + x),      x=lambda g, x: g / (x + 1), alias="special_log1p", node="Log1PBackward0")
 logaddexp  = op(lambda x, y, /: log(exp(x) + exp(y)),
                 x=lambda g, x, y: g * sigmoid(x - y),               y=lambda g, x, y: g * sigmoid(y - x), numbers="")
 logaddexp2 = op(lambda x, y, /: log2(exp2(x) + exp2(y)),

@@ -60,8 +60,10 @@ def outside(f: FrameType | None) -> tuple | None:
 
 def node_class(op: Op, **how: Any) -> type[Node]:
     """The class of the op's nodes, which carries the rules in two worlds."""
-    return type(op.options.get("node") or node_name(op.name), (Node,), {
-        "__slots__": (), "op": op, "__module__": "rushlight.autograd",
+    name = op.options.get("node") or node_name(op.name)
+    several = {} if isinstance(name, str) else {"name": name}  # a function of the node
+    return type(node_name(op.name) if several else name, (Node,), {
+        "__slots__": (), "op": op, **several, "__module__": "rushlight.autograd",
         "arrays": vjp(op, "arrays", **how), "tensors": vjp(op, "tensors", **how)})
 
 

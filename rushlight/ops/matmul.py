@@ -3,13 +3,14 @@ from __future__ import annotations
 
 from rushlight.ops.build import build, inner, product
 from rushlight.ops.kernels import matmul as kernels
+from rushlight.ops.node_names import of_linear, of_product
 from rushlight.ops.worlds import adopt
 
 adopt(kernels)
 
 # Stacks of matrices, (..., n, k) @ (..., k, m); the leading dimensions broadcast, and the engine sums them back.
 mm         = product(lambda x, y, /: x @ y,             x=lambda g, y: g @ y.mT,       y=lambda g, x: x.mT @ g,
-                     names={"y": "mat2"})
+                     names={"y": "mat2"}, node=of_product)
 dot        = product(lambda x, y, /: dot(x, y),         x=lambda g, y: g * y,          y=lambda g, x: g * x,
                      names={"y": "tensor"}, strict="dot : expected both vectors to have same dtype")
 mv         = product(lambda x, y, /: mv(x, y),          x=lambda g, y: unsqueeze(g, 1) * y, y=lambda g, x: mv(x.mT, g),
@@ -17,6 +18,6 @@ mv         = product(lambda x, y, /: mv(x, y),          x=lambda g, y: unsqueeze
 # x w^T + b, with w of shape (out, in): what nn.Linear computes
 linear     = inner(lambda x, weight, bias, /: linear(x, weight, bias),
                      x=lambda g, weight: g @ weight,    weight=lambda g, x: rows(g).mT @ rows(x),
-                     bias=lambda g: sum(rows(g), (0,)), node="AddmmBackward0")
+                     bias=lambda g: sum(rows(g), (0,)), node=of_linear)
 
 build(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 from rushlight.ops.build import build, inner
 from rushlight.ops.kernels import fractional
 from rushlight.ops.kernels import pool as kernels
+from rushlight.ops.node_names import of_pool
 from rushlight.ops.worlds import ARRAYS
 
 for name in ("max_pool", "adaptive_max_pool", "scatter_spatial", "gather_spatial", "avg_pool", "avg_pool_grad",
@@ -16,10 +17,10 @@ max_pool = inner(
     lambda x, /, kernel, stride, padding, dilation, ceil_mode:
     max_pool(x, kernel, stride, padding, dilation, ceil_mode),
     x=lambda gs, indices, x_shape: scatter_spatial(gs[0], indices, x_shape[2:]), outputs="out indices",
-    node="MaxPoolWithIndicesBackward0")
+    node=of_pool("MaxPool", "WithIndices"))
 adaptive_max_pool = inner(
     lambda x, /, output_size: adaptive_max_pool(x, output_size), outputs="out indices",
-    x=lambda gs, indices, x_shape: scatter_spatial(gs[0], indices, x_shape[2:]))
+    x=lambda gs, indices, x_shape: scatter_spatial(gs[0], indices, x_shape[2:]), node=of_pool("AdaptiveMaxPool"))
 fractional_max_pool = inner(
     lambda x, samples, /, kernel, output_size: fractional_max_pool(x, samples, kernel, output_size),
     x=lambda gs, indices, x_shape: scatter_spatial(gs[0], indices, x_shape[2:]), outputs="out indices")
@@ -32,14 +33,15 @@ avg_pool = inner(
     lambda x, /, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override:
     avg_pool(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override),
     x=lambda g, x_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override:
-    avg_pool_grad(g, x_shape[2:], kernel, stride, padding, ceil_mode, count_include_pad, divisor_override))
+    avg_pool_grad(g, x_shape[2:], kernel, stride, padding, ceil_mode, count_include_pad, divisor_override),
+    node=of_pool("AvgPool"))
 avg_pool_grad = inner(
     lambda x, /, size, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override:
     avg_pool_grad(x, size, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override),
     x=lambda g, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override:
     avg_pool(g, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override))
 adaptive_avg_pool = inner(lambda x, /, output_size: adaptive_avg_pool(x, output_size),
-                          x=lambda g, x_shape: adaptive_avg_pool_grad(g, x_shape[2:]))
+                          x=lambda g, x_shape: adaptive_avg_pool_grad(g, x_shape[2:]), node=of_pool("AdaptiveAvgPool"))
 adaptive_avg_pool_grad = inner(lambda x, /, size: adaptive_avg_pool_grad(x, size),
                                x=lambda g, x_shape: adaptive_avg_pool(g, x_shape[2:]))
 

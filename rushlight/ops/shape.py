@@ -6,6 +6,7 @@ import numpy as np
 from rushlight.ops.build import build, general, inner, inner_view, view
 from rushlight.ops.kernels import shape as kernels
 from rushlight.ops.kernels import strided
+from rushlight.ops.node_names import of_index
 from rushlight.ops.worlds import ARRAYS, TENSORS, adopt, shared
 from rushlight.tensor import created, from_array, method
 
@@ -17,9 +18,9 @@ adopt(strided)
 reshape    = view(lambda x, /, shape: reshape(x, shape),       x=lambda g, x_shape: reshape(g, x_shape),
                   copies=True, variadic="shape", node="ViewBackward0")
 flatten    = view(lambda x, /, start_dim=0, end_dim=-1: flatten(x, start_dim, end_dim), copies=True,
-                  x=lambda g, x_shape: reshape(g, x_shape))
+                  x=lambda g, x_shape: reshape(g, x_shape), node="ViewBackward0")
 unflatten  = view(lambda x, /, dim, shape: unflatten(x, dim, shape), copies=True, names={"shape": "sizes"},
-                  x=lambda g, x_shape: reshape(g, x_shape))
+                  x=lambda g, x_shape: reshape(g, x_shape), node="ViewBackward0")
 squeeze    = view(lambda x, /, dims=None: squeeze(x, dims),    x=lambda g, x_shape: reshape(g, x_shape),
                   names={"dims": "dim"})
 unsqueeze  = view(lambda x, /, new_dim: unsqueeze(x, new_dim), x=lambda g, x_shape: reshape(g, x_shape))
@@ -29,7 +30,7 @@ permute    = view(lambda x, /, dims: permute(x, dims),         x=lambda g, dims:
 expand     = view(lambda x, /, shape: expand(x, shape),        x=lambda g: g,
                   variadic="shape", function=False, names={"shape": "size"})
 narrow     = view(lambda x, /, dim, start, length: narrow(x, dim, start, length),
-                  x=lambda g, x_shape, dim, start: embed(g, x_shape, part(dim, start, g.shape[dim])))
+                  x=lambda g, x_shape, dim, start: embed(g, x_shape, part(dim, start, g.shape[dim])), node="SliceBackward0")
 select     = view(lambda x, /, dim, index: select(x, dim, index),
                   x=lambda g, x_shape, dim, index: embed(g, x_shape, part(dim, index, None)))
 diagonal   = view(lambda x, /, offset=0, dim0=0, dim1=1: diagonal(x, offset, dim0, dim1),
@@ -40,11 +41,11 @@ view_as_shape = inner_view(lambda x, /, shape: view(x, shape), x=lambda g, x_sha
                   kernel=kernels.view, variadic="shape", names={"shape": "size"}, node="ViewBackward0",
                   called="view")
 getitem    = inner_view(lambda x, /, key: x[key],              x=lambda g, x_shape, key: embed(g, x_shape, key),
-                  node="SliceBackward0", called="indexing")
+                  node=of_index, called="indexing")
 unpermute  = inner_view(lambda x, /, dims: unpermute(x, dims), x=lambda g, dims: permute(g, dims))
 unfold_dim = view(lambda x, /, dim, size, step: unfold_dim(x, dim, size, step), names={"dim": "dimension"},
                   alias="unfold", function=False, called="unfold",
-                  x=lambda g, x_shape, dim, size, step: add_windows(g, x_shape, dim, size, step))
+                  x=lambda g, x_shape, dim, size, step: add_windows(g, x_shape, dim, size, step), node="UnfoldBackward0")
 
 # -- copies
 

@@ -13,6 +13,6 @@ def called(t: Tensor, name: str) -> Tensor:
     if node is not None and not node.leaf:
         kind = type(node)
         if (kind, name) not in RENAMED:
-            RENAMED[kind, name] = type(name, (kind,), {"__slots__": (), "__module__": Node.__module__})
+            RENAMED[kind, name] = type(name, (kind,), {"__slots__": (), "__module__": Node.__module__, "name": Node.name})
         node.__class__ = RENAMED[kind, name]
     return t

@@ -1,0 +1,51 @@
+"""Names of nodes where torch has several ops and the table one: each a function of the node, asked when it is shown."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import EllipsisType
+from typing import Any
+
+from rushlight.ops.families import POINTS
+
+
+def of_product(node: Any) -> str:
+    """torch multiplies two matrices; stacks of them it folds into one, and takes the result apart."""
+    return "MmBackward0" if len(node.shape) == 2 else "UnsafeViewBackward0"
+
+
+def of_linear(node: Any) -> str:
+    """With a bias addmm, and without one a product; for other than matrices torch folds the input into a matrix."""
+    if node.edges[2] is not None:
+        return "AddmmBackward0" if len(node.shape) == 2 else "ViewBackward0"
+    return "SqueezeBackward4" if len(node.shape) == 1 else of_product(node)
+
+
+def of_index(node: Any) -> str:
+    """The last part of an index that changes anything: x[0] selects, x[:, None] unsqueezes, x[1:] slices."""
+    key = node.saved[-1] if node.saved else ()    # freed by backward
+    for part in reversed(key):
+        if part is None or part is True:
+            return "UnsqueezeBackward0"
+        if not isinstance(part, (slice, EllipsisType)):
+            return "SelectBackward0"
+        if isinstance(part, slice) and part != slice(None):
+            break
+    return "SliceBackward0"
+
+
+def of_pool(kind: str, indices: str = "") -> Callable[[Any], str]:
+    """`kind`, the number of spatial dimensions, `indices`: MaxPool2DWithIndicesBackward0. One is a squeezed two."""
+    def name(node: Any) -> str:
+        shape = node.shape or (node.saved[-1][0][0] if node.saved else (1, 1, 1, 1))    # with indices: of the first output
+        n = len(shape) - 2
+        return "SqueezeBackward1" if n == 1 else f"{kind}{n}D{indices}Backward0"
+    return name
+
+
+def of_reduction(kind: str) -> Callable[[Any], str]:
+    """`kind`, then 0 for all elements, 1 along dimensions."""
+    def name(node: Any) -> str:
+        kept = node.saved[-1] if node.saved else None                                   # freed by backward
+        whole = not node.shape if kept is None else kept is POINTS[len(kept)]
+        return f"{kind}Backward{0 if whole else 1}"
+    return name
