@@ -13,7 +13,7 @@ _HOME = {**dict.fromkeys(("grad", "grad_and_value", "vjp"), "reverse"),
          **dict.fromkeys(("jvp", "linearize"), "forward"),
          **dict.fromkeys(("hessian", "jacfwd", "jacrev"), "jacobians"),
          **dict.fromkeys(("functional_call", "replace_all_batch_norm_modules_", "stack_module_state"), "modules"),
-         "vmap": "vmap"}
+         "vmap": "mapping"}
 
 __all__ = sorted(_HOME)
 
