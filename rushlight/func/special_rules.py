@@ -148,7 +148,11 @@ def embedding(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     if not weight.mapped:
         return call(op, [weight.value, index.value], settings)
     b, n, width = weight.value.array.shape
-    return call(op, [weight.value.reshape((b * n, width)), below(index, n)], (None,))
+    rows = call(op, [weight.value.reshape((b * n, width)), below(index, n)], (None,))
+    padding, = settings
+    if padding is None:
+        return rows
+    return ops["where"](ops["unsqueeze"](index.whole() == padding, index.ndim + 1), rows.detach(), rows)    # no gradient there
 
 
 def below(index: Part, n: int) -> Tensor:
