@@ -156,6 +156,13 @@ class Function:
     """
 
     setup_context: Callable | None = None
+    generate_vmap_rule = False                    # whether forward and backward, mapped, do for all samples of vmap
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
+        """(outputs, out_dims) for all samples: override it for vmap. `info`: `batch_size` and `randomness`."""
+        raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
+                                  "generate_vmap_rule=True.")
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -184,8 +191,13 @@ class Function:
         node.ctx = Context(node, tuple(isinstance(a, Tensor) and a.node is not None for a in args))
         node.saved, node.seq, node.outputs, node.shape, node.where = (), tick(), None, None, None
         recorded = mode().grad and any(edge is not None for edge in node.edges)
+        batch = mode().batch
+        mapped = None if batch is None else batch.forward_of(cls, args)      # inside vmap: func/custom.py
+        made = None if mapped is None else mapped(*args, **kwargs)
         with no_grad():
-            if cls.setup_context is None:
+            if mapped is not None:
+                cls.setup_context(node.ctx, args, made)  # type: ignore[misc]
+            elif cls.setup_context is None:
                 made = cls.forward(node.ctx, *args, **kwargs)
             else:
                 made = cls.forward(*args, **kwargs)
