@@ -339,3 +339,81 @@ def test_a_failed_call_leaves_no_level(x):
     with pytest.raises(RuntimeError):
         vmap(lambda a: a if a.sum() > 0 else -a)(x)
     assert torch.randn(2).shape == (2,)                                  # random ops draw again
+
+
+# -- a user's Function -----------------------------------------------------------------------------------------------
+
+
+class Cubed(torch.autograd.Function):
+    """x^3, with a gradient 10 times too large: so that one sees which is used."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, scale):
+        return x ** 3 * scale, x.sum()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x, scale = ctx.saved_tensors
+        return 30 * x ** 2 * scale * g + h, (g * x ** 3).sum()
+
+
+class Doubled(torch.autograd.Function):
+    """2 x, with a rule for vmap."""
+
+    @staticmethod
+    def forward(x):
+        return 2 * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, g):
+        return 7 * g
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        assert (info.batch_size, info.randomness, in_dims) == (5, "error", (0,))
+        return Doubled.apply(x), 0
+
+
+def test_a_function_with_a_generated_rule(x):
+    """Gradients of samples, and through vmap: the user's, also where an argument is shared."""
+    scale = torch.tensor(2.0, dtype=torch.float64)
+    f = lambda a, s: Cubed.apply(a, s)[0].sum() + Cubed.apply(a, s)[1] * 0  # noqa: E731
+    assert equal(vmap(f, in_dims=(0, None))(x, scale), (2 * x ** 3).sum(1))
+    g, h = vmap(grad(f, (0, 1)), in_dims=(0, None))(x, scale)
+    assert equal(g, 60 * x ** 2)
+    assert equal(h, (x ** 3).sum(1))
+    leaf, s = x.clone().requires_grad_(), scale.clone().requires_grad_()
+    vmap(f, in_dims=(0, None))(leaf, s).sum().backward()
+    assert equal(leaf.grad, 60 * x ** 2)
+    assert equal(s.grad, (x ** 3).sum())
+    assert equal(vmap(vmap(lambda a: Cubed.apply(a, scale)[0]))(x), 2 * x ** 3)
+    twice = x.clone().requires_grad_()
+    vmap(vmap(lambda a: Cubed.apply(a, scale)[0]))(twice).sum().backward()
+    assert equal(twice.grad, 60 * x ** 2)
+
+
+def test_a_function_with_its_own_rule(x):
+    assert equal(vmap(Doubled.apply)(x), 2 * x)
+    assert equal(vmap(grad(lambda a: Doubled.apply(a).sum()))(x), torch.full_like(x, 7))
+    leaf = x.clone().requires_grad_()
+    vmap(Doubled.apply)(leaf).sum().backward()
+    assert equal(leaf.grad, torch.full_like(x, 7))
+
+
+def test_a_function_without_a_rule(x):
+    plain = type("Plain", (Doubled,), {"vmap": torch.autograd.Function.vmap})
+    with pytest.raises(RuntimeError, match="You tried to vmap over Plain, but it does not have vmap support"):
+        vmap(plain.apply)(x)
+    old = type("Old", (torch.autograd.Function,), {"forward": staticmethod(lambda ctx, x: x)})
+    with pytest.raises(RuntimeError, match="must override the setup_context staticmethod"):
+        vmap(old.apply)(x)

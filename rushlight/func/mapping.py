@@ -6,7 +6,7 @@ from functools import wraps
 from typing import Any
 
 from rushlight.errors import explain
-from rushlight.func import draws, index_rules, one_by_one, rules, special_rules  # noqa: F401  (they register themselves)
+from rushlight.func import custom, draws, index_rules, one_by_one, rules, special_rules  # noqa: F401  (they register)
 from rushlight.func.batching import Level, Part, wrap
 from rushlight.ops.worlds import TENSORS
 from rushlight.tensor import Tensor
