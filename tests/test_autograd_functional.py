@@ -29,7 +29,7 @@ FUNCTIONS = {
 
 
 def parts(value):
-    return [p for v in value for p in parts(v)] if isinstance(value, tuple) else [value]
+    return [p for v in value for p in parts(v)] if isinstance(value, (tuple, list)) else [value]
 
 
 def like(torch, value, k=0):
@@ -50,6 +50,10 @@ CALLS = {
     "jacobian": lambda t, af, f, x, y: af.jacobian(f, x),
     "vjp": lambda t, af, f, x, y: af.vjp(f, x, like(t, y)),
     "jvp": lambda t, af, f, x, y: af.jvp(f, x, like(t, x)),
+    "jacobian at once": lambda t, af, f, x, y: af.jacobian(f, x, vectorize=True),
+    "jacobian forward": lambda t, af, f, x, y: af.jacobian(f, x, vectorize=True, strategy="forward-mode"),
+    "hessian at once": lambda t, af, f, x, y: af.hessian(f, x, vectorize=True),
+    "hessian forward": lambda t, af, f, x, y: af.hessian(f, x, vectorize=True, outer_jacobian_strategy="forward-mode"),
     "hessian": lambda t, af, f, x, y: af.hessian(f, x),
     "vhp": lambda t, af, f, x, y: af.vhp(f, x, like(t, x)),
     "hvp": lambda t, af, f, x, y: af.hvp(f, x, like(t, x)),
@@ -88,3 +92,22 @@ def test_errors():
         functional.jvp(lambda x: x, x)
     with pytest.raises(TypeError, match="must be either a Tensor or a tuple of Tensors"):
         functional.vjp(lambda x: 3, x)
+
+
+MIXED = {
+    "another strategy": {"strategy": "sideways"},
+    "forward, graph": {"strategy": "forward-mode", "create_graph": True},
+    "forward, strict": {"strategy": "forward-mode", "strict": True, "vectorize": True},
+    "forward, row by row": {"strategy": "forward-mode"},
+    "strict, at once": {"strict": True, "vectorize": True},
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_what_does_not_go_together(oracle, name):
+    def ask(torch):
+        try:
+            torch.autograd.functional.jacobian(lambda x: x.sin(), torch.ones(2), **MIXED[name])
+        except Exception as error:
+            return [type(error).__name__, str(error)[:60]]
+    assert ask(rushlight) == oracle(ask)

@@ -18,11 +18,11 @@ LAYERS = [
     ["tensor"],
     ["autograd", "ops.later", "ops.worlds", "ops.large", "ops.rows", "copying", "compile.expressions"],  # the engine hands out tensors
     ["ops", "creation", "ranges", "settings", "random", "sampling", "serialization"],
-    ["autograd.functional", "autograd.forward_ad", "autograd.tangents", "autograd.gradcheck", "autograd.checking", "func.batching"],
+    ["autograd.forward_ad", "autograd.tangents", "autograd.gradcheck", "autograd.checking", "func.batching"],
     ["common", "linalg", "fft", "special", "masked", "signal", "sparse", "backends", "accelerator", "jit", "hub", "onnx",
      "multiprocessing", "distributed"],
     ["nn", "optim", "cuda", "compile", "compiler", "utils", "amp", "vision", "viz", "docs", "profiler", "func",
-     "testing"],  # fmt: skip
+     "autograd.functional", "testing"],  # fmt: skip
     [""],
     ["compat", "distributions", "demo", "cli", "__main__"],
 ]

@@ -16,6 +16,7 @@ from rushlight.autograd.backward import grad
 from rushlight.autograd.grad_mode import enable_grad
 from rushlight.creation import ones_like, zeros_like
 from rushlight.errors import explain
+from rushlight.func.jacobians import along_basis
 from rushlight.ops.shape import reshape, stack
 from rushlight.tensor import Tensor, created, from_array
 
@@ -58,20 +59,60 @@ def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bo
              strategy: str = "reverse-mode") -> Any:
     """J[i, j] = d y_i / d x_j: for an output and an input a tensor of shape output.shape + input.shape.
 
-    For a tuple of outputs a tuple, of tuples where the inputs are one. `vectorize` and `strategy` are accepted: they
-    change how torch computes, not what.
+    For a tuple of outputs a tuple, of tuples where the inputs are one. `vectorize`: all rows at once, by `func.vmap`;
+    with `strategy="forward-mode"`, all columns. AssertionError for another strategy, NotImplementedError and
+    RuntimeError for what does not go together.
 
     >>> rushlight.autograd.functional.jacobian(lambda x: x * x, rushlight.tensor([1.0, 2.0]))
     tensor([[2., 0.],
             [0., 4.]])
     """
+    check_strategy(strategy, vectorize, create_graph, strict)
     xs, ys, tuples = run(func, inputs, create_graph, "jacobian")
-    found = tuple([packed(rows_of(y, xs, create_graph, strict), tuples[0], create_graph) for y in ys])
+    table = columns_of(ys, xs) if strategy == "forward-mode" else [rows_of(y, xs, create_graph, strict, vectorize)
+                                                                   for y in ys]
+    found = tuple([packed(row, tuples[0], create_graph) for row in table])
     return found if tuples[1] else found[0]
 
 
-def rows_of(y: Tensor, xs: Tensors, create_graph: bool, strict: bool) -> Tensors:
+def check_strategy(strategy: str, vectorize: bool, create_graph: bool, strict: bool) -> None:
+    """The errors of `jacobian` for arguments that do not go together."""
+    name = "torch.autograd.functional.jacobian: "
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has '
+                             'more outputs than inputs, "forward-mode" tends to be more performant. Otherwise, prefer to '
+                             'use "reverse-mode".')
+    forward = strategy == "forward-mode"
+    if forward and create_graph:
+        raise NotImplementedError(explain(f'{name}`create_graph=True` and `strategy="forward-mode"` are not supported '
+                                          'together (yet).', 'strategy="reverse-mode", or func.jacfwd'))
+    if forward and strict:
+        raise RuntimeError(explain(f'{name}`strict=True` and `strategy="forward-mode"` are not supported together (yet).',
+                                   "set strict=False"))
+    if forward and not vectorize:
+        raise NotImplementedError(explain("Computing Jacobian using forward-AD or forward-over-reverse Hessian is only "
+                                          "implemented for `vectorize=True`.", "set vectorize=True"))
+    if vectorize and strict:
+        raise RuntimeError(explain(f"{name}`strict=True` and `vectorized=True` are not supported together.",
+                                   "set strict=False or vectorize=False"))
+
+
+def columns_of(ys: Tensors, xs: Tensors) -> list[Tensors]:
+    """For each output its derivatives by each input, from one derivative J t for each element of the inputs."""
+    with enable_grad():
+        weights = tuple([zeros_like(y).requires_grad_() for y in ys])
+        products = derivative(ys, xs, weights, True, False, "jacobian")
+    found = along_basis(lambda *ts: derivative(products, weights, ts, False, False, "jacobian"), xs, None)
+    sizes = [x.numel() for x in xs]
+    return [tuple([part.movedim(0, -1).reshape((*y.shape, *x.shape)) for part, x in zip(J.split(sizes), xs)])
+            for J, y in zip(found, ys)]
+
+
+def rows_of(y: Tensor, xs: Tensors, create_graph: bool, strict: bool, vectorize: bool) -> Tensors:
     """The derivatives of each element of y by each input, of shape y.shape + x.shape."""
+    if vectorize and y.numel():
+        found = along_basis(lambda v: derivative((y,), xs, (v,), create_graph, False, "jacobian"), [y], None)
+        return tuple([J.reshape((*y.shape, *x.shape)) for J, x in zip(found, xs)])
     rows = []
     for seed in np.eye(y.numel(), dtype=y.array.dtype):
         seeds = created(from_array(seed.reshape(y.array.shape))),
@@ -85,7 +126,8 @@ def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: boo
             outer_jacobian_strategy: str = "reverse-mode") -> Any:
     """H[i, j] = d^2 y / d x_i d x_j, of shape input.shape + input.shape; tuples of tuples for a tuple of inputs.
 
-    RuntimeError unless `func` returns one number.
+    RuntimeError unless `func` returns one number. `vectorize` and `outer_jacobian_strategy` as in `jacobian`, for the
+    derivative of the gradient.
 
     >>> rushlight.autograd.functional.hessian(lambda x: (x ** 3).sum(), rushlight.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],
@@ -95,7 +137,9 @@ def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: boo
         y = one_number(func(*xs), "hessian")
         found = derivative((y,), xs, (ones_like(y),), True, strict, "hessian")
         return found if isinstance(inputs, tuple) else found[0]
-    return jacobian(gradient, inputs, create_graph, strict)
+    if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
+    return jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
 
 
 def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
