@@ -63,8 +63,8 @@ def test_every_parameter_is_named(net):
 def test_the_tree(cubic):
     assert tree(*cubic) == [
         "AddBackward0 (1,)  = [2.928]",
-        "├─ MulBackward0 (1,)",
-        "│  ├─ MulBackward0 (1,)",
+        "├─ MulBackward0 (1,)  = [1.728]",
+        "│  ├─ MulBackward0 (1,)  = [1.44]",
         "│  │  ├─ AccumulateGrad x (1,)  = [1.2]  grad [5.32]  #1",
         "│  │  └─ AccumulateGrad x (1,)  #1, see above",
         "│  └─ AccumulateGrad x (1,)  #1, see above",
@@ -114,6 +114,41 @@ def test_svg_has_every_box_and_edge(net):
 
 def test_svg_in_a_notebook(cubic):
     assert viz.svg(*cubic, engine="own")._repr_svg_().startswith("<svg")
+
+
+def test_the_graph_is_text_picture_and_data(cubic, net, tmp_path):
+    drawn = viz.graph(*cubic)
+    assert str(drawn).splitlines() == repr(drawn).splitlines() == tree(*cubic)
+    assert drawn.dot() == viz.dot(*cubic)
+    assert drawn.svg(engine="own") == viz.svg(*cubic, engine="own")
+    assert drawn._repr_svg_().startswith("<svg")
+    assert "<svg" in drawn._repr_html_()
+    drawn.png(tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_results_are_shown_as_numbers_or_by_their_range():
+    torch.manual_seed(0)
+    x = torch.randn(3, 5, requires_grad=True)
+    y = x.exp()
+    y.retain_grad()
+    z = y.sum()
+    notes = {box.name: box.notes for box in viz.graph(z, {"x": x}).boxes}
+    assert notes["x"] == [f"= {x.min().item():.4g} .. {x.max().item():.4g}, mean {x.mean().item():.4g}"]
+    assert notes["ExpBackward0"] == [f"= {y.min().item():.4g} .. {y.max().item():.4g}, mean {y.mean().item():.4g}"]
+    z.backward()
+    notes = {box.name: box.notes for box in viz.graph(z, {"x": x}).boxes}
+    assert notes["SumBackward0"] == [f"= {z.item():.4g}"]
+    assert notes["ExpBackward0"][-1] == "grad 1 .. 1, mean 1"  # it was asked to retain its gradient
+    assert notes["x"][-1] == f"grad {y.min().item():.4g} .. {y.max().item():.4g}, mean {y.mean().item():.4g}"
+    c = torch.ones(5, dtype=torch.complex64, requires_grad=True)
+    assert viz.graph(c.abs().sum(), {"c": c}).boxes[-1].notes == ["= mean 1+0j"]
+
+
+def test_modules_are_framed(net):
+    text = viz.dot(*net)
+    assert [line.split('"')[3] for line in text.splitlines() if "subgraph" in line] == ["0", "2"]
+    assert text.count("{") == text.count("}")
 
 
 def test_svg_escapes_names():

@@ -7,16 +7,20 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from rushlight.viz.numbers import rounded
+from rushlight.viz.steps import forward_values
 
 Params = Any  # names of leaves: a mapping {name: tensor}, pairs of them, a module, or None
 
-SMALL = 4  # a leaf of so many numbers shows them
+SMALL = 4  # an array of so many numbers is shown whole
 
 
 @dataclass
 class Box:
-    """A node: an op, the op that made the output, or a leaf. `notes` are further lines: value, gradient."""
+    """A node: an op, the op that made the output, or a leaf. `notes` are further lines: its result, as far as that is
+    known, and its gradient: the numbers, or if they are many the smallest, the largest and the mean."""
 
     kind: str  # 'output', 'op', 'leaf', or 'module': many boxes drawn as one
     name: str  # 'MulBackward0', or the leaf's name in `params`
@@ -45,13 +49,10 @@ class Graph:
 
 
 def graph(output: Any, params: Params = None) -> Graph:
-    """The backward graph of the tensor `output`: each node once, in the order a walk from there meets them.
-
-    `params` names the leaves: a dict `{name: tensor}` or `model.named_parameters()`.
-    Raises `ValueError` where nothing was recorded for `output`.
-    """
+    """The backward graph of the tensor `output`: each node once, in the order a walk from there meets them."""
     check_recorded(output)
     names = {id(tensor): name for name, tensor in pairs(params)}
+    known = forward_values(output)
     nodes: list[Any] = []
     found = Graph()
     places: dict[int, int] = {}
@@ -62,12 +63,11 @@ def graph(output: Any, params: Params = None) -> Graph:
             continue
         places[id(node)] = len(nodes)
         nodes.append(node)
-        found.boxes.append(box(node, names))
+        found.boxes.append(box(node, names, known.get(node)))
         stack += reversed([source for source, _ in node.next_functions if source is not None])
     for node in nodes:
         found.inputs.append([places[id(source)] for source, _ in node.next_functions if source is not None])
     found.boxes[0].kind = "output"
-    found.boxes[0].notes += values("=", output)
     return found
 
 
@@ -89,19 +89,23 @@ def pairs(params: Params) -> Iterable[tuple[str, Any]]:
     return params.items() if isinstance(params, Mapping) else params
 
 
-def box(node: Any, names: dict[int, str]) -> Box:
+def box(node: Any, names: dict[int, str], value: np.ndarray | None) -> Box:
+    notes = [] if value is None else [told("=", value)]
     leaf = getattr(node, "variable", None)
+    kept = node.hooks.retained() if node.hooks is not None and node.hooks.retained is not None else leaf
+    if kept is not None and kept.grad is not None:
+        notes.append(told("grad", kept.grad.array))
     if leaf is None:
-        return Box("op", node.name(), getattr(node, "shape", None), made_at=getattr(node, "made_at", ""), seq=node.seq)
-    notes = values("=", leaf) + ([] if leaf.grad is None else values("grad", leaf.grad))
+        return Box("op", node.name(), getattr(node, "shape", None), notes, getattr(node, "made_at", ""), node.seq)
     return Box("leaf", names.get(id(leaf), node.name()), tuple(leaf.shape), notes)
 
 
-def values(word: str, tensor: Any) -> list[str]:
-    """One line with the numbers of a small tensor, four digits each; of a larger gradient its range and mean."""
-    if tensor.numel() > SMALL:
-        if word != "grad" or tensor.is_complex():
-            return []
-        low, mean, high = (rounded(float(v)) for v in (tensor.min(), tensor.mean(), tensor.max()))
-        return [f"grad {low} .. {high}, mean {mean}"]
-    return [f"{word} {rounded(tensor.detach().tolist())}"]
+def told(word: str, array: np.ndarray) -> str:
+    """One line: the numbers of a small array, four digits each; of a larger one the smallest, the largest and the mean."""
+    if array.size <= SMALL:
+        return f"{word} {rounded(array.tolist())}"
+    wide = array.astype(complex if array.dtype.kind == "c" else float)
+    mean = f"mean {rounded(wide.mean().item())}"
+    if array.dtype.kind == "c":
+        return f"{word} {mean}"
+    return f"{word} {rounded(wide.min().item())} .. {rounded(wide.max().item())}, {mean}"

@@ -15,6 +15,7 @@ from rushlight.viz.text import COLOURS, dot_text, grouped
 LETTER, LINE = 6.65, 15.0  # width of a letter of 11 px monospace, and line height
 PAD, MARGIN = 9.0, 16.0  # inside a box, and around the picture
 LARGEST, QUICK = 5000, 400  # boxes of a picture at most, and of one that Graphviz draws in a second or two
+FONT = 7.5  # points, in pictures by matplotlib
 STROKES = {"output": "#d9a520", "op": "#aab2c0", "leaf": "#5fa874", "module": "#5b7fb5"}
 EDGE = "#8a93a3"
 
@@ -49,9 +50,12 @@ def svg(output: Any, params: Params = None, *, engine: str | None = None, collap
     >>> torch.viz.svg(x * x, params={"x": x}, engine="own")[:4]
     '<svg'
     """
+    return picture(graph(output, params), engine, collapse)
+
+
+def picture(every: Graph, engine: str | None, collapse: bool | int | None) -> Svg:
     if engine not in (None, "dot", "own"):
         raise ValueError(f'viz.svg: engine must be "dot", "own" or None, not {engine!r}')
-    every = graph(output, params)
     found = checked(grouped(every, collapse))
     program = None if engine == "own" or (engine is None and len(found.boxes) > QUICK) else shutil.which("dot")
     if engine == "dot" and program is None:
@@ -65,8 +69,15 @@ def svg(output: Any, params: Params = None, *, engine: str | None = None, collap
 
 
 def png(output: Any, path: str | os.PathLike[str], params: Params = None, *, collapse: bool | int | None = None) -> None:
-    """The same picture as a PNG file: drawn by Graphviz where `dot` is on the PATH, else with matplotlib."""
-    found = checked(grouped(graph(output, params), collapse))
+    """The same picture as a PNG file: drawn by Graphviz where `dot` is on the PATH, else with matplotlib.
+
+    Of more than 400 boxes it is the overview: the longer side has 10,000 pixels, and letters that would be
+    smaller than 3 are left out; `svg` has them all."""
+    save(graph(output, params), path, collapse)
+
+
+def save(every: Graph, path: str | os.PathLike[str], collapse: bool | int | None) -> None:
+    found = checked(grouped(every, collapse))
     program = shutil.which("dot") if len(found.boxes) <= QUICK else None
     if program is None:
         paint(found, path)
@@ -98,21 +109,25 @@ def run(program: str, found: Graph, options: list[str]) -> str:
 
 def paint(found: Graph, path: str | os.PathLike[str]) -> None:
     """Our own picture with matplotlib."""
+    from matplotlib.collections import LineCollection, PatchCollection
     from matplotlib.figure import Figure
     from matplotlib.patches import FancyBboxPatch
 
     texts, points, routes = placed(found)
     width, height = (max(getattr(p, a) for p in points) + 120 for a in "xy")
-    figure = Figure(figsize=(width / 100, height / 100), dpi=min(110.0, 2e6 / max(width, height)))
+    dpi = min(110.0, 2e6 / max(width, height))
+    readable = dpi * FONT / 72 > 3  # pixels; 3,000 boxes would take two minutes to write
+    figure = Figure(figsize=(width / 100, height / 100), dpi=dpi if readable else dpi / 2)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, width), ylim=(height, 0), frame_on=False, xticks=[], yticks=[])
-    for way in routes:
-        axes.plot([points[i].x for i in way], [points[i].y for i in way], color=EDGE, linewidth=0.9, zorder=1)
-    for p, box, text in zip(points, found.boxes, texts):
-        axes.add_patch(FancyBboxPatch((p.x - p.width / 2, p.y - p.height / 2), p.width, p.height, zorder=2,
-                                      boxstyle="round,pad=0,rounding_size=5", facecolor=COLOURS[box.kind],
-                                      edgecolor=STROKES[box.kind]))  # fmt: skip
-        axes.text(p.x, p.y, "\n".join(text), ha="center", va="center", fontsize=7.5, family="monospace", zorder=3)
+    ways = [[(points[i].x, points[i].y) for i in way] for way in routes]
+    axes.add_collection(LineCollection(ways, colors=EDGE, linewidths=0.9, zorder=1), autolim=False)
+    round_ = {"boxstyle": f"round,pad=0,rounding_size={5 if readable else 0}"}
+    boxes = [FancyBboxPatch((p.x - p.width / 2, p.y - p.height / 2), p.width, p.height, facecolor=COLOURS[box.kind],
+                            edgecolor=STROKES[box.kind], **round_) for p, box in zip(points, found.boxes)]  # fmt: skip
+    axes.add_collection(PatchCollection(boxes, match_original=True, zorder=2), autolim=False)
+    for p, text in zip(points, texts) if readable else ():
+        axes.text(p.x, p.y, "\n".join(text), ha="center", va="center", fontsize=FONT, family="monospace", zorder=3)
     figure.savefig(path, format="png")
 
 

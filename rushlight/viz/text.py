@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import IO, Any
 
 from rushlight.viz.graph import Box, Graph, Params, graph
-from rushlight.viz.modules import MOST, collapsed
+from rushlight.viz.modules import MOST, collapsed, modules_of
 
 COLOURS = {"output": "#fde8b0", "op": "#eef0f4", "leaf": "#cfe8d5", "module": "#d9e4f5"}  # of a box, by its kind
+FRAME = 'style=rounded color="#b9c1cd" fontname="monospace" fontsize=10 fontcolor="#5b6474"'
 
 
 def print_graph(output: Any, params: Params = None, file: IO[str] | None = None) -> None:
@@ -97,8 +99,26 @@ def dot_text(found: Graph) -> str:
         label = quoted("\n".join([box.label, *box.notes]))
         tip = f" tooltip={quoted(box.made_at)}" if box.made_at else ""
         out.append(f"  n{i} [label={label} fillcolor={quoted(COLOURS[box.kind])}{tip}]")
+    out += frames(found)
     out += [f"  n{i} -> n{j}" for i, inputs in enumerate(found.inputs) for j in inputs]
     return "\n".join([*out, "}", ""])
+
+
+def frames(found: Graph) -> Iterator[str]:
+    """A frame around the boxes of each module, those of its own modules inside."""
+    homes = [() if box.kind == "module" else home for box, home in zip(found.boxes, modules_of(found))]
+    opened: tuple[str, ...] = ()
+    for home, i in sorted((home, i) for i, home in enumerate(homes) if home):
+        shared = 0
+        while shared < min(len(opened), len(home)) and opened[shared] == home[shared]:
+            shared += 1
+        yield from ["  }"] * (len(opened) - shared)
+        for depth in range(shared, len(home)):
+            name = ".".join(home[: depth + 1])
+            yield f"  subgraph {quoted('cluster ' + name)} {{ label={quoted(name)} labeljust=l {FRAME}"
+        opened = home
+        yield f"  n{i}"
+    yield from ["  }"] * len(opened)
 
 
 def quoted(text: str) -> str:

@@ -1,0 +1,60 @@
+"""`viz.graph`: the backward graph as an object that is text, a picture and data at once."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from rushlight.viz.graph import Graph, Params
+from rushlight.viz.graph import graph as found
+from rushlight.viz.svg import Svg, picture, save
+from rushlight.viz.text import dot_text, grouped, lines
+
+
+class Drawing(Graph):
+    """The graph of a tensor. `print` shows it as a tree, a notebook as a picture; `boxes` and `inputs` are its data."""
+
+    def dot(self, collapse: bool | int | None = None) -> str:
+        """In Graphviz's language, the boxes of a module framed."""
+        return dot_text(grouped(self, collapse))
+
+    def svg(self, engine: str | None = None, collapse: bool | int | None = None) -> Svg:
+        """A picture as text."""
+        return picture(self, engine, collapse)
+
+    def png(self, path: str | os.PathLike[str], collapse: bool | int | None = None) -> None:
+        """A picture in a file."""
+        save(self, path, collapse)
+
+    def __str__(self) -> str:
+        return "\n".join(lines(self))
+
+    __repr__ = __str__
+
+    def _repr_svg_(self) -> str:
+        return str(self.svg())
+
+    def _repr_html_(self) -> str:
+        return self.svg()._repr_html_()
+
+
+def graph(output: Any, params: Params = None) -> Drawing:
+    """The graph that backward will walk from the tensor `output`: every op and every leaf once.
+
+    Boxes show name, shape, result and gradient, as far as they are known: the numbers of a small tensor, of a larger one
+    the smallest, the largest and the mean. `params` names the leaves, and so the modules: a dict `{name: tensor}`,
+    `model.named_parameters()` or the model. More than 40 boxes are drawn by module, one box each; `collapse=False` draws
+    all, a number says how many names deep ("layer1.0" is 2). The result has `dot()`, `svg()`, `png(path)`, is a tree as
+    text, and a picture in a notebook. Raises `ValueError` where nothing was recorded for `output`.
+
+    >>> import rushlight as torch
+    >>> x = torch.tensor(3., requires_grad=True)
+    >>> print(torch.viz.graph(x * x + x, params={"x": x}))
+    AddBackward0 ()  = 12
+    ├─ MulBackward0 ()  = 9
+    │  ├─ AccumulateGrad x ()  = 3  #1
+    │  └─ AccumulateGrad x ()  #1, see above
+    └─ AccumulateGrad x ()  #1, see above
+    """
+    data = found(output, params)
+    return Drawing(data.boxes, data.inputs)
