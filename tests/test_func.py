@@ -39,7 +39,7 @@ def pulled(torch):
 
 
 def pushed(torch):
-    f = lambda p, x: (p["w"] @ x, {"c": p["b"][0] * x})      # noqa: E731
+    f = lambda p, x: (p["w"] @ x, {"c": p["b"][0] * x})
     return functions_of(torch).jvp(f, (tree(torch), other(torch)), (tree(torch), other(torch).cos()))
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from rushlight.creation import eye
 from rushlight.errors import explain
 from rushlight.func.forward import linearize
+from rushlight.func.mapping import vmap
 from rushlight.func.reverse import vjp
 from rushlight.func.variables import ArgNums, all_settled, numbers_of, outputs_of, split
-from rushlight.func.mapping import vmap
 from rushlight.tensor import Tensor
 from rushlight.utils.pytree import TreeSpec, tree_flatten, tree_unflatten
 
