@@ -57,7 +57,7 @@ def test_curves_are_the_derivatives():
     lines = [line for line in drawn.axes.get_lines() if len(line.get_xdata()) == len(x)]
     assert len(lines) == 4
     np.testing.assert_array_equal(lines[1].get_ydata(), drawn.curves[1])
-    assert [text.get_text() for text in drawn.axes.get_legend().get_texts()] == ["f(x)", "f′(x)", "f″(x)", "f‴(x)"]
+    assert [text.get_text() for text in drawn.axes.get_legend().get_texts()] == ["$f(x)$", "$f'(x)$", "$f''(x)$", "$f'''(x)$"]
 
 
 def test_constants_and_lines_have_derivatives_too():
@@ -85,6 +85,15 @@ def test_poles_do_not_flatten_the_rest():
     low, high = viz.plot("1/x", -3, 3).axes.get_ylim()
     assert -2000 < low < -1
     assert 1 < high < 2000
+
+
+def test_a_pole_is_a_gap_and_not_a_line():
+    drawn = viz.plot("1/x", -3, 3, points=600)
+    line = drawn.axes.get_lines()[0]
+    (gap,) = np.flatnonzero(np.isnan(line.get_ydata()))
+    assert gap == 300
+    assert len(line.get_ydata()) == 601
+    assert not np.isnan(viz.plot("x**3 + x").axes.get_lines()[0].get_ydata()).any()
 
 
 def test_errors():

@@ -15,7 +15,6 @@ from rushlight.tensor import Tensor, from_array
 from rushlight.viz.expression import read
 
 COLOURS = ("#2563a8", "#c2571a", "#2f855a", "#7b3fa0", "#b7791f")
-MARKS = ("f", "f′", "f″", "f‴")
 
 
 class Plot:
@@ -106,15 +105,15 @@ def blank() -> tuple[Any, Any]:
 
 
 def draw(axes: Any, x: np.ndarray, found: list[np.ndarray], label: str) -> None:
+    limits = readable(found)
     for i, curve in enumerate(found):
-        mark = MARKS[i] if i < len(MARKS) else f"f^({i})"
-        name = f"f(x) = {label}" if i == 0 and label else f"{mark}(x)"
-        axes.plot(x, np.where(np.isfinite(curve), curve, np.nan), color=COLOURS[i % len(COLOURS)], label=name,
+        mark = "f" + ("'" * i if i < 4 else f"^{{({i})}}")
+        name = f"$f(x)$ = {label}" if i == 0 and label else f"${mark}(x)$"
+        axes.plot(*parted(x, curve, limits), color=COLOURS[i % len(COLOURS)], label=name,
                   linewidth=2.2 if i == 0 else 1.6, linestyle=("-", "--", ":", "-.")[i % 4])  # fmt: skip
     axes.axhline(0, color="#8a93a3", linewidth=0.8, zorder=0)
     if x[0] < 0 < x[-1]:
         axes.axvline(0, color="#8a93a3", linewidth=0.8, zorder=0)
-    limits = readable(found)
     if limits is not None:
         axes.set_ylim(*limits)
     axes.set(xlim=(x[0], x[-1]), xlabel="x")
@@ -124,13 +123,24 @@ def draw(axes: Any, x: np.ndarray, found: list[np.ndarray], label: str) -> None:
 
 
 def readable(found: list[np.ndarray]) -> tuple[float, float] | None:
-    """Limits that leave out the ends of poles; None where all fits anyway."""
+    """Limits that leave out the ends of poles, from where f and f′ stay most of the time; None where all fits anyway."""
     values = np.concatenate(found)
     values = values[np.isfinite(values)]
-    if not values.size:
+    middles = [np.quantile(c[np.isfinite(c)], [0.06, 0.94]) for c in found[:2] if np.isfinite(c).any()]
+    if not middles:
         return None
-    low, high = np.quantile(values, [0.03, 0.97])
+    low, high = min(m[0] for m in middles), max(m[1] for m in middles)
     span = max(high - low, 1e-12)
     if values.max() - values.min() < 20 * span:
         return None
     return low - 0.3 * span, high + 0.3 * span
+
+
+def parted(x: np.ndarray, curve: np.ndarray, limits: tuple[float, float] | None) -> tuple[np.ndarray, np.ndarray]:
+    """The points of the curve, with a gap at a pole, where it leaves on one side of 0 and is back on the other."""
+    curve = np.where(np.isfinite(curve), curve, np.nan)
+    if limits is None:
+        return x, curve
+    jumps = (np.abs(np.diff(curve)) > limits[1] - limits[0]) & (curve[:-1] * curve[1:] < 0)
+    gaps = np.flatnonzero(jumps) + 1
+    return np.insert(x, gaps, x[gaps]), np.insert(curve, gaps, np.nan)
