@@ -16,7 +16,7 @@ from rushlight.autograd.backward import grad
 from rushlight.autograd.grad_mode import enable_grad
 from rushlight.creation import ones_like, zeros_like
 from rushlight.errors import explain
-from rushlight.func.jacobians import along_basis
+from rushlight.func.jacobians import along_basis, apart
 from rushlight.ops.shape import reshape, stack
 from rushlight.tensor import Tensor, created, from_array
 
@@ -103,8 +103,7 @@ def columns_of(ys: Tensors, xs: Tensors) -> list[Tensors]:
         weights = tuple([zeros_like(y).requires_grad_() for y in ys])
         products = derivative(ys, xs, weights, True, False, "jacobian")
     found = along_basis(lambda *ts: derivative(products, weights, ts, False, False, "jacobian"), xs, None)
-    sizes = [x.numel() for x in xs]
-    return [tuple([part.movedim(0, -1).reshape((*y.shape, *x.shape)) for part, x in zip(J.split(sizes), xs)])
+    return [tuple([part.movedim(0, -1).reshape((*y.shape, *x.shape)) for part, x in zip(apart(J, xs), xs)])
             for J, y in zip(found, ys)]
 
 

@@ -38,7 +38,7 @@ def jacrev(func: Callable, argnums: ArgNums = 0, *, has_aux: bool = False, chunk
         ys, form = tree_flatten(made)
         rows = along_basis(lambda *parts: pull(tree_unflatten(parts, form)), ys, chunk_size)
         by_input, inputs_form = tree_flatten(rows)                     # each (all outputs, *input)
-        table = [[part.reshape((*y.shape, *part.shape[1:])) for part, y in zip(J.split([y.numel() for y in ys]), ys)]
+        table = [[part.reshape((*y.shape, *part.shape[1:])) for part, y in zip(apart(J, ys), ys)]
                  for J in by_input]
         found = together([list(row) for row in zip(*table)], form, inputs_form, argnums)
         return (found, aux[0]) if has_aux else found
@@ -71,7 +71,7 @@ def jacfwd(func: Callable, argnums: ArgNums = 0, has_aux: bool = False, *, rando
         columns = along_basis(lambda *parts: push(*tree_unflatten(parts, inputs_form)), xs, None)
         by_output, form = tree_flatten(columns)                        # each (all inputs, *output)
         table = [[part.movedim(0, -1).reshape((*part.shape[1:], *x.shape))
-                  for part, x in zip(J.split([x.numel() for x in xs]), xs)] for J in by_output]
+                  for part, x in zip(apart(J, xs), xs)] for J in by_output]
         found = together(table, form, inputs_form, argnums)
         return (found, all_settled(aux[0])) if has_aux else found
     return jacobian
@@ -102,11 +102,15 @@ def of_chosen(func: Callable, args: tuple, kwargs: dict, argnums: ArgNums) -> tu
 
 def along_basis(function: Callable, like: Sequence[Tensor], chunk_size: int | None) -> Any:
     """What a linear function of tensors like these makes of every unit vector of them together, stacked."""
-    sizes = [t.numel() for t in like]
-    total = sum(sizes)
+    total = sum([t.numel() for t in like])
     unit = eye(total, dtype=like[0].dtype) if len({t.dtype for t in like}) == 1 else eye(total)
-    basis = [part.reshape(total, *t.shape).to(t.dtype) for part, t in zip(unit.split(sizes, 1), like)]
+    basis = [part.reshape(total, *t.shape).to(t.dtype) for part, t in zip(apart(unit, like, 1), like)]
     return vmap(function, chunk_size=chunk_size)(*basis)
+
+
+def apart(J: Tensor, like: Sequence[Tensor], dim: int = 0) -> Sequence[Tensor]:
+    """The parts of a dimension that runs over the elements of several tensors, one part for each."""
+    return J.split([t.numel() for t in like], dim) if len(like) > 1 else (J,)
 
 
 def together(table: list[list[Tensor]], form: TreeSpec, inputs_form: TreeSpec, argnums: ArgNums) -> Any:
