@@ -40,6 +40,14 @@ a minus goes into brackets: "(-x**2)".
 """
 
 
+WARMUP = """\
+Compile the loops of frequent ops on large arrays, of softmax and layer norm, and of the
+optimizers, which would else be compiled when they are first used, half a second
+each. They are kept for this version of rushlight, Numba and Python in the folder
+RUSHLIGHT_CACHE, or the user's cache folder. Needs Numba.
+"""
+
+
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line."""
 
@@ -85,6 +93,7 @@ def parser() -> Parser:
     add_plot(commands)
     add_run(commands)
     add_check(commands)
+    add_warmup(commands)
     version = commands.add_parser("version", help="print the version", description="Print the version.")
     version.set_defaults(run=lambda arguments: show(VERSION), command="version")
     return top
@@ -120,6 +129,28 @@ def add_plot(commands: argparse._SubParsersAction) -> None:
     plot.add_argument("--derivatives", metavar="N", type=whole(0), default=2, help="how many (%(default)s)")
     plot.add_argument("--out", metavar="FILE", type=Path, default=Path("plot.png"), help="the picture (%(default)s)")
     plot.set_defaults(run=run_plot, command="plot")
+
+
+def add_warmup(commands: argparse._SubParsersAction) -> None:
+    warmup = commands.add_parser("warmup", help="compile now what is compiled at its first use", description=WARMUP,
+                                 formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
+    warmup.add_argument("--quiet", action="store_true", help="no list of what was compiled")
+    warmup.set_defaults(run=run_warmup, command="warmup")
+
+
+def run_warmup(arguments: argparse.Namespace) -> int:
+    from rushlight.compile.cache import folder
+    from rushlight.compile.warmup import warmup
+
+    place = folder()
+    if place is None:
+        raise BadInput("the cache folder cannot be written; set RUSHLIGHT_CACHE to one that can")
+    try:
+        count = warmup(None if arguments.quiet else lambda name, seconds: print(f"{seconds:6.2f} s  {name}", flush=True))
+    except ImportError as error:
+        raise BadInput(str(error)) from None
+    print(f"{count} loops are in {place}")
+    return 0
 
 
 def whole(least: int):

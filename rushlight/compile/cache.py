@@ -52,7 +52,7 @@ def compiled(text: str, exact: bool = False) -> Callable:
 
 
 def key_of(text: str, exact: bool) -> str:
-    return hashlib.sha256("\n".join((text, str(exact), *versions())).encode()).hexdigest()[:24]
+    return hashlib.sha256("\n".join((text, str(exact), FILE, *versions())).encode()).hexdigest()[:24]
 
 
 def price(text: str, exact: bool = False) -> float:

@@ -14,29 +14,45 @@ from typing import Any
 CALL, ELEMENT = 0.4e-6, 0.15e-9                   # seconds that a call of NumPy takes, and one element of it
 
 
+LEAST = 0.1                                       # seconds before which nobody asks what compiling costs
+
+
 class Loop:
-    """`function`: the compiled loop, None until it was paid for; `example`: makes arguments for a first call."""
+    """`function`: the compiled loop, None until it was paid for.
 
-    __slots__ = ("calls", "example", "function", "owed", "price", "text")
+    `write`: gives the text, empty if there can be none; `example`: makes arguments for a first call.
+    """
 
-    def __init__(self, text: str, calls: int, example: Callable[[], tuple]):
-        from rushlight.compile.cache import price
+    __slots__ = ("calls", "example", "function", "known", "owed", "price", "write")
+
+    def __init__(self, write: Callable[[], str], calls: int, example: Callable[[], tuple]):
         self.function: Callable | None = None
-        self.text, self.calls, self.example, self.owed = text, calls, example, 0.0
-        self.price = price(text, exact=True) if text and find_spec("numba") is not None else inf
+        self.write, self.calls, self.example, self.owed = write, calls, example, 0.0
+        self.price, self.known = LEAST if find_spec("numba") is not None else inf, False
 
     def pay(self, elements: int) -> None:
         """Note that NumPy has done the work, in `calls` calls; compile the loop when that has cost enough."""
         self.owed += self.calls * (CALL + ELEMENT * elements)
         if self.owed > self.price:
-            self.build()
+            if self.known:
+                self.build()
+            else:
+                self.ask()
+
+    def ask(self) -> None:
+        """Find out what compiling costs; for good if it cannot be done."""
+        from rushlight.compile.cache import price
+        text = self.write()
+        self.price, self.known = price(text, exact=True) if text else inf, True
 
     def build(self) -> None:
         """Compile, or read what was compiled. Should Numba fail, NumPy goes on, with a warning."""
         from rushlight.compile.cache import compiled
-        self.price = inf
+        text, self.price = self.write(), inf
+        if not text:
+            return
         try:
-            function: Any = compiled(self.text, exact=True)
+            function: Any = compiled(text, exact=True)
             function(*self.example())
         except Exception as error:
             warnings.warn(f"a loop could not be compiled, NumPy does its work: {error}", stacklevel=2)

@@ -43,13 +43,21 @@ class Loop:
         self.how = (1,) + tuple([1 if kind[1] == "each" else 0 for kind in kinds if kind[0] != "value"])
         self.cost = 1 + passes // 4 + 8 * len(names - EXACT)
         self.paid = self.function = None
+        empty = [np.empty((0,) if kind[1] == "each" else (), kind[0]) for kind in kinds if kind[0] != "value"]
+        self.example = np.empty(0, dtype), *empty
         if names <= EXACT:
             from rushlight.compile.paying import Loop as Paid
-            empty = [np.empty((0,) if kind[1] == "each" else (), kind[0]) for kind in kinds if kind[0] != "value"]
-            self.paid = Paid(text, passes, lambda: (np.empty(0, dtype), *empty))
+            self.paid = Paid(lambda: text, passes, lambda: self.example)
         else:
             from rushlight.compile.cache import compiled
             self.function = compiled(text)
+
+    def build(self) -> None:
+        """Compile it now."""
+        if self.function is not None:
+            self.function(*self.example)
+        else:
+            self.paid.build()  # type: ignore[union-attr]
 
     def call(self, arrays: list[ndarray], shape: tuple[int, ...]) -> ndarray | None:
         function, size = self.function, prod(shape)

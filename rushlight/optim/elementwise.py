@@ -11,6 +11,7 @@ from numpy import ndarray
 
 from rushlight.autograd.clock import stamp
 from rushlight.autograd.views import assign
+from rushlight.compile.paying import Loop
 from rushlight.dtypes import float64
 from rushlight.errors import explain, user_frame
 from rushlight.ops.complex import view_as_complex, view_as_real
@@ -42,10 +43,7 @@ class Elementwise(PerParameter):
     def update_arrays(self, params: list[Tensor], group: dict[str, Any]) -> None:
         """Update parameters in place, by a compiled loop or by calls of NumPy; numbers are computed once for those at
         the same step. All arrays are looked at before the first is written."""
-        rule = type(self).rule
-        arrays, settings = names_of(rule)
-        counters, pieces = self.counters(settings, group), arrays[2:]
-        values = tuple([plain(group[name]) for name in settings[len(counters):]])
+        rule, pieces, counters, values = self.asked(group)
         frame, kind, seen = user_frame(3), None, None
         where = None if frame is None else (frame.f_code, frame.f_lasti)
         for p, g, own in self.gathered(params, group, pieces, counters):
@@ -83,6 +81,20 @@ class Elementwise(PerParameter):
                                            "make it anew by backward()"))
             jobs.append((p, g, own))
         return jobs
+
+    def asked(self, group: dict[str, Any]) -> tuple[Callable, tuple[str, ...], list[str], tuple]:
+        """The rule, which state and counters it names, and the values of the settings it names."""
+        rule = type(self).rule
+        arrays, settings = names_of(rule)
+        counters = self.counters(settings, group)
+        return rule, arrays[2:], counters, tuple([plain(group[name]) for name in settings[len(counters):]])
+
+    def loop(self, p: Tensor) -> Loop:
+        """The loop of a first step of a parameter of the first group: for who compiles it beforehand."""
+        group = self.param_groups[0]
+        rule, pieces, counters, values = self.asked(group)
+        own = loops.Arrays(p.array, self.state_of(p, group), pieces, counters)
+        return prepared(rule, own.kind, tuple([c.item() + (i == 0) for i, c in enumerate(own.counters)]), values)[-1]
 
     def counters(self, settings: tuple[str, ...], group: dict[str, Any]) -> list[str]:
         """Those of a rule's settings that are state: they stand first, `step` before the others."""

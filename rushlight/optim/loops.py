@@ -67,7 +67,7 @@ def loop_of(one: Program, dtype: np.dtype) -> Loop:
     """One loop for all that run this program in this dtype; it is never compiled where it cannot be written."""
     def example() -> tuple:
         return *[np.zeros(0, dtype)] * len(one.given), np.zeros(len(one.constants), dtype)
-    return Loop(text(one, dtype), len(one.tape), example)
+    return Loop(lambda: text(one, dtype), len(one.tape), example)
 
 
 array_of = attrgetter("array")

@@ -1,0 +1,88 @@
+"""Compile beforehand what eager work compiles at its first use: `rushlight warmup`.
+
+The loops of frequent ops on large arrays (ops/large.py, ops/rows.py), of optimizers, and of random numbers, in float32.
+They are kept in the cache folder (compile/cache.py), so it is done once for a version of rushlight, Numba and Python.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from itertools import chain
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from rushlight.compile.intrinsics import backend
+from rushlight.ops.table import TABLE, Op, parameters
+
+FREQUENT = [name for line in """
+    relu leaky_relu elu gelu gelu_tanh silu sigmoid softplus mish log_sigmoid hardtanh hardswish hardsigmoid tanh
+    exp log log1p sqrt rsqrt square abs erf pow maximum minimum clamp_min clamp_max where masked mul div sub
+    mse_loss huber_loss smooth_l1_loss binary_cross_entropy_with_logits""".splitlines() for name in line.split()]
+OPTIMIZERS: dict[str, list[dict[str, Any]]] = {
+    "SGD": [{}, {"momentum": 0.9}, {"momentum": 0.9, "weight_decay": 1e-4}], "Adam": [{}], "AdamW": [{}], "RMSprop": [{}],
+    "Adagrad": [{}], "Adadelta": [{}], "Adamax": [{}], "NAdam": [{}], "RAdam": [{}]}
+EACH, ONE, CONDITION = ("f4", "each"), ("f4", "one"), ("b1", "each")
+
+
+def warmup(say: Callable[[str, float], None] | None = None, names: list[str] | None = None) -> int:
+    """Compile all, of the elementwise ops those in `names`; how many there are. ImportError without Numba.
+
+    `say` is told each one's name and how many seconds it took.
+    """
+    backend()
+    count = 0
+    for name, build in chain(elementwise(FREQUENT if names is None else names), rows(), optimizers()):
+        start = perf_counter()
+        build()
+        if say is not None:
+            say(name, perf_counter() - start)
+        count += 1
+    return count
+
+
+def elementwise(names: list[str]) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Forward and derivatives; those of a gradient that is one number repeated too, as `sum` and `mean` give it."""
+    import_module("rushlight.nn.functional")      # reads its tables
+    from rushlight.ops.large import loop_of
+    for name in names:
+        op = TABLE[name]
+        for of, kinds in kinds_of(op):
+            loop = loop_of(name, of, kinds)
+            if loop is not None:
+                yield f"{name}, derivative by {of}" if of else name, loop.build
+
+
+def kinds_of(op: Op) -> Iterator[tuple[str, tuple]]:
+    known = {name: CONDITION if name == "condition" else EACH for name in (*op.inputs, "out")}
+    known |= {name: ("value", op.defaults.get(name)) for name in op.settings}
+    yield "", tuple(known[name] for name in (*op.inputs, *op.settings))
+    for of, rule in op.rules.items():
+        if rule is not None and all(name in known for name in parameters(rule)[1:]):
+            for g in (EACH, ONE):
+                yield of, (g, *(known[name] for name in parameters(rule)[1:]))
+
+
+def rows() -> Iterator[tuple[str, Callable[[], None]]]:
+    """The loops over rows: called for an array at the least size that takes them."""
+    from rushlight.ops.rows import FUNCTIONS
+    x, one = np.ones((2, 8), np.float32), np.ones((2, 1), np.float32)
+    gs = [x, 0 * one, 0 * one]
+    arguments: dict[tuple[str, str], tuple] = {
+        ("layer_norm", ""): (x, None, None, (1,), 1e-5), ("layer_norm", "x"): (gs, x, None, one, one, (1,), 1e-5),
+        ("layer_norm", "weight"): (gs, x, one, one, 1e-5)}
+    for (name, of), function in FUNCTIONS.items():
+        given = arguments.get((name, of)) or ((x, x, 1) if of else (x, 1))
+        yield f"{name}, derivative by {of}" if of else name, lambda f=function, given=given: f(*given)  # type: ignore[misc]
+
+
+def optimizers() -> Iterator[tuple[str, Callable[[], None]]]:
+    """The loops of optimizers with their default settings, and of frequent others."""
+    from rushlight import optim, tensor
+    for name, many in OPTIMIZERS.items():
+        for settings in many:
+            p = tensor([1.0], requires_grad=True)
+            p.grad = tensor([1.0])
+            optimizer = getattr(optim, name)([p], **settings)
+            yield f"{name}({', '.join(f'{k}={v}' for k, v in settings.items())})", optimizer.loop(p).build
