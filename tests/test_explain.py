@@ -206,6 +206,19 @@ def test_parts_add_up_to_the_bit():
     assert "|part| / |sum|" in str(found)
 
 
+def test_the_loss_is_found():
+    torch.manual_seed(0)
+    layer = nn.Linear(3, 1)
+    x = torch.randn(4, 3)
+    loss = layer(x).pow(2).mean() + layer(-x).mean()
+    loss.backward(retain_graph=True)
+    found = torch.contributions(layer.weight)
+    assert len(found) == 2
+    assert np.array_equal(found.total, layer.weight.grad)
+    with pytest.raises(RuntimeError, match="none of your variables"):
+        torch.contributions(torch.ones(7, requires_grad=True))
+
+
 def test_a_tensor_on_the_way():
     x = torch.ones(3, requires_grad=True)
     h = x * 2

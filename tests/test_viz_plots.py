@@ -57,7 +57,8 @@ def test_curves_are_the_derivatives():
     lines = [line for line in drawn.axes.get_lines() if len(line.get_xdata()) == len(x)]
     assert len(lines) == 4
     np.testing.assert_array_equal(lines[1].get_ydata(), drawn.curves[1])
-    assert [text.get_text() for text in drawn.axes.get_legend().get_texts()] == ["$f(x)$", "$f'(x)$", "$f''(x)$", "$f'''(x)$"]
+    marks = [text.get_text() for text in drawn.axes.get_legend().get_texts()]
+    assert marks == ["$f(x)$", "$f'(x)$", "$f''(x)$", "$f'''(x)$"]
 
 
 def test_constants_and_lines_have_derivatives_too():

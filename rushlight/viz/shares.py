@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rushlight.autograd.engine import reachable
+from rushlight.autograd.engine import held_tensors, reachable
 from rushlight.autograd.node import Node
 from rushlight.errors import explain as message
 from rushlight.tensor import Tensor, from_array
@@ -69,12 +69,13 @@ class Contributions:
     __repr__ = __str__
 
 
-def contributions(w: Tensor, of: Tensor, gradient: Tensor | None = None) -> Contributions:
+def contributions(w: Tensor, of: Tensor | None = None, gradient: Tensor | None = None) -> Contributions:
     """Which ways gave which share of d of / d w: a part for each use of `w` on the way to `of`.
 
     w.grad = sum of parts: a residual branch and the main one, the time steps of a recurrent network, the layers that
     share a weight. The parts, added in order, are the gradient to the bit (before hooks on `w` itself). Nothing is
-    freed and no `.grad` changes. `gradient`: as for `of.backward(gradient)`.
+    freed and no `.grad` changes. `of`: left out, the loss: of your variables' tensors of one element that depend on
+    `w`, the last that was computed. `gradient`: as for `of.backward(gradient)`.
     Raises `ValueError` where nothing was recorded for `of`, `RuntimeError` where `w` was not used in it, and for a
     graph that was freed: ask before `backward()`, or say `backward(retain_graph=True)`.
 
@@ -84,6 +85,7 @@ def contributions(w: Tensor, of: Tensor, gradient: Tensor | None = None) -> Cont
     >>> [share.item() for _, share in found.by_use()], found.total.item()
     ([6.0, 6.0], 12.0)
     """
+    of = the_loss(w) if of is None else of
     check_recorded(of)
     assert of.node is not None
     if w.node is None or w.node not in reachable([of.node]):
@@ -94,3 +96,13 @@ def contributions(w: Tensor, of: Tensor, gradient: Tensor | None = None) -> Cont
     parts = [Part(step.node, a.slot, from_array(a.part)) for step in record(of, gradient)
              for a in step.arrivals if a.target is w.node]  # fmt: skip
     return Contributions(parts)
+
+
+def the_loss(w: Tensor) -> Tensor:
+    """Of the tensors of one element in the user's variables, the last computed that depends on `w`."""
+    found = {t.node: t for _, t in held_tensors() if t.array.size == 1 and t.node is not None and t.node is not w.node}
+    for node in sorted(found, key=lambda node: node.seq, reverse=True):
+        if w.node in reachable([node]):
+            return found[node]
+    raise RuntimeError(message("contributions: none of your variables is a number computed from w",
+                               "name it: contributions(w, of=loss)", shape=tuple(w.shape)))  # fmt: skip
