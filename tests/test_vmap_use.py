@@ -95,7 +95,7 @@ def test_a_gradient_inside_leaves_no_history(x):
 def test_higher_derivatives(x):
     t = x[:, 0].tanh()
     assert equal(vmap(grad(grad(torch.tanh)))(x[:, 0]), -2 * t * (1 - t * t))
-    f = lambda a: (a.sin() * a.sum()).sum()  # noqa: E731
+    f = lambda a: (a.sin() * a.sum()).sum()
     assert equal(vmap(hessian(f))(x), loop(hessian(f), x))
     assert equal(vmap(jacrev(torch.outer))(x, x), vmap(jacfwd(torch.outer))(x, x))
 
@@ -131,7 +131,8 @@ def test_compiled(x):
 MODELS = {
     "mlp": (lambda: nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.LayerNorm(8), nn.Linear(8, 4)), (3,)),
     "cnn": (lambda: nn.Sequential(nn.Conv2d(2, 4, 3, padding=1), nn.ReLU(), nn.GroupNorm(2, 4), nn.MaxPool2d(2),
-                                  nn.ConvTranspose2d(4, 2, 2, groups=2), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(2, 4)), (2, 4, 4)),
+                                  nn.ConvTranspose2d(4, 2, 2, groups=2), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(2, 4)),
+            (2, 4, 4)),
     "bag": (lambda: nn.Sequential(nn.Embedding(7, 3, padding_idx=1), nn.Flatten(), nn.Linear(9, 4)), None),
 }
 
@@ -192,7 +193,7 @@ def write_here_and_there(a):
 
 def test_in_place(x):
     assert equal(vmap(write_here_and_there)(x), loop(write_here_and_there, x))
-    f = lambda a: (write_here_and_there(a) ** 2).sum()  # noqa: E731
+    f = lambda a: (write_here_and_there(a) ** 2).sum()
     assert equal(vmap(grad(f))(x), loop(grad(f), x))
 
 
@@ -231,7 +232,7 @@ def test_index_of_each_sample(x):
 
 # -- random numbers --------------------------------------------------------------------------------------------------
 
-DRAWS = {"randn": lambda a: torch.randn(2), "dropout": F.dropout, "dropout of a constant": lambda a: F.dropout(torch.ones(3)),
+DRAWS = {"randn": lambda a: torch.randn(2), "dropout": F.dropout, "constant": lambda a: F.dropout(torch.ones(3)),
          "randperm": lambda a: torch.randperm(4), "rand_like": torch.rand_like, "normal_": lambda a: a.clone().normal_(),
          "bernoulli_": lambda a: a.clone().bernoulli_(0.5), "randint": lambda a: torch.randint(0, 100, (3,))}
 
@@ -258,7 +259,8 @@ def test_random_numbers_are_torchs(oracle, x):
                       lambda a: torch.nn.functional.dropout(torch.ones(3)), torch.rand_like):
                 found.append(vmap(f, randomness=randomness)(torch.arange(6.0).reshape(2, 3)).tolist())
         torch.manual_seed(0)
-        found.append(vmap(vmap(lambda a: torch.randn(()), randomness="same"), randomness="different")(torch.ones(2, 3)).tolist())
+        nested = vmap(vmap(lambda a: torch.randn(()), randomness="same"), randomness="different")
+        found.append(nested(torch.ones(2, 3)).tolist())
         return found
     expected = oracle(lambda torch: draws(torch, torch.func.vmap))
     assert draws(torch, vmap) == expected
@@ -275,8 +277,8 @@ WRONG = {
     "in_dim that is no number": (ValueError, "in_dim must be either an integer dimension or None",
                                  lambda x: vmap(torch.sin, in_dims=("a",))(x)),
     "no tensor": (ValueError, "We cannot vmap over non-Tensor arguments", lambda x: vmap(lambda a: a)(2.0)),
-    "no such dimension": (ValueError, "but that input is a Tensor of dimensionality 2 so expected in_dim to satisfy -2 <= in_dim "
-                          "< 2", lambda x: vmap(torch.sin, in_dims=2)(x)),
+    "no such dimension": (ValueError, "but that input is a Tensor of dimensionality 2 so expected in_dim to satisfy -2 <= "
+                          "in_dim < 2", lambda x: vmap(torch.sin, in_dims=2)(x)),
     "nothing mapped": (ValueError, "in_dims|mapped over", lambda x: vmap(torch.sin, in_dims=(None,))(x)),
     "sizes": (ValueError, r"Expected all tensors to have the same size in the mapped dimension, got sizes \[5, 2\]",
               lambda x: vmap(torch.add)(x, x[:2])),
@@ -301,7 +303,8 @@ WRONG = {
     "unique": (RuntimeError, "dynamic shape", lambda x: vmap(torch.unique)(x)),
     "write into what is not mapped": (RuntimeError, "inplace arithmetic.*is not possible",
                                       lambda x: vmap(lambda a: torch.zeros(3).add_(a))(x)),
-    "out=": (RuntimeError, "fallback path doesn't work on out=", lambda x: vmap(lambda a: torch.sin(a, out=torch.zeros(3)))(x)),
+    "out=": (RuntimeError, "fallback path doesn't work on out=",
+             lambda x: vmap(lambda a: torch.sin(a, out=torch.zeros(3)))(x)),
     "shapes of samples": (RuntimeError, "size of tensor a", lambda x: vmap(lambda a: a + torch.ones(4))(x)),
     "dim of a sample": (IndexError, "Dimension out of range", lambda x: vmap(lambda a: a.sum(1))(x)),
 }
@@ -387,7 +390,7 @@ class Doubled(torch.autograd.Function):
 def test_a_function_with_a_generated_rule(x):
     """Gradients of samples, and through vmap: the user's, also where an argument is shared."""
     scale = torch.tensor(2.0, dtype=torch.float64)
-    f = lambda a, s: Cubed.apply(a, s)[0].sum() + Cubed.apply(a, s)[1] * 0  # noqa: E731
+    f = lambda a, s: Cubed.apply(a, s)[0].sum() + Cubed.apply(a, s)[1] * 0
     assert equal(vmap(f, in_dims=(0, None))(x, scale), (2 * x ** 3).sum(1))
     g, h = vmap(grad(f, (0, 1)), in_dims=(0, None))(x, scale)
     assert equal(g, 60 * x ** 2)

@@ -26,13 +26,13 @@ from rushlight.ops.results import return_type
 from rushlight.ops.table import Op
 from rushlight.tensor import Tensor, created, from_array
 
-CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support "
-                "that yet, please file an issue at https://github.com/pytorch/pytorch/issues .")
+CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
+                "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues .")
 ITEM = ("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, "
         "please try to rewrite what you're doing with other operations.")
-IN_PLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
-            "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "
-            "over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic.")
+IN_PLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
+            "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` not "
+            "being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic.")
 DYNAMIC = {"nonzero", "count_nonzero", "unique"}
 
 
@@ -102,7 +102,8 @@ class Batch:
         if function in (np.zeros_like, np.ones_like, np.empty_like):
             like, *dtype = args
             dtype = kwargs.get("dtype", dtype[0] if dtype else None) or like.dtype
-            made = {np.zeros_like: np.zeros, np.ones_like: np.ones}.get(function, np.empty)
+            makers: dict[Callable, Callable] = {np.zeros_like: np.zeros, np.ones_like: np.ones}
+            made = makers.get(function, np.empty)
             return self.spread(made(like.shape, dtype)) if like is self else made(like.shape, dtype)
         if function in (np.shape, np.ndim, np.size):
             return getattr(self, function.__name__)
@@ -227,9 +228,10 @@ class Part:
     __slots__ = ("value", "mapped", "ndim", "level")
 
     def __init__(self, t: Tensor, level: Level):
-        array = t.array
+        array: Any = t.array
         here = isinstance(array, Batch) and array.level is level
-        self.value, self.mapped = (array.value, array.mapped) if here else (t, False)  # type: ignore[union-attr]
+        self.value: Tensor = array.value if here else t
+        self.mapped: bool = array.mapped if here else False
         self.ndim, self.level = array.ndim, level
 
     def lined(self, ndim: int) -> Tensor:
@@ -260,7 +262,8 @@ def tensors_of(args: Iterable) -> Iterator[Tensor]:
 
 def innermost(args: Sequence) -> Level:
     """The level at which an op runs. RuntimeError for a tensor of a vmap that has returned."""
-    levels = [t.array.level for t in tensors_of(args) if isinstance(t.array, Batch)]
+    arrays: list[Any] = [t.array for t in tensors_of(args)]
+    levels = [a.level for a in arrays if isinstance(a, Batch)]
     for level in levels:
         if not level.open:
             raise RuntimeError(explain(

@@ -34,15 +34,15 @@ def forward_of(level: Level, cls: type[Function], args: Sequence) -> Callable | 
         return None
     own = cls.vmap is not Function.vmap
     if cls.setup_context is None:
-        raise RuntimeError(explain("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, "
-                                   f"...), it must override the setup_context staticmethod. {MORE}"))
+        raise RuntimeError(explain("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
+                                   f"jacrev, ...), it must override the setup_context staticmethod. {MORE}"))
     if own and cls.generate_vmap_rule:
         raise RuntimeError(explain(f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an "
-                                   "overriden vmap staticmethod. Please set generate_vmap_rule=False or delete the overriden "
-                                   f"vmap staticmethod to avoid ambiguity. {MORE}"))
+                                   "overriden vmap staticmethod. Please set generate_vmap_rule=False or delete the "
+                                   f"overriden vmap staticmethod to avoid ambiguity. {MORE}"))
     if not own and not cls.generate_vmap_rule:
-        raise RuntimeError(explain(f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override "
-                                   f"and implement the vmap staticmethod or set generate_vmap_rule=True. {MORE}"))
+        raise RuntimeError(explain(f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please "
+                                   f"override and implement the vmap staticmethod or set generate_vmap_rule=True. {MORE}"))
     return partial(by_rule if own else generated, cls)
 
 

@@ -10,8 +10,8 @@ from rushlight.errors import explain
 from rushlight.func.batching import Batch, Level
 from rushlight.tensor import from_array
 
-ERROR = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
-         "flags on vmap or perform the randomness operation out of vmap")
+ERROR = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+         "randomness flags on vmap or perform the randomness operation out of vmap")
 SAME = "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
 # Which arguments of a generator's method are the shape, or arrays of which each element is drawn for. Else the first.
 PLACES = {"randint": (2,), "bernoulli_scalar": (1,), "binomial": (0, 1)}

@@ -18,8 +18,8 @@ from rushlight.ops.table import TABLE, Op
 from rushlight.ops.worlds import TENSORS as ops
 from rushlight.tensor import Tensor, created, from_array, numbers
 
-DYNAMIC = ("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a "
-           "boolean mask.")
+DYNAMIC = ("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing "
+           "with a boolean mask.")
 
 
 class Places:

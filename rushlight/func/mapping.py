@@ -32,7 +32,8 @@ def vmap(func: Callable, in_dims: Dims = 0, out_dims: Dims = 0, randomness: str 
     tensor([3., 4.])
     """
     if randomness not in ("error", "different", "same"):
-        raise RuntimeError(explain(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"))
+        raise RuntimeError(explain("Only allowed values for randomness are 'error', 'different', or 'same'. Got "
+                                   f"{randomness}"))
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError(explain(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})"))
 
@@ -73,8 +74,8 @@ def unwrapped(func: Callable, t: Any, dim: int | None, level: Level) -> Any:
                                      "say where the samples are to lie: out_dims=0"))
         return part.value if isinstance(t, Tensor) else t
     if not isinstance(t, Tensor):
-        raise ValueError(explain(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(t)}. Did you mean to "
-                                 "set out_dims= to None for output?"))
+        raise ValueError(explain(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(t)}. Did you mean "
+                                 "to set out_dims= to None for output?"))
     value = Part(t, level).whole()
     return TENSORS["movedim"](value, 0, dim) if dim else value
 
@@ -100,11 +101,11 @@ def sorted_out(func: Callable, in_dims: Dims, args: tuple) -> tuple[list, list, 
     name = name_of(func)
     call = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
-        raise ValueError(explain(f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure "
-                                 f"of inputs, got: {type(in_dims)}.", "a tuple has one entry for each argument"))
+        raise ValueError(explain(f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the "
+                                 f"structure of inputs, got: {type(in_dims)}.", "a tuple has one entry for each argument"))
     if not args:
-        raise ValueError(explain(f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to "
-                                 "vmap over a function with no inputs. The latter is unsupported."))
+        raise ValueError(explain(f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are "
+                                 "trying to vmap over a function with no inputs. The latter is unsupported."))
     flat, spec = tree_flatten(args)
     dims = _broadcast_to_and_flatten(in_dims, spec)
     if dims is None:
@@ -122,12 +123,12 @@ def checked(call: str, arg: Any, dim: Any) -> int | None:
         raise ValueError(explain(f"{call}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or "
                                  "None."))
     if not isinstance(arg, Tensor):
-        raise ValueError(explain(f"{call}: Got in_dim={dim} for an input but the input is of type {type(arg)}. We cannot vmap "
-                                 "over non-Tensor arguments, please use None as the respective in_dim"))
+        raise ValueError(explain(f"{call}: Got in_dim={dim} for an input but the input is of type {type(arg)}. We cannot "
+                                 "vmap over non-Tensor arguments, please use None as the respective in_dim"))
     n = arg.ndim
     if not -n <= dim < n:
-        raise ValueError(explain(f"{call}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {n} "
-                                 f"so expected in_dim to satisfy -{n} <= in_dim < {n}."))
+        raise ValueError(explain(f"{call}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality "
+                                 f"{n} so expected in_dim to satisfy -{n} <= in_dim < {n}."))
     return dim
 
 
@@ -151,11 +152,11 @@ def result_dims(func: Callable, out_dims: Dims, made: Any, tree: TreeSpec) -> li
     else:
         dims = _broadcast_to_and_flatten(out_dims, tree)
     if isinstance(made, Tensor) and isinstance(dims[0], (tuple, list)) or dims is None:
-        raise ValueError(explain(f"{call}(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has "
-                                 f"structure {tree_flatten(out_dims)[1]} but outputs has structure {tree}."))
+        raise ValueError(explain(f"{call}(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims "
+                                 f"has structure {tree_flatten(out_dims)[1]} but outputs has structure {tree}."))
     if any(d is not None and not isinstance(d, int) for d in dims):
-        raise ValueError(explain(f"{call}: `out_dims` must be an int, None or a python collection of ints representing where in "
-                                 "the outputs the vmapped dimension should appear."))
+        raise ValueError(explain(f"{call}: `out_dims` must be an int, None or a python collection of ints representing "
+                                 "where in the outputs the vmapped dimension should appear."))
     return dims
 
 

@@ -74,8 +74,8 @@ def stacked(call: Callable, leaves: list, level: Level) -> tuple[list, TreeSpec]
         raise RuntimeError(explain("vmap: this function runs sample by sample, and there is none: its shape is not known"))
     columns = list(zip(*(flat for flat, _ in made)))
     if any(isinstance(t, Tensor) and t.array.shape != ts[0].array.shape for ts in columns for t in ts):
-        raise RuntimeError(explain("vmap: We do not support batching operators that can output dynamic shape: the results of "
-                                   "the samples differ in shape"))
+        raise RuntimeError(explain("vmap: We do not support batching operators that can output dynamic shape: the results "
+                                   "of the samples differ in shape"))
     return [TENSORS["stack"](list(ts), 0) if isinstance(ts[0], Tensor) else ts[0] for ts in columns], made[0][1]
 
 

@@ -23,12 +23,12 @@ SPECIAL: dict[str, Callable] = {}                 # rules of single ops, by name
 BATCHED = {
     "align": "to clone frexp polar_parts contiguous real_part imag_part view_as_real view_as_complex mm",
     "matrix": "tril triu linalg_cholesky_ex linalg_eigh linalg_eigvalsh linalg_eig linalg_eigvals linalg_svd linalg_svdvals "
-              "linalg_qr lu_core geqrf ldl ldl_solution linalg_det linalg_slogdet cofactors linalg_inv_ex solution triangular "
-              "least_squares linalg_matrix_exp euclidean",
+              "linalg_qr lu_core geqrf ldl ldl_solution linalg_det linalg_slogdet cofactors linalg_inv_ex solution "
+              "triangular least_squares linalg_matrix_exp euclidean",
     "shift": "flatten unsqueeze transpose narrow select diagonal getitem unfold_dim unflatten flip "
-             "embed embed_diagonal add_windows unbind split_sizes var_core softmax log_softmax max_dim min_dim sort topk cummax "
-             "cummin cumsum cumprod logcumsumexp vector_norm kthvalue mode median_dim nanmedian_dim constant_pad c2c r2c c2r "
-             "hashed cat stack argmax argmin",
+             "embed embed_diagonal add_windows unbind split_sizes var_core softmax log_softmax max_dim min_dim sort topk "
+             "cummax cummin cumsum cumprod logcumsumexp vector_norm kthvalue mode median_dim nanmedian_dim constant_pad "
+             "c2c r2c c2r hashed cat stack argmax argmin",
     "fold": "max_pool adaptive_max_pool fractional_max_pool scatter_spatial gather_spatial avg_pool avg_pool_grad "
             "adaptive_avg_pool adaptive_avg_pool_grad im2col col2im grid_position grid_slope grid_taps sampled sampled_back "
             "sampled_slope",
@@ -173,8 +173,8 @@ def unfolded(made: Any, b: int) -> Any:
 def one_by_one(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """The op on each sample, and the results stacked."""
     if op.name in DYNAMIC:
-        raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
-                           f"aten::{op.called}.")
+        raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
+                           f"over aten::{op.called}.")
     slow(op.called)
 
     def sample(p: Any, i: int) -> Any:

@@ -152,7 +152,8 @@ def embedding(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     padding, = settings
     if padding is None:
         return rows
-    return ops["where"](ops["unsqueeze"](index.whole() == padding, index.ndim + 1), rows.detach(), rows)    # no gradient there
+    padded = ops["unsqueeze"](index.whole() == padding, index.ndim + 1)
+    return ops["where"](padded, rows.detach(), rows)      # no gradient there
 
 
 def below(index: Part, n: int) -> Tensor:
@@ -254,7 +255,8 @@ def convolution(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule("conv_input_grad")
 def conv_input_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    return grouped(op, level, *parts, settings, ())
+    x, weight = parts
+    return grouped(op, level, x, weight, settings, ())
 
 
 def grouped(op: Op, level: Level, x: Part, weight: Part, settings: tuple, more: tuple) -> Any:
@@ -299,7 +301,8 @@ def fold_classes(op: Op, level: Level, x: Tensor, target: Part, weight: Part | N
 
 def weights_of(op: Op, level: Level, like: Tensor, target: Part, weight: Part | None, ignored: int) -> Tensor:
     """The sum of the weights of each sample's targets, as the loss of -1: (B,)."""
-    return fold_classes(op, level, ops["zeros_like"](like) - 1, target, weight, ignored).reshape((level.size, -1)).sum(1)  # type: ignore[attr-defined]
+    each: Any = fold_classes(op, level, ops["zeros_like"](like) - 1, target, weight, ignored)
+    return each.reshape((level.size, -1)).sum(1)
 
 
 @rule("nll_loss_grad")
@@ -328,7 +331,7 @@ def nll_loss_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 @rule("dropout_mask")
 def dropout_mask(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """A mask for each sample, or one of a sample's shape for all."""
-    (x,), (p, features) = parts, settings
+    x, features = parts[0], settings[1]
     if level.randomness == "error":
         raise RuntimeError(explain(ERROR))
     token = current.set(mode().but(batch=level.outer))
