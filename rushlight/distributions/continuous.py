@@ -5,14 +5,8 @@ import math
 from typing import Any
 
 import rushlight
-from rushlight.distributions.distribution import (
-    Distribution,
-    broadcast_all,
-    eps_of,
-    nonnegative,
-    positive,
-    real,
-)
+from rushlight.distributions.constraints import greater_than, interval, less_than, nonnegative, positive, real
+from rushlight.distributions.distribution import Distribution, broadcast_all, eps_of, normal, uniform
 from rushlight.tensor import Tensor
 
 
@@ -20,6 +14,7 @@ class LocationScale(Distribution):
     """What distributions of a place and a width share."""
 
     arg_constraints = {"loc": real, "scale": positive}
+    support = real
     has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
@@ -57,8 +52,7 @@ class Normal(LocationScale):
             return rushlight.normal(self.loc.expand(shape), self.scale.expand(shape))  # type: ignore[attr-defined]
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        noise = rushlight.randn(self._extended_shape(sample_shape), dtype=self.loc.dtype)
-        return self.loc + noise * self.scale
+        return self.loc + normal(self._extended_shape(sample_shape), self.loc) * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
         z = self.checked(value) - self.loc
@@ -108,14 +102,16 @@ class Laplace(LocationScale):
 class Uniform(Distribution):
     """p(x) = 1 / (high - low) for low <= x < high."""
 
-    arg_constraints = {"low": real, "high": real}
+    arg_constraints = property(lambda self: {  # type: ignore[assignment]
+        "low": less_than(self.high), "high": greater_than(self.low)}, doc="low < high.")
     has_rsample = True
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None):
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.shape, (), validate_args)
-        if self._validate_args and not (self.low < self.high).all():
-            raise ValueError("Uniform is not defined when low>= high")
+
+    support = property(lambda self: interval(self.low, self.high))  # type: ignore[assignment]
+    mode = property(lambda self: math.nan * self.high, doc="nan: all values are as probable.")
 
     @property
     def mean(self) -> Tensor:
@@ -126,7 +122,7 @@ class Uniform(Distribution):
         return (self.high - self.low).pow(2) / 12
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self.low + rushlight.rand(self._extended_shape(sample_shape), dtype=self.low.dtype) * (self.high - self.low)
+        return self.low + uniform(self._extended_shape(sample_shape), self.low) * (self.high - self.low)
 
     def log_prob(self, value: Tensor) -> Tensor:
         inside = (self.low <= self.checked(value)) & (self.high > value)
@@ -152,6 +148,8 @@ class Exponential(Distribution):
     def __init__(self, rate: Any, validate_args: bool | None = None):
         self.rate, = broadcast_all(rate)
         super().__init__(self.rate.shape, (), validate_args)
+
+    mode = property(lambda self: rushlight.zeros_like(self.rate), doc="0.")
 
     @property
     def mean(self) -> Tensor:

@@ -1,34 +1,23 @@
-"""The base of all distributions: shapes, checks of arguments and values, entropy, samples."""
+"""The base of all distributions: shapes, checks of arguments and values, samples, expanding."""
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import rushlight
+from rushlight.distributions.constraints import (
+    Constraint,
+    dependent,
+    is_dependent,
+    real,
+    real_vector,
+    simplex,
+    unit_interval,
+)
 from rushlight.errors import explain
 from rushlight.size import Size
 from rushlight.tensor import Tensor
 
-
-class Constraint:
-    """A set of values: `check(x)` says for each element whether it belongs to it."""
-
-    def __init__(self, name: str, check: Callable[[Tensor], Tensor], event_dim: int = 0, is_discrete: bool = False):
-        self.name, self.check, self.event_dim, self.is_discrete = name, check, event_dim, is_discrete
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-real = Constraint("Real()", lambda x: x == x)
-positive = Constraint("GreaterThan(lower_bound=0.0)", lambda x: x > 0)
-nonnegative = Constraint("GreaterThanEq(lower_bound=0.0)", lambda x: x >= 0)
-unit_interval = Constraint("Interval(lower_bound=0.0, upper_bound=1.0)", lambda x: (x >= 0) & (x <= 1))
-boolean = Constraint("Boolean()", lambda x: (x == 0) | (x == 1), is_discrete=True)
-nonnegative_integer = Constraint("IntegerGreaterThan(lower_bound=0)", lambda x: (x % 1 == 0) & (x >= 0), is_discrete=True)
-simplex = Constraint("Simplex()", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6), 1)
-real_vector = Constraint("IndependentConstraint(Real(), 1)", lambda x: (x == x).all(-1), 1)
-one_hot = Constraint("OneHot()", lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1), 1, True)
+D = TypeVar("D", bound="Distribution")
 
 
 class Distribution:
@@ -38,7 +27,7 @@ class Distribution:
     """
 
     arg_constraints: dict[str, Constraint] = {}
-    support: Any = real
+    support: Any = dependent
     has_rsample = False
     has_enumerate_support = False
     _validate_args = True
@@ -49,7 +38,7 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             for name, constraint in self.arg_constraints.items():
-                if name in self.__dict__:         # what is derived from another is right if that is
+                if name in self.__dict__ and not is_dependent(constraint):   # what is derived is right if its source is
                     self.check_argument(name, constraint)
 
     def check_argument(self, name: str, constraint: Constraint) -> None:
@@ -63,7 +52,26 @@ class Distribution:
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
         """Whether distributions check their arguments and values, unless told."""
+        if value not in (True, False):
+            raise ValueError("set_default_validate_args takes True or False")
         Distribution._validate_args = value
+
+    def expand(self: D, batch_shape: Any, _instance: Any = None) -> D:
+        """The same distribution, its arguments expanded to this batch shape."""
+        batch = Size(batch_shape)
+        new = type(self).__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        self.expand_into(new, batch)
+        new._batch_shape = batch
+        return new
+
+    def expand_into(self, new: Any, batch: Size) -> None:
+        """Put the expanded arguments in their places; a distribution made of others expands those."""
+        for name, constraint in self.arg_constraints.items():
+            value = self.__dict__.get(name)
+            if isinstance(value, Tensor):
+                n = value.ndim - constraint.event_dim
+                setattr(new, name, value.expand(*batch, *value.shape[n:]))  # type: ignore[attr-defined]
 
     @property
     def batch_shape(self) -> Size:
@@ -79,6 +87,11 @@ class Distribution:
     def mean(self) -> Tensor:
         """The expected value."""
         raise NotImplementedError(f"{type(self).__name__} has no mean")
+
+    @property
+    def mode(self) -> Tensor:
+        """The most probable value."""
+        raise NotImplementedError(f"{type(self)} does not implement mode")
 
     @property
     def variance(self) -> Tensor:
@@ -103,6 +116,10 @@ class Distribution:
         """n random values."""
         return self.sample((n,))
 
+    def rsample_n(self, n: int) -> Tensor:
+        """n random values made of the parameters."""
+        return self.rsample((n,))
+
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density, or probability, at `value`."""
         raise NotImplementedError(f"{type(self).__name__} has no log_prob")
@@ -119,23 +136,43 @@ class Distribution:
         """The expected -log_prob."""
         raise NotImplementedError(f"{type(self).__name__} has no entropy")
 
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        """All values, in the first dimension."""
+        raise NotImplementedError(f"{type(self).__name__} has no list of all its values")
+
     def perplexity(self) -> Tensor:
         """exp(entropy)."""
         return self.entropy().exp()  # type: ignore[attr-defined]
 
-    def _extended_shape(self, sample_shape: Any = ()) -> tuple:
-        return (*sample_shape, *self._batch_shape, *self._event_shape)
+    def _extended_shape(self, sample_shape: Any = ()) -> Size:
+        return Size((*sample_shape, *self._batch_shape, *self._event_shape))
+
+    def enumerated(self, values: Tensor, expand: bool) -> Tensor:
+        """(n,) values as (n, *batch_shape), of size 1 in the batch unless `expand`."""
+        values = values.reshape(-1, *[1] * len(self._batch_shape))  # type: ignore[attr-defined]
+        return values.expand(-1, *self._batch_shape) if expand else values  # type: ignore[attr-defined]
 
     def _validate_sample(self, value: Any) -> None:
         if not isinstance(value, Tensor):
             raise ValueError(explain("The value argument to log_prob must be a Tensor", "torch.tensor(value)"))
+        n = value.ndim - len(self._event_shape)
+        if n < 0 or tuple(value.shape[n:]) != tuple(self._event_shape):
+            raise ValueError(explain(f"The right-most size of value must match event_shape: {tuple(value.shape)} vs "
+                                     f"{tuple(self._event_shape)}."))
+        full = (*self._batch_shape, *self._event_shape)
+        for a, b in zip(reversed(value.shape), reversed(full)):
+            if a != 1 and b != 1 and a != b:
+                raise ValueError(explain(f"Value is not broadcastable with batch_shape+event_shape: {tuple(value.shape)} "
+                                         f"vs {full}."))
         support = self.support
+        if is_dependent(support):
+            return
         if not support.check(value).all():
             raise ValueError(explain(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the support "
                 f"({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"))
 
-    def checked(self, value: Tensor) -> Tensor:
+    def checked(self, value: Any) -> Any:
         """The value, after the check that is on by default."""
         if self._validate_args:
             self._validate_sample(value)
@@ -150,13 +187,83 @@ class Distribution:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
-def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
+class ExponentialFamily(Distribution):
+    """p(x) = exp(t(x) . theta - F(theta) + k(x)): the name under which torch groups such distributions."""
+
+
+def one_of(probs: Any, logits: Any) -> None:
+    if (probs is None) == (logits is None):
+        raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+
+
+class OfOutcomes(Distribution):
+    """What distributions share that are given by probabilities or by logits; the other is computed when asked for.
+
+    `binary`: logits are log(p / (1 - p)) of one probability, not logarithms of a row of them.
+    """
+
+    arg_constraints = {"probs": unit_interval, "logits": real}
+    binary = True
+
+    def __getattr__(self, name: str) -> Any:
+        given = self.__dict__
+        if name == "logits" and "probs" in given:
+            p = clamp_probs(given["probs"])
+            return p.log() - rushlight.log1p(-p) if self.binary else p.log()
+        if name == "probs" and "logits" in given:
+            return rushlight.sigmoid(given["logits"]) if self.binary else rushlight.softmax(given["logits"], -1)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of probs, or logits."""
+        return self._given.shape
+
+    @property
+    def _given(self) -> Any:
+        return self.__dict__["probs"] if "probs" in self.__dict__ else self.__dict__["logits"]
+
+    def given_as(self, probs: Any, logits: Any) -> None:
+        """Keep what was given, as a tensor."""
+        one_of(probs, logits)
+        if probs is not None:
+            self.probs, = broadcast_all(probs)
+        else:
+            self.logits, = broadcast_all(logits)
+
+
+ROW_OF_OUTCOMES = {"probs": simplex, "logits": real_vector}
+
+
+def clamp_probs(p: Tensor) -> Any:
+    """Away from 0 and 1 by the dtype's epsilon, so that logarithms are finite."""
+    return p.clamp(eps_of(p), 1 - eps_of(p))  # type: ignore[attr-defined]
+
+
+def broadcast_all(*values: Any) -> tuple[Any, ...]:
     """Numbers and tensors as tensors of one shape; numbers take the tensors' dtype."""
+    if not all(isinstance(v, (Tensor, int, float)) for v in values):
+        raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing "
+                         "__torch_function__.")
     like = next((v for v in values if isinstance(v, Tensor)), None)
-    dtype = rushlight.get_default_dtype() if like is None or not like.is_floating_point() else like.dtype
+    dtype = rushlight.get_default_dtype() if like is None else like.dtype
     return tuple(rushlight.broadcast_tensors(*(
         v if isinstance(v, Tensor) else rushlight.tensor(v, dtype=dtype) for v in values)))
 
 
 def eps_of(x: Tensor) -> float:
     return rushlight.finfo(x.dtype).eps
+
+
+def tiny_of(x: Tensor) -> float:
+    return rushlight.finfo(x.dtype).tiny
+
+
+def uniform(shape: Any, like: Tensor) -> Any:
+    """Numbers in [0, 1) in the dtype of `like`."""
+    return rushlight.rand(tuple(shape), dtype=like.dtype)
+
+
+def normal(shape: Any, like: Tensor) -> Any:
+    """Standard normal numbers in the dtype of `like`, as torch.normal(zeros, ones)."""
+    return rushlight.normal(rushlight.zeros(tuple(shape), dtype=like.dtype), rushlight.ones(tuple(shape), dtype=like.dtype))

@@ -3,12 +3,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import rushlight
-from rushlight.distributions.composed import Independent, MultivariateNormal
 from rushlight.distributions.continuous import Exponential, Laplace, Normal, Uniform
+from rushlight.distributions.counts import Binomial, Geometric, Poisson
 from rushlight.distributions.discrete import Bernoulli, Categorical, OneHotCategorical
 from rushlight.distributions.distribution import Distribution
+from rushlight.distributions.gamma import Beta, Dirichlet, Gamma
+from rushlight.distributions.heavy import Cauchy
+from rushlight.distributions.matrices import (
+    LowRankMultivariateNormal,
+    MultivariateNormal,
+    Wishart,
+    log_diagonal,
+    mahalanobis,
+)
+from rushlight.distributions.relaxed import ContinuousBernoulli
+from rushlight.distributions.transform import sum_last
+from rushlight.distributions.transformed import EULER, Gumbel, Independent, Pareto, TransformedDistribution
 from rushlight.errors import explain
 from rushlight.tensor import Tensor
 
@@ -87,17 +100,104 @@ def one_hots(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
     return categoricals(p._categorical, q._categorical)
 
 
+@register_kl(Gamma, Gamma)
+def gammas(p: Gamma, q: Gamma) -> Tensor:
+    a, b = p.concentration, q.concentration
+    return (b * (p.rate / q.rate).log() + rushlight.lgamma(b) - rushlight.lgamma(a) + (a - b) * rushlight.digamma(a)
+            + (q.rate - p.rate) * (a / p.rate))
+
+
+@register_kl(Dirichlet, Dirichlet)
+def dirichlets(p: Dirichlet, q: Dirichlet) -> Tensor:
+    a, b = p.concentration, q.concentration
+    total = a.sum(-1)
+    return (total.lgamma() - b.sum(-1).lgamma() - (a.lgamma() - b.lgamma()).sum(-1)
+            + ((a - b) * (a.digamma() - total.digamma().unsqueeze(-1))).sum(-1))
+
+
+@register_kl(Beta, Beta)
+def betas(p: Beta, q: Beta) -> Tensor:
+    return dirichlets(p._dirichlet, q._dirichlet)
+
+
+@register_kl(Poisson, Poisson)
+def poissons(p: Poisson, q: Poisson) -> Tensor:
+    return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
+
+
+@register_kl(Geometric, Geometric)
+def geometrics(p: Geometric, q: Geometric) -> Tensor:
+    return -p.entropy() - (1 / p.probs - 1) * rushlight.log1p(-q.probs) - q.probs.log()
+
+
+@register_kl(Binomial, Binomial)
+def binomials(p: Binomial, q: Binomial) -> Tensor:
+    """Of as many trials each; inf where p has more."""
+    if (p.total_count < q.total_count).any():
+        raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
+    each = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
+    return rushlight.where(p.total_count > q.total_count, math.inf, p.total_count * each)
+
+
+@register_kl(ContinuousBernoulli, ContinuousBernoulli)
+def continuous_bernoullis(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
+    return (p.mean * (p.logits - q.logits) + p.log_norm() - q.log_norm() + rushlight.log1p(-p.probs)
+            - rushlight.log1p(-q.probs))
+
+
+@register_kl(Cauchy, Cauchy)
+def cauchys(p: Cauchy, q: Cauchy) -> Tensor:
+    return ((p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)).log() - (4 * p.scale * q.scale).log()
+
+
+@register_kl(Gumbel, Gumbel)
+def gumbels(p: Gumbel, q: Gumbel) -> Tensor:
+    ratio, distance = p.scale / q.scale, (p.loc - q.loc) / q.scale
+    return (distance - ratio.log() + ratio * EULER + rushlight.exp(rushlight.lgamma(1 + ratio) - distance)
+            - (1 + EULER))
+
+
+@register_kl(Pareto, Pareto)
+def paretos(p: Pareto, q: Pareto) -> Tensor:
+    ratio = q.alpha / p.alpha
+    found = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
+    return rushlight.where(p.scale < q.scale, math.inf, found)
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
+    """The same transforms change nothing."""
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise NotImplementedError("KL of distributions by different transforms is not implemented")
+    return kl_divergence(p.base_dist, q.base_dist)
+
+
 @register_kl(Independent, Independent)
 def independents(p: Independent, q: Independent) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotImplementedError("the two read different numbers of batch dimensions as one value")
-    return p.summed(kl_divergence(p.base_dist, q.base_dist))
+    return sum_last(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
 
 
-@register_kl(MultivariateNormal, MultivariateNormal)
-def multivariate_normals(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
-    n = p.event_shape[0]
-    solve = rushlight.linalg.solve_triangular
-    trace = solve(q.scale_tril, p.scale_tril, upper=False).pow(2).sum((-2, -1))
-    m = solve(q.scale_tril, (q.loc - p.loc).unsqueeze(-1), upper=False).pow(2).sum((-2, -1))
-    return q.half_log_det() - p.half_log_det() + 0.5 * (trace + m - n)
+def correlated(p: Any, q: Any) -> Tensor:
+    """Of two normal vectors, by the factors of their covariances."""
+    a, b, n = p.scale_tril, q.scale_tril, p.event_shape[0]
+    if p.event_shape != q.event_shape:
+        raise ValueError("KL-divergence between two Multivariate Normals with different event shapes cannot be computed")
+    trace = rushlight.linalg.solve_triangular(b, a, upper=False).pow(2).sum((-2, -1))
+    return log_diagonal(b) - log_diagonal(a) + 0.5 * (trace + mahalanobis(b, q.loc - p.loc) - n)
+
+
+for one in (MultivariateNormal, LowRankMultivariateNormal):
+    for other in (MultivariateNormal, LowRankMultivariateNormal):
+        register_kl(one, other)(correlated)
+
+
+@register_kl(Wishart, Wishart)
+def wisharts(p: Wishart, q: Wishart) -> Tensor:
+    n = p.event_shape[-1]
+    trace = rushlight.linalg.solve_triangular(q._tril, p._tril, upper=False).pow(2).sum((-2, -1))
+    steps = rushlight.arange(n, dtype=p.df.dtype)
+    digammas = rushlight.digamma((p.df.unsqueeze(-1) - steps) / 2).sum(-1)
+    return (q.df * (q.half_log_det() - p.half_log_det()) + rushlight.mvlgamma(q.df / 2, n) - rushlight.mvlgamma(p.df / 2, n)
+            + (p.df - q.df) / 2 * digammas + p.df * (trace - n) / 2)

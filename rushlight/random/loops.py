@@ -10,14 +10,16 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numba
 import numpy as np
 from llvmlite import ir
-from numba import config, njit, types
-from numba.extending import intrinsic
+from numba import extending, types
 
+config: Any = numba.config
+intrinsic: Any = extending.intrinsic
 F, I = np.float32, np.int32
 ULP = F(2.0**-24)
-FLAGS = {"error_model": "numpy", "nogil": True}
+FLAGS: Any = {"error_model": "numpy", "nogil": True}
 
 # Intel's vector functions, which Numba takes for a loop over `log` if it finds them, are not the C library's.
 SAME_LIBRARY = not config.USING_SVML
@@ -26,9 +28,9 @@ SAME_LIBRARY = not config.USING_SVML
 def compiled(function: Callable) -> Callable:
     """The decorator of all loops: compiled at the first call, and kept if there is a folder to write to."""
     try:
-        return njit(cache=True, **FLAGS)(function)
+        return numba.njit(cache=True, **FLAGS)(function)
     except RuntimeError:
-        return njit(**FLAGS)(function)
+        return numba.njit(**FLAGS)(function)
 
 
 @intrinsic

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.errors import explain
-from rushlight.ops.arguments import reduced_dims
+from rushlight.ops.arguments import wrap, wrap_all
 from rushlight.ops.arithmetic import div as dense_div
 from rushlight.ops.shape import cat as dense_cat
 from rushlight.sparse.tensor import OPS, SparseTensor, holder, made, new_zeros, offers, unique_places
@@ -61,7 +61,7 @@ def add(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     if a.shape != b.shape or a.sparse_dim() != b.sparse_dim():  # type: ignore[attr-defined]
         raise RuntimeError(explain(f"add: expected sizes of 'self' and 'other' to match, but {list(a.shape)} != "
                                    f"{list(b.shape)}"))
-    both = cat([a, b], 0, stacked=True).coalesce()
+    both: SparseTensor = cat([a, b], 0, stacked=True).coalesce()
     return made(both._at, both._of, a.shape, a._sorted and b._sorted)  # type: ignore[attr-defined]
 
 
@@ -80,12 +80,12 @@ def mul(input: Any, other: Any) -> SparseTensor:
         return input.holding(input._of * other)
     if not other.is_sparse:
         return input.holding(input._of * seen(other, input))
-    a, b = input.coalesce(), other.coalesce()
+    a, b = input.coalesce(), other.coalesce()  # type: ignore[attr-defined]
     if a.shape != b.shape:
         raise RuntimeError(explain(f"mul operands have incompatible sizes {list(a.shape)} and {list(b.shape)}"))
     size = tuple(a.shape[:a.sparse_dim()])
     flat = [np.ravel_multi_index(tuple(t._at.array), size) for t in (a, b)]
-    _, of_a, of_b = np.intersect1d(*flat, assume_unique=True, return_indices=True)
+    _, of_a, of_b = np.intersect1d(flat[0], flat[1], assume_unique=True, return_indices=True)
     values = a._of[from_array(of_a)] * b._of[from_array(of_b)]  # type: ignore[index]
     return made(from_array(a._at.array[:, of_a]), values, a.shape, True)
 
@@ -125,7 +125,7 @@ def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Tensor:
     if dim is None:
         return values.sum()
     n = input.sparse_dim()
-    dims = reduced_dims(dim, input.ndim)
+    dims = wrap_all(dim, input.ndim)
     inner = tuple(d - n + 1 for d in dims if d >= n)
     if inner:
         values = values.sum(inner)
@@ -155,7 +155,7 @@ def through_rows(input: SparseTensor, dim: int, dtype: Any, name: str) -> Sparse
     """softmax or log_softmax of the stored elements that differ in `dim` alone."""
     x = input.coalesce()
     values = x._of if dtype is None else x._of.to(dtype)  # type: ignore[attr-defined]
-    (d,), n = reduced_dims(dim, x.ndim), x.sparse_dim()
+    d, n = wrap(dim, x.ndim), x.sparse_dim()
     if d >= n:
         return x.holding(getattr(values, name)(d - n + 1))
     others = [i for i in range(n) if i != d]
@@ -178,7 +178,7 @@ def through_rows(input: SparseTensor, dim: int, dtype: Any, name: str) -> Sparse
 def transpose(input: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
     """Two dimensions exchanged: both sparse, or both dense."""
     order = list(range(input.ndim))
-    (a,), (b,) = reduced_dims(dim0, input.ndim), reduced_dims(dim1, input.ndim)
+    a, b = wrap(dim0, input.ndim), wrap(dim1, input.ndim)
     order[a], order[b] = order[b], order[a]
     return permute(input, *order)
 
@@ -209,7 +209,7 @@ def select(input: SparseTensor, dim: int, index: Any) -> Any:
     if not isinstance(index, int) or isinstance(index, bool):
         raise NotImplementedError(explain("indexing a sparse tensor takes one integer", "x.to_dense()[...], or "
                                           "x.index_select(dim, indices)"))
-    (d,) = reduced_dims(dim, input.ndim)
+    d = wrap(dim, input.ndim)
     if not -input.shape[d] <= index < input.shape[d]:
         raise IndexError(explain(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension "
                                  f"{d}"))
@@ -226,7 +226,7 @@ def select(input: SparseTensor, dim: int, index: Any) -> Any:
 @offers("index_select")
 def index_select(input: SparseTensor, dim: int, index: Tensor) -> SparseTensor:
     """The slices at several indices of a sparse dimension, in their order."""
-    (d,) = reduced_dims(dim, input.ndim)
+    d = wrap(dim, input.ndim)
     if d >= input.sparse_dim():
         return input.holding(input._of.index_select(d - input.sparse_dim() + 1, index))  # type: ignore[attr-defined]
     wanted, own = index.array, input._at.array[d]
@@ -249,10 +249,10 @@ def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
     return made(from_array(at), input._of, (*input.shape[:d], 1, *input.shape[d:]), input._sorted)
 
 
-def cat(tensors: list, dim: int = 0, stacked: bool = False) -> SparseTensor:
+def cat(tensors: list[Any], dim: int = 0, stacked: bool = False) -> SparseTensor:
     """One after another along a sparse dimension; `stacked`: at the same places, one on the other."""
     first = tensors[0]
-    (d,) = reduced_dims(dim, first.ndim)
+    d = wrap(dim, first.ndim)
     offset, places = 0, []
     for one in tensors:
         at = one._at.array.copy()

@@ -1,6 +1,8 @@
 """Products with sparse matrices: two ops, each the derivative of the other, and what is made of them."""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from rushlight.errors import explain
@@ -14,12 +16,12 @@ from rushlight.tensor import Tensor, from_array
 ARRAYS["sparse_product"], ARRAYS["sampled_product"] = kernels.sparse_product, kernels.sampled_product
 
 # values (z,) at row, col of an (n, m) matrix; dense (m, k) -> (n, k)
-sparse_product = inner(lambda values, dense, row, col, /, n: sparse_product(values, dense, row, col, n),
+sparse_product: Any = inner(lambda values, dense, row, col, /, n: sparse_product(values, dense, row, col, n),
                        values=lambda g, dense, row, col: sampled_product(g, dense, row, col),
                        dense=lambda g, values, row, col, dense_shape: sparse_product(values, g, col, row, dense_shape[0]),
                        node="SparseAddmmBackward0")
 # x (n, k), y (m, k) -> (z,): the elements of x y^T at row, col
-sampled_product = inner(lambda x, y, row, col, /: sampled_product(x, y, row, col),
+sampled_product: Any = inner(lambda x, y, row, col, /: sampled_product(x, y, row, col),
                         x=lambda g, y, row, col, x_shape: sparse_product(g, y, row, col, x_shape[0]),
                         y=lambda g, x, row, col, y_shape: sparse_product(g, x, col, row, y_shape[0]))
 

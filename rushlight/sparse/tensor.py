@@ -129,7 +129,7 @@ class SparseTensor(Tensor):
     def __len__(self) -> int:
         return self._size[0]
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         name = None if self.grad_fn is None else self.grad_fn.name()
         return format_sparse(self._at.array, self._of.array, tuple(self._size), self.requires_grad, name)
 
@@ -232,7 +232,7 @@ class SparseTensor(Tensor):
         """A copy, in the graph."""
         return made(self._at.clone(), self._of.clone(), self._size, self._sorted)  # type: ignore[attr-defined]
 
-    def contiguous(self) -> SparseTensor:
+    def contiguous(self, memory_format: Any = None) -> SparseTensor:  # type: ignore[override]
         """The tensor itself."""
         return self
 
@@ -253,7 +253,7 @@ class SparseTensor(Tensor):
     def __deepcopy__(self, memo: dict) -> SparseTensor:
         from copy import deepcopy
         if id(self) not in memo:
-            memo[id(self)] = made(*(deepcopy(part, memo) for part in (self._at, self._of)), self._size, self._sorted)
+            memo[id(self)] = made(deepcopy(self._at, memo), deepcopy(self._of, memo), self._size, self._sorted)
         return memo[id(self)]
 
 

@@ -1,0 +1,96 @@
+"""From a set of values to the transform that leads to it from unbounded numbers."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rushlight.distributions import constraints as c
+from rushlight.distributions import transforms as t
+from rushlight.distributions.constraints import Constraint
+
+
+class ConstraintRegistry:
+    """transform = registry(constraint): by what the constraint is, or else by what kind it is of.
+
+    >>> d = rushlight.distributions
+    >>> d.transform_to(d.constraints.positive)(rushlight.tensor(0.0))
+    tensor(1.)
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.rules: dict[Any, Callable] = {}
+
+    def register(self, constraint: Any, factory: Callable | None = None) -> Any:
+        """Use `factory(constraint)` for a constraint, or for all of a class. Without it: a decorator."""
+        if factory is None:
+            return lambda factory: self.register(constraint, factory)
+        if not isinstance(constraint, Constraint) and not (isinstance(constraint, type)
+                                                           and issubclass(constraint, Constraint)):
+            raise TypeError("Expected constraint to be either a Constraint subclass or instance, but got "
+                            f"{type(constraint)}")
+        self.rules[key(constraint)] = factory
+        return factory
+
+    def __call__(self, constraint: Constraint) -> t.Transform:
+        for known in (key(constraint), type(constraint)):
+            if known in self.rules:
+                return self.rules[known](constraint)
+        raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints ({constraint})")
+
+
+def key(constraint: Any) -> Any:
+    """A class itself; of a set the kind that its name tells: GreaterThan of GreaterThan(lower_bound=0.0)."""
+    return constraint if isinstance(constraint, type) else constraint.name.partition("(")[0]
+
+
+def above(constraint: Any) -> t.Transform:
+    return t.ComposeTransform([t.ExpTransform(), t.AffineTransform(constraint.lower_bound, 1)])
+
+
+def below(constraint: Any) -> t.Transform:
+    return t.ComposeTransform([t.ExpTransform(), t.AffineTransform(constraint.upper_bound, -1)])
+
+
+def between(constraint: Any) -> t.Transform:
+    low, high = constraint.lower_bound, constraint.upper_bound
+    if low == 0 and high == 1:
+        return t.SigmoidTransform()
+    return t.ComposeTransform([t.SigmoidTransform(), t.AffineTransform(low, high - low)])
+
+
+biject_to, transform_to = ConstraintRegistry("biject_to"), ConstraintRegistry("transform_to")
+
+for registry in (biject_to, transform_to):
+    registry.register(c.real, lambda constraint: t.identity_transform)
+    for one in (c.positive, c.nonnegative):
+        registry.register(one, lambda constraint: t.ExpTransform() if constraint.lower_bound == 0 else above(constraint))
+    registry.register(c.less_than(0), below)
+    for one in (c.unit_interval, c.half_open_interval(0, 1)):
+        registry.register(one, between)
+    registry.register(c.corr_cholesky, lambda constraint: t.CorrCholeskyTransform())
+    registry.register(c.lower_cholesky, lambda constraint: t.LowerCholeskyTransform())
+    registry.register(c.positive_definite, lambda constraint: t.PositiveDefiniteTransform())
+    registry.register(c.positive_semidefinite, lambda constraint: t.PositiveDefiniteTransform())
+
+biject_to.register(c.simplex, lambda constraint: t.StickBreakingTransform())
+transform_to.register(c.simplex, lambda constraint: t.SoftmaxTransform())
+
+
+def of_independent(registry: ConstraintRegistry) -> Callable:
+    return lambda constraint: t.IndependentTransform(registry(constraint.base_constraint),
+                                                     constraint.reinterpreted_batch_ndims)
+
+
+def of_cat(registry: ConstraintRegistry) -> Callable:
+    return lambda constraint: t.CatTransform([registry(one) for one in constraint.cseq], constraint.dim, constraint.lengths)
+
+
+def of_stack(registry: ConstraintRegistry) -> Callable:
+    return lambda constraint: t.StackTransform([registry(one) for one in constraint.cseq], constraint.dim)
+
+
+for registry in (biject_to, transform_to):
+    registry.register(c.independent, of_independent(registry))
+    registry.register(c.cat, of_cat(registry))
+    registry.register(c.stack, of_stack(registry))

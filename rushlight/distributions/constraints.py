@@ -1,0 +1,194 @@
+"""Sets of values that arguments must lie in, and samples do: by torch's names, and printed as torch's."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import rushlight
+from rushlight.tensor import Tensor
+
+
+class Constraint:
+    """A set of values: `check(x)` says of each value, of `event_dim` dimensions, whether it belongs to it.
+
+    >>> rushlight.distributions.constraints.positive.check(rushlight.tensor([-1., 2.]))
+    tensor([False,  True])
+    """
+
+    def __init__(self, name: str = "Constraint()", check: Callable[[Tensor], Tensor] | None = None, event_dim: int = 0,
+                 is_discrete: bool = False, **bounds: Any):
+        self.name, self.event_dim, self.is_discrete = name, event_dim, is_discrete
+        if check is not None:
+            self.__dict__["check"] = check
+        self.__dict__.update(bounds)
+
+    def check(self, value: Tensor) -> Tensor:  # type: ignore[no-redef]
+        raise NotImplementedError(f"{self} cannot be checked: it depends on other arguments")
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Dependent(Constraint):
+    """A set that depends on other arguments: nothing is checked."""
+
+
+def is_dependent(constraint: Any) -> bool:
+    """Whether the set depends on other arguments."""
+    return isinstance(constraint, Dependent)
+
+
+class dependent_property(property, Dependent):
+    """A property whose value, on an object, is a set."""
+
+    def __init__(self, fn: Callable | None = None, *, is_discrete: bool = False, event_dim: int = 0):
+        property.__init__(self, fn)
+        self.name, self.is_discrete, self.event_dim, self.options = "Dependent()", is_discrete, event_dim, (
+            is_discrete, event_dim)
+
+    def __call__(self, fn: Callable) -> dependent_property:
+        return dependent_property(fn, is_discrete=self.options[0], event_dim=self.options[1])
+
+
+def greater_than(lower_bound: Any) -> Constraint:
+    """x > lower_bound."""
+    return Constraint(f"GreaterThan(lower_bound={lower_bound})", lambda x: lower_bound < x, lower_bound=lower_bound)
+
+
+def greater_than_eq(lower_bound: Any) -> Constraint:
+    """x >= lower_bound."""
+    return Constraint(f"GreaterThanEq(lower_bound={lower_bound})", lambda x: lower_bound <= x, lower_bound=lower_bound)
+
+
+def less_than(upper_bound: Any) -> Constraint:
+    """x < upper_bound."""
+    return Constraint(f"LessThan(upper_bound={upper_bound})", lambda x: x < upper_bound, upper_bound=upper_bound)
+
+
+def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+    """lower_bound <= x <= upper_bound."""
+    return Constraint(f"Interval(lower_bound={lower_bound}, upper_bound={upper_bound})",
+                      lambda x: (lower_bound <= x) & (x <= upper_bound), lower_bound=lower_bound, upper_bound=upper_bound)
+
+
+def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+    """lower_bound <= x < upper_bound."""
+    return Constraint(f"HalfOpenInterval(lower_bound={lower_bound}, upper_bound={upper_bound})",
+                      lambda x: (lower_bound <= x) & (x < upper_bound), lower_bound=lower_bound, upper_bound=upper_bound)
+
+
+def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+    """Whole numbers from lower_bound to upper_bound, both included."""
+    return Constraint(f"IntegerInterval(lower_bound={lower_bound}, upper_bound={upper_bound})",
+                      lambda x: whole(x) & (lower_bound <= x) & (x <= upper_bound), 0, True, lower_bound=lower_bound,
+                      upper_bound=upper_bound)
+
+
+def integers_from(lower_bound: int) -> Constraint:
+    return Constraint(f"IntegerGreaterThan(lower_bound={lower_bound})", lambda x: whole(x) & (x >= lower_bound), 0, True,
+                      lower_bound=lower_bound)
+
+
+def multinomial(upper_bound: Any) -> Constraint:
+    """Counts that add up to `upper_bound`, in the last dimension."""
+    return Constraint("Multinomial()", lambda x: (x >= 0).all(-1) & (x.sum(-1) <= upper_bound), 1, True,
+                      upper_bound=upper_bound)
+
+
+class independent(Constraint):
+    """The last `reinterpreted_batch_ndims` more dimensions of `base_constraint` as one value."""
+
+    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int):
+        super().__init__(f"IndependentConstraint({base_constraint}, {reinterpreted_batch_ndims})", None,
+                         base_constraint.event_dim + reinterpreted_batch_ndims, base_constraint.is_discrete)
+        self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
+
+    def check(self, value: Tensor) -> Tensor:
+        found = self.base_constraint.check(value)
+        n = self.reinterpreted_batch_ndims
+        return found.reshape(*found.shape[:found.ndim - n], -1).all(-1) if n else found  # type: ignore[attr-defined]
+
+
+class cat(Constraint):
+    """Parts of given lengths along `dim`, each with its own set."""
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None):
+        super().__init__("Cat()", None, max(c.event_dim for c in cseq), any(c.is_discrete for c in cseq))
+        self.cseq, self.dim, self.lengths = list(cseq), dim, list(lengths or [1] * len(cseq))
+
+    def check(self, value: Tensor) -> Tensor:
+        parts = rushlight.split(value, self.lengths, self.dim)
+        return rushlight.cat([c.check(part) for c, part in zip(self.cseq, parts)], self.dim)
+
+
+class stack(Constraint):
+    """Slices along `dim`, each with its own set."""
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0):
+        super().__init__("Stack()", None, max(c.event_dim for c in cseq), any(c.is_discrete for c in cseq))
+        self.cseq, self.dim = list(cseq), dim
+
+    def check(self, value: Tensor) -> Tensor:
+        slices = rushlight.unbind(value, self.dim)
+        return rushlight.stack([c.check(one) for c, one in zip(self.cseq, slices)], self.dim)
+
+
+def whole(x: Tensor) -> Tensor:
+    return x % 1 == 0  # type: ignore[operator, return-value]
+
+
+def is_square(x: Tensor) -> Tensor:
+    return rushlight.full(x.shape[:-2], x.shape[-2] == x.shape[-1], dtype=rushlight.bool)
+
+
+def is_symmetric(x: Tensor) -> Tensor:
+    if x.shape[-2] != x.shape[-1]:
+        return is_square(x)
+    return rushlight.isclose(x, x.mT, atol=1e-6).all(-2).all(-1)
+
+
+def is_lower(x: Tensor) -> Tensor:
+    return (x.tril() == x).all(-1).all(-1)  # type: ignore[attr-defined]
+
+
+def has_positive_diagonal(x: Tensor) -> Tensor:
+    return (x.diagonal(dim1=-2, dim2=-1) > 0).all(-1)  # type: ignore[attr-defined]
+
+
+def has_unit_rows(x: Tensor) -> Tensor:
+    tolerance = rushlight.finfo(x.dtype).eps * x.shape[-1] * 10
+    return ((x.norm(dim=-1) - 1).abs() < tolerance).all(-1)  # type: ignore[attr-defined]
+
+
+def is_definite(x: Tensor) -> Tensor:
+    symmetric = is_symmetric(x)
+    return rushlight.linalg.cholesky_ex(x).info == 0 if symmetric.all() else symmetric
+
+
+def is_semidefinite(x: Tensor) -> Tensor:
+    symmetric = is_symmetric(x)
+    return (rushlight.linalg.eigvalsh(x) >= 0).all(-1) if symmetric.all() else symmetric
+
+
+dependent = Dependent("Dependent()")
+real = Constraint("Real()", lambda x: x == x)
+positive, nonnegative = greater_than(0.0), greater_than_eq(0.0)
+unit_interval = interval(0.0, 1.0)
+boolean = Constraint("Boolean()", lambda x: (x == 0) | (x == 1), is_discrete=True)
+nonnegative_integer, positive_integer = integers_from(0), integers_from(1)
+real_vector = independent(real, 1)
+simplex = Constraint("Simplex()", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6), 1)
+one_hot = Constraint("OneHot()", lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1), 1, True)
+square = Constraint("Square()", is_square, 2)
+symmetric = Constraint("Symmetric()", is_symmetric, 2)
+lower_triangular = Constraint("LowerTriangular()", is_lower, 2)
+lower_cholesky = Constraint("LowerCholesky()", lambda x: is_lower(x) & has_positive_diagonal(x), 2)
+corr_cholesky = Constraint("CorrCholesky()", lambda x: is_lower(x) & has_positive_diagonal(x) & has_unit_rows(x), 2)
+positive_definite = Constraint("PositiveDefinite()", is_definite, 2)
+positive_semidefinite = Constraint("PositiveSemidefinite()", is_semidefinite, 2)
+
+__all__ = ["Constraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",
+           "greater_than_eq", "half_open_interval", "independent", "integer_interval", "interval", "is_dependent",
+           "less_than", "lower_cholesky", "lower_triangular", "multinomial", "nonnegative", "nonnegative_integer", "one_hot",
+           "positive", "positive_definite", "positive_integer", "positive_semidefinite", "real", "real_vector", "simplex",
+           "square", "stack", "symmetric", "unit_interval"]

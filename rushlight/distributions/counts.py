@@ -1,0 +1,201 @@
+"""Distributions on whole numbers: counts of events, of successes, of trials."""
+from __future__ import annotations
+
+from typing import Any
+
+import rushlight
+from rushlight.distributions import constraints
+from rushlight.distributions.constraints import nonnegative, nonnegative_integer, real
+from rushlight.distributions.discrete import Categorical
+from rushlight.distributions.distribution import (
+    ROW_OF_OUTCOMES,
+    Distribution,
+    ExponentialFamily,
+    OfOutcomes,
+    broadcast_all,
+    one_of,
+    tiny_of,
+)
+from rushlight.distributions.gamma import Gamma
+from rushlight.size import Size
+from rushlight.tensor import Tensor
+
+
+class Poisson(ExponentialFamily):
+    """p(k) = exp(-rate) rate^k / k!."""
+
+    arg_constraints = {"rate": nonnegative}
+    support = nonnegative_integer
+
+    def __init__(self, rate: Any, validate_args: bool | None = None):
+        self.rate, = broadcast_all(rate)
+        super().__init__(self.rate.shape, (), validate_args)
+
+    mean = property(lambda self: self.rate, doc="rate.")
+    mode = property(lambda self: self.rate.floor(), doc="rate, rounded down.")
+    variance = property(lambda self: self.rate, doc="rate.")
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with rushlight.no_grad():
+            return rushlight.poisson(self.rate.expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        rate, k = broadcast_all(self.rate, self.checked(value))
+        return k.xlogy(rate) - rate - (k + 1).lgamma()
+
+
+class Geometric(OfOutcomes):
+    """p(k) = (1 - probs)^k probs: failures before the first success."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": real}
+    support = nonnegative_integer
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        self.given_as(probs, logits)
+        super().__init__(self._given.shape, (), validate_args)
+        if self._validate_args and probs is not None and not (self.probs > 0).all():
+            raise ValueError(f"Expected parameter probs (Tensor of shape {tuple(self.probs.shape)}) of distribution "
+                             f"{self!r} to be positive but found invalid values:\n{self.probs}")
+
+    mean = property(lambda self: 1.0 / self.probs - 1.0, doc="1 / probs - 1.")
+    mode = property(lambda self: rushlight.zeros_like(self.probs), doc="0.")
+    variance = property(lambda self: (1.0 / self.probs - 1.0) / self.probs, doc="(1 - probs) / probs^2.")
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        with rushlight.no_grad():
+            u = rushlight.empty(shape, dtype=self.probs.dtype).uniform_(tiny_of(self.probs), 1)
+            return (u.log() / (-self.probs).log1p()).floor()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        k, p = broadcast_all(self.checked(value), self.probs)
+        p = rushlight.where((p == 1) & (k == 0), 0.0, p)       # where 0 log 0 is 0
+        return k * (-p).log1p() + self.probs.log()
+
+    def entropy(self) -> Tensor:
+        cross_entropy = rushlight.nn.functional.binary_cross_entropy_with_logits
+        return cross_entropy(self.logits, self.probs, reduction="none") / self.probs
+
+
+class Binomial(OfOutcomes):
+    """p(k) = (n choose k) probs^k (1 - probs)^(n - k), n the `total_count`."""
+
+    arg_constraints = {"total_count": nonnegative_integer, "probs": constraints.unit_interval, "logits": real}
+    has_enumerate_support = True
+
+    def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        one_of(probs, logits)
+        name = "probs" if probs is not None else "logits"
+        self.total_count, given = counted(total_count, probs if probs is not None else logits)
+        setattr(self, name, given)
+        super().__init__(given.shape, (), validate_args)
+
+    support = property(lambda self: constraints.integer_interval(0, self.total_count))  # type: ignore[assignment]
+    mean = property(lambda self: self.total_count * self.probs, doc="n probs.")
+    mode = property(lambda self: ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count),
+                    doc="(n + 1) probs, rounded down.")
+    variance = property(lambda self: self.total_count * self.probs * (1 - self.probs), doc="n probs (1 - probs).")
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        with rushlight.no_grad():
+            return rushlight.binomial(self.total_count.expand(shape), self.probs.expand(shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """k logits - n log(1 + exp(logits)), with no large number in between."""
+        k, n = self.checked(value), self.total_count
+        normalizer = n * (self.logits.clamp(min=0) + rushlight.log1p(rushlight.exp(-self.logits.abs()))) \
+            - rushlight.lgamma(n + 1)
+        return k * self.logits - rushlight.lgamma(k + 1) - rushlight.lgamma(n - k + 1) - normalizer
+
+    def entropy(self) -> Tensor:
+        if not (self.total_count == self.total_count.max()).all():
+            raise NotImplementedError("Inhomogeneous total count not supported by `entropy`.")
+        log_prob = self.log_prob(self.enumerate_support(False))
+        return -(rushlight.exp(log_prob) * log_prob).sum(0)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        n = int(self.total_count.max())
+        if not (self.total_count.min() == n).all():
+            raise NotImplementedError("Inhomogeneous total count not supported by `enumerate_support`.")
+        return self.enumerated(rushlight.arange(1 + n, dtype=self._given.dtype), expand)
+
+
+def counted(total_count: Any, given: Any) -> tuple[Any, Any]:
+    """Both of one shape; the count in the dtype of the other."""
+    count, given = broadcast_all(total_count, given)
+    return count.type_as(given), given
+
+
+class NegativeBinomial(OfOutcomes):
+    """p(k) = Gamma(n + k) / (k! Gamma(n)) (1 - probs)^n probs^k: successes before n failures; n need not be whole."""
+
+    arg_constraints = {"total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0),
+                       "logits": real}
+    support = nonnegative_integer
+
+    def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        one_of(probs, logits)
+        name = "probs" if probs is not None else "logits"
+        self.total_count, given = counted(total_count, probs if probs is not None else logits)
+        setattr(self, name, given)
+        super().__init__(given.shape, (), validate_args)
+
+    mean = property(lambda self: self.total_count * rushlight.exp(self.logits), doc="n exp(logits).")
+    mode = property(lambda self: ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0),
+                    doc="(n - 1) exp(logits), rounded down, or 0.")
+    variance = property(lambda self: self.mean / rushlight.sigmoid(-self.logits), doc="mean / (1 - probs).")
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with rushlight.no_grad():
+            rate = Gamma(self.total_count, rushlight.exp(-self.logits), validate_args=False).sample(sample_shape)
+            return rushlight.poisson(rate)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        k, n, logsigmoid = self.checked(value), self.total_count, rushlight.nn.functional.logsigmoid
+        choices = rushlight.lgamma(n + k) - rushlight.lgamma(1.0 + k) - rushlight.lgamma(n)
+        choices = rushlight.where(n + k == 0.0, 0.0, choices)
+        return n * logsigmoid(-self.logits) + k * logsigmoid(self.logits) + choices
+
+
+class Multinomial(Distribution):
+    """p(k) = n! prod probs_i^k_i / k_i!, of counts k that add up to n, the `total_count`: n draws of a `Categorical`."""
+
+    arg_constraints = ROW_OF_OUTCOMES
+
+    def __init__(self, total_count: int = 1, probs: Tensor | None = None, logits: Tensor | None = None,
+                 validate_args: bool | None = None):
+        if not isinstance(total_count, int):
+            raise NotImplementedError("inhomogeneous total_count is not supported")
+        self.total_count = total_count
+        self._categorical = Categorical(probs, logits)
+        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
+
+    probs = property(lambda self: self._categorical.probs, doc="The probability of each outcome.")
+    logits = property(lambda self: self._categorical.logits, doc="Their logarithms.")
+    param_shape = property(lambda self: self._categorical.param_shape, doc="The shape of probs.")
+    support = property(lambda self: constraints.multinomial(self.total_count))  # type: ignore[assignment]
+    mean = property(lambda self: self.probs * self.total_count, doc="n probs.")
+    variance = property(lambda self: self.total_count * self.probs * (1 - self.probs), doc="n probs (1 - probs).")
+
+    def expand_into(self, new: Any, batch: Size) -> None:
+        new._categorical = self._categorical.expand(batch)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        drawn: Any = self._categorical.sample((self.total_count, *sample_shape))    # (n, *sample, *batch)
+        drawn = drawn.permute(*range(1, drawn.dim()), 0)
+        counts = rushlight.zeros(self._extended_shape(sample_shape), dtype=drawn.dtype)
+        counts = counts.scatter_add(-1, drawn, rushlight.ones_like(drawn))
+        return counts.type_as(self.probs)  # type: ignore[attr-defined]
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        logits, k = broadcast_all(self.logits, self.checked(value))
+        logits = rushlight.where((k == 0) & (logits == -float("inf")), 0.0, logits)
+        return rushlight.lgamma(k.sum(-1) + 1) - rushlight.lgamma(k + 1).sum(-1) + (logits * k).sum(-1)
+
+    def entropy(self) -> Tensor:
+        n = rushlight.tensor(float(self.total_count), dtype=self.probs.dtype)
+        one = Binomial(self.total_count, self.probs)
+        k: Any = one.enumerate_support(False)[1:]  # type: ignore[index]
+        weighted = rushlight.exp(one.log_prob(k)) * rushlight.lgamma(k + 1)
+        return n * self._categorical.entropy() - rushlight.lgamma(n + 1) + weighted.sum((0, -1))

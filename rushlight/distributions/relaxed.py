@@ -1,0 +1,185 @@
+"""Continuous stand-ins of discrete distributions, through whose samples gradients go."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import rushlight
+from rushlight.distributions import constraints
+from rushlight.distributions.discrete import Categorical
+from rushlight.distributions.distribution import (
+    ROW_OF_OUTCOMES,
+    Distribution,
+    OfOutcomes,
+    broadcast_all,
+    clamp_probs,
+    uniform,
+)
+from rushlight.distributions.transform import ExpTransform, SigmoidTransform
+from rushlight.distributions.transformed import TransformedDistribution
+from rushlight.size import Size
+from rushlight.tensor import Tensor
+
+
+class LogitRelaxedBernoulli(OfOutcomes):
+    """The logit of a `RelaxedBernoulli`: (logits + logit(u)) / temperature, u uniform (C. Maddison et al., 2017)."""
+
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        self.temperature = temperature
+        self.given_as(probs, logits)
+        super().__init__(self._given.shape, (), validate_args)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        p = clamp_probs(self.probs.expand(shape))
+        u = clamp_probs(uniform(shape, p))
+        return (u.log() - (-u).log1p() + p.log() - (-p).log1p()) / self.temperature
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        logits, y = broadcast_all(self.logits, self.checked(value))
+        difference = logits - y * self.temperature
+        return rushlight.as_tensor(self.temperature).log() + difference - 2 * difference.exp().log1p()
+
+
+class RelaxedBernoulli(TransformedDistribution):
+    """A number in (0, 1) that is near 0 or 1 if the temperature is low: sigmoid of `LogitRelaxedBernoulli`."""
+
+    arg_constraints = OfOutcomes.arg_constraints
+    support = constraints.unit_interval  # type: ignore[assignment]
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args)
+
+    temperature = property(lambda self: self.base_dist.temperature, doc="How soft it is.")
+    probs = property(lambda self: self.base_dist.probs, doc="The probability of 1.")
+    logits = property(lambda self: self.base_dist.logits, doc="log(probs / (1 - probs)).")
+
+
+class ExpRelaxedCategorical(Distribution):
+    """The logarithm of a `RelaxedOneHotCategorical`: log softmax((logits + gumbel) / temperature)."""
+
+    arg_constraints = ROW_OF_OUTCOMES
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(self, temperature: Any, probs: Tensor | None = None, logits: Tensor | None = None,
+                 validate_args: bool | None = None):
+        self._categorical, self.temperature = Categorical(probs, logits), temperature
+        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
+
+    probs = property(lambda self: self._categorical.probs, doc="The probability of each outcome.")
+    logits = property(lambda self: self._categorical.logits, doc="Their logarithms.")
+    param_shape = property(lambda self: self._categorical.param_shape, doc="The shape of probs.")
+
+    def expand_into(self, new: Any, batch: Size) -> None:
+        new._categorical = self._categorical.expand(batch)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        u = clamp_probs(uniform(self._extended_shape(sample_shape), self.logits))
+        gumbels = -((-(u.log())).log())
+        scores = (self.logits + gumbels) / self.temperature
+        return scores - scores.logsumexp(-1, keepdim=True)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        n = self._event_shape[0]
+        logits, y = broadcast_all(self.logits, self.checked(value))
+        temperature = rushlight.as_tensor(self.temperature, dtype=logits.dtype)
+        scale = rushlight.full_like(temperature, float(n)).lgamma() - temperature.log().mul(-(n - 1))
+        score = logits - y * temperature
+        return (score - score.logsumexp(-1, keepdim=True)).sum(-1) + scale
+
+
+class RelaxedOneHotCategorical(TransformedDistribution):
+    """A point of the simplex that is near a corner if the temperature is low (E. Jang, S. Gu, B. Poole, 2017)."""
+
+    arg_constraints = ROW_OF_OUTCOMES
+    support = constraints.simplex  # type: ignore[assignment]
+
+    def __init__(self, temperature: Any, probs: Tensor | None = None, logits: Tensor | None = None,
+                 validate_args: bool | None = None):
+        super().__init__(ExpRelaxedCategorical(temperature, probs, logits), ExpTransform(), validate_args)
+
+    temperature = property(lambda self: self.base_dist.temperature, doc="How soft it is.")
+    probs = property(lambda self: self.base_dist.probs, doc="The probability of each outcome.")
+    logits = property(lambda self: self.base_dist.logits, doc="Their logarithms.")
+
+
+class ContinuousBernoulli(OfOutcomes):
+    """p(x) = C probs^x (1 - probs)^(1 - x) for x in [0, 1] (G. Loaiza-Ganem, J. Cunningham, 2019).
+
+    Near probs = 0.5, inside `lims`, C and what follows from it are Taylor polynomials.
+    """
+
+    support = constraints.unit_interval
+    has_rsample = True
+
+    def __init__(self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501),
+                 validate_args: bool | None = None):
+        self.given_as(probs, logits)
+        if probs is not None:
+            self.probs = clamp_probs(self.probs)
+        self._lims = lims
+        super().__init__(self._given.shape, (), validate_args)
+
+    @property
+    def outside(self) -> Any:
+        """Where the formulas hold to which the polynomials are near."""
+        return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
+
+    @property
+    def cut(self) -> Any:
+        """probs, moved to where the formulas hold."""
+        return rushlight.where(self.outside, self.probs, self._lims[0])
+
+    def log_norm(self) -> Tensor:
+        """log C."""
+        p = self.cut
+        found = (rushlight.log1p(-p) - rushlight.log(p)).abs().log() - rushlight.where(
+            p <= 0.5, rushlight.log1p(-2.0 * p.clamp(max=0.5)), rushlight.log(2.0 * p.clamp(min=0.5) - 1.0))
+        x = (self.probs - 0.5).pow(2)
+        return rushlight.where(self.outside, found, math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x) * x)
+
+    @property
+    def mean(self) -> Tensor:
+        p = self.cut
+        found = p / (2.0 * p - 1.0) + 1.0 / (rushlight.log1p(-p) - rushlight.log(p))
+        x = self.probs - 0.5
+        return rushlight.where(self.outside, found, 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * x.pow(2)) * x)
+
+    @property
+    def variance(self) -> Tensor:
+        p = self.cut
+        found = p * (p - 1.0) / (1.0 - 2.0 * p).pow(2) + 1.0 / (rushlight.log1p(-p) - rushlight.log(p)).pow(2)
+        x = (self.probs - 0.5).pow(2)
+        return rushlight.where(self.outside, found, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.icdf(uniform(self._extended_shape(sample_shape), self.probs))
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with rushlight.no_grad():
+            return self.rsample(sample_shape)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        logits, x = broadcast_all(self.logits, self.checked(value))
+        loss = rushlight.nn.functional.binary_cross_entropy_with_logits(logits, x, reduction="none")
+        return -loss + self.log_norm()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        p, x = self.cut, self.checked(value)
+        found = (p.pow(x) * (1.0 - p).pow(1.0 - x) + p - 1.0) / (2.0 * p - 1.0)
+        found = rushlight.where(self.outside, found, x)
+        return rushlight.where(x <= 0.0, 0.0, rushlight.where(x >= 1.0, 1.0, found))
+
+    def icdf(self, value: Tensor) -> Tensor:
+        p = self.cut
+        found = (rushlight.log1p(-p + value * (2.0 * p - 1.0)) - rushlight.log1p(-p)) / (rushlight.log(p)
+                                                                                       - rushlight.log1p(-p))
+        return rushlight.where(self.outside, found, value)
+
+    def entropy(self) -> Tensor:
+        log0, log1 = rushlight.log1p(-self.probs), rushlight.log(self.probs)
+        return self.mean * (log0 - log1) - self.log_norm() - log0

@@ -1,0 +1,336 @@
+"""Distributions of f(x), x of another distribution; and independent dimensions as one value."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import rushlight
+from rushlight.distributions import constraints
+from rushlight.distributions.continuous import Exponential, Normal, Uniform
+from rushlight.distributions.distribution import Distribution, broadcast_all, eps_of, tiny_of
+from rushlight.distributions.shaping import StickBreakingTransform
+from rushlight.distributions.transform import (
+    AffineTransform,
+    ComposeTransform,
+    ExpTransform,
+    PowerTransform,
+    Transform,
+    sum_last,
+)
+from rushlight.errors import explain
+from rushlight.size import Size
+from rushlight.tensor import Tensor
+
+EULER = 0.57721566490153286060
+
+
+class Independent(Distribution):
+    """The last `reinterpreted_batch_ndims` dimensions of a batch as one value: their log_probs add up."""
+
+    def __init__(self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None):
+        n = len(base_distribution.batch_shape) - reinterpreted_batch_ndims
+        if n < 0:
+            raise ValueError(explain("Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual "
+                                     f"{reinterpreted_batch_ndims} vs {len(base_distribution.batch_shape)}"))
+        self.base_dist, self.reinterpreted_batch_ndims = base_distribution, reinterpreted_batch_ndims
+        shape = base_distribution.batch_shape + base_distribution.event_shape
+        super().__init__(shape[:n], shape[n:], validate_args)
+
+    has_rsample = property(lambda self: self.base_dist.has_rsample)  # type: ignore[assignment]
+    has_enumerate_support = property(  # type: ignore[assignment]
+        lambda self: self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support)
+    mean = property(lambda self: self.base_dist.mean, doc="The expected value.")
+    mode = property(lambda self: self.base_dist.mode, doc="The most probable value.")
+    variance = property(lambda self: self.base_dist.variance, doc="Of each number.")
+
+    @property
+    def support(self) -> Any:  # type: ignore[override]
+        n = self.reinterpreted_batch_ndims
+        return constraints.independent(self.base_dist.support, n) if n else self.base_dist.support
+
+    def expand_into(self, new: Any, batch: Size) -> None:
+        inner = self._event_shape[:self.reinterpreted_batch_ndims]
+        new.base_dist = self.base_dist.expand((*batch, *inner))
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        return self.base_dist.sample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.base_dist.rsample(sample_shape)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return sum_last(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+
+    def entropy(self) -> Tensor:
+        return sum_last(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        if self.reinterpreted_batch_ndims > 0:
+            raise NotImplementedError("Enumeration over cartesian product is not implemented")
+        return self.base_dist.enumerate_support(expand)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.base_dist}, {self.reinterpreted_batch_ndims})"
+
+
+class TransformedDistribution(Distribution):
+    """f(x), x of `base_distribution`: log p(y) = log p(x) - log |dy/dx|.
+
+    >>> d = rushlight.distributions
+    >>> logistic = d.TransformedDistribution(d.Uniform(0.0, 1.0), [d.SigmoidTransform().inv])
+    >>> logistic.cdf(rushlight.tensor(0.0))
+    tensor(0.5000)
+    """
+
+    def __init__(self, base_distribution: Distribution, transforms: Transform | Sequence[Transform],
+                 validate_args: bool | None = None):
+        self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
+        if not all(isinstance(t, Transform) for t in self.transforms):
+            raise ValueError(f"transforms must be a Transform or a list of Transforms, but was {transforms}")
+        whole = ComposeTransform(self.transforms)
+        base_shape = base_distribution.batch_shape + base_distribution.event_shape
+        if len(base_shape) < whole.domain.event_dim:
+            raise ValueError(f"base_distribution needs to have shape with size at least {whole.domain.event_dim}, but got "
+                             f"{base_shape}.")
+        shape = whole.forward_shape(base_shape)
+        expanded = whole.inverse_shape(shape)
+        if tuple(base_shape) != tuple(expanded):  # by a transform's own arguments
+            base_distribution = base_distribution.expand(expanded[:len(expanded) - len(base_distribution.event_shape)])
+        more = whole.domain.event_dim - len(base_distribution.event_shape)
+        self.base_dist = Independent(base_distribution, more) if more > 0 else base_distribution
+        n = whole.codomain.event_dim + max(len(self.base_dist.event_shape) - whole.domain.event_dim, 0)
+        super().__init__(shape[:len(shape) - n], shape[len(shape) - n:], validate_args)
+
+    has_rsample = property(lambda self: self.base_dist.has_rsample)  # type: ignore[assignment]
+
+    @property
+    def support(self) -> Any:  # type: ignore[override]
+        if not self.transforms:
+            return self.base_dist.support
+        found = self.transforms[-1].codomain
+        n = len(self._event_shape) - found.event_dim
+        return constraints.independent(found, n) if n > 0 else found
+
+    def expand_into(self, new: Any, batch: Size) -> None:
+        super().expand_into(new, batch)           # the arguments of a subclass
+        shape = ComposeTransform(self.transforms).inverse_shape((*batch, *self._event_shape))
+        new.base_dist = self.base_dist.expand(shape[:len(shape) - len(self.base_dist.event_shape)])
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with rushlight.no_grad():
+            return self.through(self.base_dist.sample(sample_shape))
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.through(self.base_dist.rsample(sample_shape))
+
+    def through(self, x: Tensor) -> Tensor:
+        for transform in self.transforms:
+            x = transform(x)
+        return x
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        y, n, total = self.checked(value), len(self._event_shape), 0.0
+        for transform in reversed(self.transforms):
+            x = transform.inv(y)
+            n += transform.domain.event_dim - transform.codomain.event_dim
+            total = total - sum_last(transform.log_abs_det_jacobian(x, y), n - transform.domain.event_dim)
+            y = x
+        return total + sum_last(self.base_dist.log_prob(y), n - len(self.base_dist.event_shape))
+
+    def increasing(self, p: Tensor) -> Tensor:
+        """A probability of base values up to one, as that of own values: 1 - p if the transforms together decrease."""
+        sign = math.prod([t.sign for t in self.transforms])
+        if isinstance(sign, int) and sign == 1:
+            return p
+        return sign * (p - 0.5) + 0.5  # type: ignore[operator]
+
+    def cdf(self, value: Tensor) -> Tensor:
+        x = self.checked(value)
+        for transform in reversed(self.transforms):
+            x = transform.inv(x)
+        return self.increasing(self.base_dist.cdf(x))
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.through(self.base_dist.icdf(self.increasing(value)))
+
+
+class LogNormal(TransformedDistribution):
+    """exp of a normal variable."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.positive  # type: ignore[assignment]
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
+        super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
+
+    loc = property(lambda self: self.base_dist.loc, doc="The mean of the logarithm.")
+    scale = property(lambda self: self.base_dist.scale, doc="The deviation of the logarithm.")
+    mean = property(lambda self: (self.loc + self.scale.pow(2) / 2).exp(), doc="exp(loc + scale^2 / 2).")
+    mode = property(lambda self: (self.loc - self.scale.square()).exp(), doc="exp(loc - scale^2).")
+
+    @property
+    def variance(self) -> Tensor:
+        squared = self.scale.pow(2)
+        return squared.expm1() * (2 * self.loc + squared).exp()
+
+    def entropy(self) -> Tensor:
+        return self.base_dist.entropy() + self.loc
+
+
+class OfArguments(TransformedDistribution):
+    """With transforms made of its own arguments: `made_by()`."""
+
+    def made_by(self) -> list[Transform]:
+        """The transforms."""
+        raise NotImplementedError
+
+    def expand_into(self, new: Any, batch: Size) -> None:
+        super().expand_into(new, batch)
+        new.transforms = new.made_by()
+
+
+class Gumbel(OfArguments):
+    """p(x) = exp(-(z + exp(-z))) / scale, z = (x - loc) / scale: the largest of many exponential numbers."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real  # type: ignore[assignment]
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
+        self.loc, self.scale = broadcast_all(loc, scale)
+        base = Uniform(rushlight.full_like(self.loc, tiny_of(self.loc)),
+                       rushlight.full_like(self.loc, 1 - eps_of(self.loc)), validate_args)
+        super().__init__(base, self.made_by(), validate_args)
+
+    def made_by(self) -> list[Transform]:
+        return [ExpTransform().inv, AffineTransform(0, -rushlight.ones_like(self.scale)), ExpTransform().inv,
+                AffineTransform(self.loc, -self.scale)]
+
+    mean = property(lambda self: self.loc + self.scale * EULER, doc="loc + 0.5772 scale.")
+    mode = property(lambda self: self.loc, doc="loc.")
+    stddev = property(lambda self: (math.pi / math.sqrt(6)) * self.scale, doc="pi / sqrt(6) scale.")
+    variance = property(lambda self: self.stddev.pow(2), doc="pi^2 / 6 scale^2.")
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        y = (self.loc - self.checked(value)) / self.scale
+        return y - y.exp() - self.scale.log()
+
+    def entropy(self) -> Tensor:
+        return self.scale.log() + (1 + EULER)
+
+
+class Weibull(OfArguments):
+    """p(x) = k/s (x/s)^(k - 1) exp(-(x/s)^k), s the scale and k the concentration."""
+
+    arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
+    support = constraints.positive  # type: ignore[assignment]
+
+    def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None):
+        self.scale, self.concentration = broadcast_all(scale, concentration)
+        base = Exponential(rushlight.ones_like(self.scale), validate_args)
+        super().__init__(base, self.made_by(), validate_args)
+
+    concentration_reciprocal = property(lambda self: self.concentration.reciprocal(), doc="1 / k.")
+
+    def made_by(self) -> list[Transform]:
+        return [PowerTransform(self.concentration_reciprocal), AffineTransform(0, self.scale)]
+
+    mean = property(lambda self: self.scale * rushlight.exp(rushlight.lgamma(1 + self.concentration_reciprocal)),
+                    doc="s Gamma(1 + 1/k).")
+
+    @property
+    def mode(self) -> Tensor:
+        k = self.concentration
+        return self.scale * ((k - 1) / k) ** self.concentration_reciprocal
+
+    @property
+    def variance(self) -> Tensor:
+        r = self.concentration_reciprocal
+        return self.scale.pow(2) * (rushlight.exp(rushlight.lgamma(1 + 2 * r))
+                                    - rushlight.exp(2 * rushlight.lgamma(1 + r)))
+
+    def entropy(self) -> Tensor:
+        r = self.concentration_reciprocal
+        return EULER * (1 - r) + rushlight.log(self.scale * r) + 1
+
+
+class Pareto(OfArguments):
+    """p(x) = alpha scale^alpha / x^(alpha + 1) for x >= scale."""
+
+    arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
+
+    def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None):
+        self.scale, self.alpha = broadcast_all(scale, alpha)
+        super().__init__(Exponential(self.alpha, validate_args), self.made_by(), validate_args)
+
+    def made_by(self) -> list[Transform]:
+        return [ExpTransform(), AffineTransform(0, self.scale)]
+
+    support = property(lambda self: constraints.greater_than_eq(self.scale))  # type: ignore[assignment]
+    mode = property(lambda self: self.scale, doc="scale.")
+
+    @property
+    def mean(self) -> Tensor:
+        a = self.alpha.clamp(min=1)
+        return a * self.scale / (a - 1)
+
+    @property
+    def variance(self) -> Tensor:
+        a = self.alpha.clamp(min=2)
+        return self.scale.pow(2) * a / ((a - 1).pow(2) * (a - 2))
+
+    def entropy(self) -> Tensor:
+        r = self.alpha.reciprocal()
+        return (self.scale / self.alpha).log() + (1 + r)
+
+
+class Kumaraswamy(OfArguments):
+    """p(x) = a b x^(a - 1) (1 - x^a)^(b - 1) for x in [0, 1]: like Beta, with a cdf that can be inverted."""
+
+    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    support = constraints.unit_interval  # type: ignore[assignment]
+
+    def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None):
+        self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
+        one = rushlight.ones_like(self.concentration0)
+        super().__init__(Uniform(rushlight.zeros_like(one), one, validate_args), self.made_by(), validate_args)
+
+    def made_by(self) -> list[Transform]:
+        return [PowerTransform(self.concentration0.reciprocal()), AffineTransform(1.0, -1.0),
+                PowerTransform(self.concentration1.reciprocal())]
+
+    mean = property(lambda self: self.moment(1), doc="b B(1 + 1/a, b).")
+    variance = property(lambda self: self.moment(2) - self.mean.pow(2), doc="The second moment less the mean's square.")
+
+    def moment(self, n: int) -> Any:
+        """E x^n = b B(1 + n/a, b)."""
+        a, b = 1 + n / self.concentration1, self.concentration0
+        return rushlight.exp(b.log() + rushlight.lgamma(a) + rushlight.lgamma(b) - rushlight.lgamma(a + b))
+
+    @property
+    def mode(self) -> Tensor:
+        a, b = self.concentration1, self.concentration0
+        mode = ((a - 1) / (a * b - 1)) ** a.reciprocal()
+        return rushlight.where((a < 1) | (b < 1), math.nan, mode)
+
+    def entropy(self) -> Tensor:
+        a, b = self.concentration1, self.concentration0
+        t1, t0 = 1 - a.reciprocal(), 1 - b.reciprocal()
+        harmonic = rushlight.digamma(b + 1) + EULER
+        return t0 + t1 * harmonic - a.log() - b.log()
+
+
+class LogisticNormal(TransformedDistribution):
+    """A normal vector on the simplex, by stick breaking."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.simplex  # type: ignore[assignment]
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
+        base = Normal(loc, scale, validate_args)
+        if not base.batch_shape:
+            base = base.expand((1,))
+        super().__init__(base, StickBreakingTransform(), validate_args)
+
+    loc = property(lambda self: self.base_dist.base_dist.loc, doc="The means before.")
+    scale = property(lambda self: self.base_dist.base_dist.scale, doc="The deviations before.")
