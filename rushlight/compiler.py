@@ -6,7 +6,7 @@ from functools import wraps
 from typing import Any
 
 from rushlight.autograd.grad_mode import mode
-from rushlight.compile import CannotCompile, compile, programs, source
+from rushlight.compile import CannotCompile, compile, explain, programs, source
 from rushlight.compile.function import forget_all
 from rushlight.compile.trace import Tracer
 
@@ -44,4 +44,5 @@ def reset() -> None:
     forget_all()
 
 
-__all__ = ["CannotCompile", "compile", "disable", "is_compiling", "is_dynamo_compiling", "programs", "reset", "source"]
+__all__ = ["CannotCompile", "compile", "disable", "explain", "is_compiling", "is_dynamo_compiling", "programs", "reset",
+           "source"]

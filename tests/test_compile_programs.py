@@ -132,3 +132,16 @@ def test_most_random_programs_compile():
         moves = [(names[rng.integers(len(names))], int(rng.integers(POOL)), int(rng.integers(POOL))) for _ in range(8)]
         made += bool(agree("numpy", ((3, 4), (4, 4)), moves))
     assert made >= 14
+
+
+@pytest.mark.parametrize(("shapes", "moves"), [
+    # a view that a loop writes down in memory of its own, read after its origin is no longer needed
+    (((3, 4), (4, 4)), [("flat", 3, 1), ("cat", 1, 5), ("step", 0, 1), ("outer", 4, 2)]),
+    # a total that is spread over the loop that makes it
+    (((1, 70), (70,)), [("relu", 2, 5), ("mean", 1, 5)]),
+    # a total in a loop whose rows are known only then
+    (((3, 4), (4, 4)), [("log_softmax", 0, 0)]),
+])
+def test_programs_that_were_wrong_once(shapes, moves):
+    pytest.importorskip("numba")
+    assert agree("numba", shapes, moves)

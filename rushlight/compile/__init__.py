@@ -4,11 +4,14 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rushlight.compile.function import CannotCompile, Compiled
+if TYPE_CHECKING:                                 # read when first needed: the loops of large arrays do without
+    from rushlight.compile.function import CannotCompile, Compiled
+    from rushlight.compile.report import Explanation
 
 
 def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: bool | None = None,
@@ -21,12 +24,15 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
     names the line; with `fullgraph=True` it raises CannotCompile.
 
     `backend`: "numba" (fused loops; needs Numba), "numpy" (calls of NumPy only), "eager" (nothing is compiled).
-    `mode`, `dynamic` and `options` are accepted as torch's; shapes are always static.
+    `options`: passes can be switched off one by one, {"decompose": False}, "products", "simplify", "fuse", "threads";
+    "show": a function that is given the program before and after each pass, as text: {"show": print}. Others, `mode` and
+    `dynamic` are accepted as torch's; shapes are always static.
 
     >>> f = rushlight.compile(lambda x: (x * 2).sum())
     >>> f(rushlight.ones(3))
     tensor(6.)
     """
+    from rushlight.compile.function import Compiled
     if model is None:
         return lambda f: compile(f, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options,
                                  disable=disable)
@@ -41,11 +47,12 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
         warnings.warn("rushlight.compile: Numba is not installed, so nothing is fused: pip install rushlight[jit]",
                       stacklevel=2)
         fuse = False
-    return Compiled(model, fullgraph, fuse)
+    return Compiled(model, fullgraph, {**(options or {}), "fuse": fuse and (options or {}).get("fuse", True)})
 
 
 def programs(f: Any) -> list[Any]:
     """The programs that a compiled function has made so far, oldest first."""
+    from rushlight.compile.function import Compiled
     if not isinstance(f, Compiled):
         raise TypeError("not a compiled function: give what rushlight.compile returned")
     return [p for known in f.programs.values() for p in known]
@@ -60,13 +67,43 @@ def source(f: Any) -> str:
     return made[-1].source
 
 
+def explain(f: Callable, *args: Any, **kwargs: Any) -> Explanation:
+    """What becomes of f with these arguments: its program, or each statement that stands in the way of one, and why.
+
+    f really runs, up to four times, as it would before it is compiled.
+
+    >>> print(explain(lambda x: x + 1, rushlight.ones(2)))
+    compiled: 1 ops became 1 statements, no graph breaks
+    """
+    from rushlight.compile.function import Compiled
+    from rushlight.compile.report import Explanation
+    watched = Compiled(f.function if isinstance(f, Compiled) else f, options={"fuse": find_spec("numba") is not None})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(4):
+            watched(*args, **kwargs)
+            if programs(watched) or watched.given_up:
+                break
+    made = programs(watched)
+    why = "" if made else watched.given_up or watched.unsteady
+    return Explanation(watched.breaks, why, watched.steps, made[-1] if made else None)
+
+
 class CallableModule(ModuleType):
     """`rushlight.compile(f)` and `rushlight.compile.source(f)`: the package is the function, too."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return compile(*args, **kwargs)
 
+    def __getattr__(self, name: str) -> Any:
+        home = {"CannotCompile": "function", "Compiled": "function", "Explanation": "report"}.get(name)
+        if home is None:
+            raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+        found = getattr(import_module(f"{__name__}.{home}"), name)
+        setattr(self, name, found)
+        return found
+
 
 sys.modules[__name__].__class__ = CallableModule
 
-__all__ = ["CannotCompile", "compile", "programs", "source"]
+__all__ = ["CannotCompile", "compile", "explain", "programs", "source"]

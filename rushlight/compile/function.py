@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import update_wrapper
 from threading import Lock
@@ -19,6 +19,7 @@ from rushlight.compile.graph import is_random
 from rushlight.compile.guards import PLAIN, Snapshot
 from rushlight.compile.outline import Outline, everyone, known_arrays
 from rushlight.compile.program import MOVED, OVERLAPPING, Program, find, keyed
+from rushlight.compile.report import Break
 from rushlight.compile.trace import Tracer, traced
 from rushlight.dtypes import get_default_dtype
 from rushlight.tensor import Tensor, from_array
@@ -41,12 +42,15 @@ class Compiled:
     (numbers read by Python, Python state that goes on changing) leaves the function as it is.
     """
 
-    def __init__(self, function: Callable, fullgraph: bool = False, fuse: bool = True):
-        self.function, self.fullgraph, self.fuse = function, fullgraph, fuse
+    def __init__(self, function: Callable, fullgraph: bool = False, options: Mapping[str, Any] | None = None):
+        self.function, self.fullgraph, self.options = function, fullgraph, dict(options or {})
         self.programs: dict[Any, list[Program]] = {}
         self.last: dict[Any, Outline] = {}
         self.tries = 0
         self.given_up = ""
+        self.breaks: list[Break] = []             # what stood in the way of a program in the last watched run
+        self.steps = 0                            # of that run
+        self.unsteady = ""                        # how it differed from the run before
         self.lock = Lock()
         if hasattr(function, "__code__"):
             update_wrapper(self, function)
@@ -92,7 +96,7 @@ class Compiled:
             if g is not None:
                 old.setdefault(keyed(("grad", what)), g.array)
         result = traced(self.function, args, kwargs, tracer)
-        problem = tracer.problem
+        problem, self.breaks, self.steps = tracer.problem, list(dict.fromkeys(tracer.breaks)), len(tracer.steps)
         if not before.complete:
             problem = problem or "reaches more Python objects than can be watched"
         if before.moving and tracer.fresh:
@@ -120,8 +124,8 @@ class Compiled:
         if outline is None:
             return self.give_up(problem or "cannot be compiled")
         if last is not None:
-            problem = outline.unsteady(last)
-            if problem is None:
+            problem = self.unsteady = outline.unsteady(last) or ""
+            if not problem:
                 return self.keep(kind, outline, flat, old, rng)
         outline.let_go()
         self.last[kind] = outline
@@ -136,7 +140,7 @@ class Compiled:
             return self.give_up("is called with Python values that change: " + change)
         expected = outline.expected(flat)
         program = Program(outline.graph, outline.plan, outline.live, outline,
-                          f"Made by rushlight.compile from {self.name}.", self.fuse)
+                          f"Made by rushlight.compile from {self.name}.", self.options)
         program.identical = [(i, t) for i, t in enumerate(flat) if id(t) in outline.before.tensors]
         with again(rng) as drawn:
             wrong = program.differs(expected, flat, old) or drawn()

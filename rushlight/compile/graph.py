@@ -158,18 +158,34 @@ def drop_unused(graph: Graph) -> None:
     graph.inputs = [v for v in graph.inputs if v in wanted]
 
 
-def memory_of(graph: Graph) -> dict[Value, Value]:
-    """For each view the value whose memory it shows; also for what a call that is no view handed on in the traced run."""
-    origin: dict[Value, Value] = {}
+def parents_of(graph: Graph) -> dict[Value, Value]:
+    """For each view what it is a view of; also for what a call that is no view handed on in the traced run."""
+    parents: dict[Value, Value] = {}
     for s in graph.steps:
         if not isinstance(s, Call) or not s.outs:
             continue
         if TABLE[s.op].family.__name__ == "view" and isinstance(s.args[0], Value):
-            origin[s.outs[0]] = origin.get(s.args[0], s.args[0])
+            parents[s.outs[0]] = s.args[0]
         elif not TABLE[s.op].elementwise and s.op != "with_region":    # which has the array of what it was made from
             for v in s.outs:
-                shared = [x for x in values_in(s.args) if x.size and np.may_share_memory(x.array, v.array)]
-                origin.update((v, origin.get(x, x)) for x in shared)
+                parents.update((v, x) for x in values_in(s.args) if x.size and np.may_share_memory(x.array, v.array))
+    return parents
+
+
+def lineage(v: Value, parents: dict[Value, Value]) -> Iterator[Value]:
+    """The value, what it is a view of, what that is a view of... A loop may write down any of them in its own memory."""
+    yield v
+    while v in parents:
+        v = parents[v]
+        yield v
+
+
+def memory_of(graph: Graph) -> dict[Value, Value]:
+    """For each view the value whose memory it shows."""
+    parents = parents_of(graph)
+    origin: dict[Value, Value] = {}
+    for v, x in parents.items():                  # in the order of the program: x is known by now
+        origin[v] = origin.get(x, x)
     return origin
 
 

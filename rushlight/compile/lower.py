@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from rushlight.compile.expressions import SHORT
-from rushlight.compile.graph import DENSE, Call, Graph, Line, Store, Value
+from rushlight.compile.graph import DENSE, Call, Graph, Line, Store, Value, lineage, parents_of
 from rushlight.compile.loops import Kernel
 from rushlight.compile.memory import Plan
-from rushlight.compile.passes.fuse import RESHAPES, Cluster, Fusion, memory_of
+from rushlight.compile.passes.fuse import RESHAPES, Cluster, Fusion
 from rushlight.compile.passes.simplify import uniform
+from rushlight.compile.report import Item, item_of
 from rushlight.errors import line_of
 from rushlight.ops.table import TABLE
 
@@ -40,23 +41,29 @@ class Lowering:
         self.steady = set(self.bound)             # arrays that change only then
         self.views: list[str] = []                # what binding hands to each run
         self.lines: list[str] = []                # statements of each run
-        self.origin = memory_of(graph)
         self.items = Fusion(graph).ordered() if fuse else list(graph.steps)
         self.items = [step for item in self.items for step in self.split(item)]
-        self.escaping = {r for v in graph.outputs() for r in (v, self.origin.get(v, v))}
+        parents = parents_of(graph)
+        self.escaping = {r for v in graph.outputs() for r in lineage(v, parents)}
         for v, name in zip(graph.inputs, names):
             v.name = name
         self.static: set[Value] = set()           # arrays that stay the same from run to run
         self.dense = {v for v in graph.inputs if v.array.flags.c_contiguous}
-        self.plan = Plan(self.items, self.origin)
+        self.plan = Plan(self.items, parents)
         self.new: list[tuple[tuple, np.dtype]] = []
         self.users, self.final = graph.users(), set(graph.outputs())
         self.last_line: Any = None
         self.probes: list[tuple[int, list[Value]]] = []         # after how many lines an item has run, and what it wrote
+        self.report: list[Item] = []
         for i, item in enumerate(self.items):
+            before = len(self.lines)
             self.write(item)
             self.plan.release(i)
             self.probes.append((len(self.lines), self.shown(item)))
+            steps = getattr(item, "steps", None) or [item]
+            text = [line for line in self.lines[before:] if not line.startswith("#")]
+            made = self.shown(item) or list(item.outs)
+            self.report.append(item_of("; ".join(text), steps, made, [place_of(s.line) for s in steps if s.line]))
         self.text = self.module(title)
 
     def shown(self, item: Any) -> list[Value]:

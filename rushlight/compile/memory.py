@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.compile.graph import Value, values_in
+from rushlight.compile.graph import Value, lineage, values_in
+from rushlight.compile.report import Lease
 
 ALIGN = 64
 
@@ -11,19 +12,21 @@ ALIGN = 64
 class Plan:
     """Hands out pieces of memory while the program is written, and takes them back after their last use.
 
-    `sizes`: bytes of each piece; `asked`: bytes without sharing; `origin`: whose memory a view shows.
+    `sizes`: bytes of each piece; `asked`: bytes without sharing; `parents`: what a view is a view of.
     """
 
-    def __init__(self, items: list[Any], origin: dict[Value, Value]):
+    def __init__(self, items: list[Any], parents: dict[Value, Value]):
         self.sizes: list[int] = []
         self.asked = 0
+        self.now = 0                              # the item that is being written
+        self.taken: list[tuple[Value, int, int, int]] = []      # value, piece, bytes, item
         self.free: list[int] = []
         self.held: dict[Value, int] = {}
         self.ends: dict[Value, int] = {}
         for i, item in enumerate(items):
             for s in getattr(item, "steps", None) or [item]:
                 for v in (*values_in(s.args), *s.outs):
-                    self.ends[v] = self.ends[origin.get(v, v)] = i
+                    self.ends.update(dict.fromkeys(lineage(v, parents), i))
 
     def take(self, v: Value) -> int:
         """The number of a piece: the smallest free one that is large enough, else the largest, made larger."""
@@ -41,9 +44,15 @@ class Plan:
         if best in self.free:
             self.free.remove(best)
         self.held[v] = best
+        self.taken.append((v, best, n, self.now))
         return best
 
     def release(self, item: int) -> None:
         """Take back what nobody reads after this item."""
         for v in [v for v in self.held if self.ends[v] <= item]:
             self.free.append(self.held.pop(v))
+        self.now = item + 1
+
+    def leases(self) -> list[Lease]:
+        """Who was where, and from when to when."""
+        return [Lease(v.name, piece, n, first, self.ends[v]) for v, piece, n, first in self.taken]

@@ -4,7 +4,8 @@ from __future__ import annotations
 import linecache
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
@@ -17,6 +18,7 @@ from rushlight.compile.graph import Graph, Store
 from rushlight.compile.lower import Lowering
 from rushlight.compile.passes import optimize
 from rushlight.compile.passes.split import split
+from rushlight.compile.report import Item, Stopwatch, Timings, drawing, kind, memory_table
 from rushlight.errors import explain
 from rushlight.tensor import Tensor, from_array, writes_of
 
@@ -30,14 +32,18 @@ REUSED = 1 << 14                                  # bytes from which an output's
 class Part:
     """The text of one graph as a function: `run(arrays)` gives its results and gradients."""
 
-    def __init__(self, graph: Graph, title: str, fuse: bool):
+    def __init__(self, graph: Graph, title: str, fuse: bool, threads: bool):
         self.sources = [v.source for v in graph.inputs]
         self.layouts = [layout(v.array) for v in graph.inputs]
         names = [f"{LETTER[v.source[0]]}{i}" for i, v in enumerate(graph.inputs)]
-        lowering = Lowering(graph, title, names, fuse)
+        lowering = Lowering(graph, title, names, fuse, threads)
         self.source, self.shapes = lowering.text, lowering.new
         self.call, self.bind, self.checked = defined(lowering)
         self.lowering: Lowering | None = lowering
+        self.items, self.leases, self.sizes = lowering.report, lowering.plan.leases(), lowering.plan.sizes
+        self.inputs = [(v.name, kind(v)) for v in graph.inputs]
+        self.observed = lowering.watched("seen")
+        self.made = [v.name for v in graph.outputs()]
         self.lowered = lowering.graph             # the text is kept for tracebacks as long as this is
         self.views: tuple | None = None
         self.state: set[int] = set()              # ids of the arrays that the function reaches by itself
@@ -63,6 +69,12 @@ class Part:
         if self.lowering is not None:
             self.lowering.graph.forget()
         self.lowering = self.checked = None
+
+    def timed(self, watch: Stopwatch) -> Callable:
+        """The text as a function that tells the watch after each statement."""
+        names = dict(self.call.__globals__)
+        exec(compile(self.observed, "<rushlight timing>", "exec"), names)
+        return watch.around(names["watched"])
 
     def fits(self, arrays: list[np.ndarray]) -> bool:
         """Whether the arrays are laid out as the traced ones; arguments are, by their signature."""
@@ -108,13 +120,14 @@ class Program:
     `plan`: how to build what is returned from the arrays of a run; `holds()`: whether it may run.
     """
 
-    def __init__(self, graph: Graph, plan: Any, live: list[int], outline: Any, title: str, fuse: bool):
+    def __init__(self, graph: Graph, plan: Any, live: list[int], outline: Any, title: str, options: Mapping[str, Any]):
         self.plan, self.live, self.outline = plan, live, outline
         numbers = [v.source[1] for v in graph.inputs if v.source[0] == "number"]
         self.holds = outline.before.check(frozenset(i for n in numbers for i in n.items()))
         self.numbers = [n for n in numbers if len(n.ways) > 1]  # which must go on agreeing
         self.identical: list[tuple[int, Tensor]] = []           # arguments that the function reaches by itself, too
-        optimize(graph)
+        optimize(graph, options)
+        how = options.get("fuse", True), options.get("threads", True)
         targets = [s.target for s in graph.steps if isinstance(s, Store)]
         self.written = [v.source for v in targets]
         self.leaves = [(leaf, v is not None) for leaf, v in graph.grads]
@@ -124,11 +137,43 @@ class Program:
         self.backward: Part | None = None
         if live:
             graph, late, _ = split(graph)
-            self.backward = Part(late, f"Backward of the program below. {title}", fuse)
+            self.backward = Part(late, f"Backward of the program below. {title}", *how)
         self.owned = [i for i, v in enumerate(graph.inputs) if v in targets]
         self.given_in = [i for i, v in enumerate(graph.inputs) if v.source[0] == "argument"]
-        forward = self.forward = Part(graph, title, fuse)
+        forward = self.forward = Part(graph, title, *how)
         self.source = forward.source + (f"\n\n{self.backward.source}" if self.backward else "")
+
+    @property
+    def parts(self) -> list[Part]:
+        return [self.forward] if self.backward is None else [self.forward, self.backward]
+
+    @property
+    def items(self) -> list[Item]:
+        """The statements, forward before backward."""
+        return [item for part in self.parts for item in part.items]
+
+    def graph(self) -> str:
+        """The statements and the arrays between them, in Graphviz' language."""
+        return "\n".join(drawing(p.items, p.inputs, p.made) for p in self.parts)
+
+    def memory(self) -> str:
+        """Which values share which memory, and when."""
+        return "\n".join(memory_table(p.leases, p.sizes) for p in self.parts)
+
+    @contextmanager
+    def timing(self) -> Iterator[Timings]:
+        """Inside, calls of the compiled function note the time of each statement; the result can be printed."""
+        found, calls = Timings(), [p.call for p in self.parts]
+        watches = [Stopwatch(p.items) for p in self.parts]
+        for part, watch in zip(self.parts, watches):
+            part.call = part.timed(watch)
+        try:
+            yield found
+        finally:
+            for part, call in zip(self.parts, calls):
+                part.call = call
+            found.calls = max(w.calls for w in watches)
+            found.rows = [(1e6 * t / max(found.calls, 1), item) for w in watches for t, item in zip(w.spent, w.items)]
 
     def run(self, arguments: list[Any]) -> Any:
         """What the function returns, with parameters, gradients and state changed; MOVED or OVERLAPPING if it cannot."""

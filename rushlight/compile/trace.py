@@ -8,7 +8,8 @@ import numpy as np
 
 from rushlight.autograd.grad_mode import Watcher, current, mode
 from rushlight.compile.graph import Call, Graph, Store, Value, all_values
-from rushlight.errors import PACKAGE, place, user_frame
+from rushlight.compile.report import Break, where
+from rushlight.errors import PACKAGE, user_frame
 from rushlight.ops import regions  # noqa: F401  (their entries are in the table then)
 from rushlight.ops.table import TABLE
 from rushlight.tensor import Tensor
@@ -41,6 +42,7 @@ class Tracer(Watcher):
         self.written: dict[int, int] = {}         # id of an array -> number of steps when it was last written
         self.kept: list[Any] = []                 # keeps ids unique
         self.problem: str | None = None
+        self.breaks: list[Break] = []
         self.late = False                         # whether it is backward that runs, for a caller who may ask for it
 
     # -- what the mode tells ---------------------------------------------------------------------------------------
@@ -87,9 +89,10 @@ class Tracer(Watcher):
 
     def stop(self, what: str) -> None:
         """This run cannot become a program; it goes on as it is."""
+        found = Break(what, where(line()))
+        self.breaks.append(found)
         if self.problem is None:
-            where = line()
-            self.problem = f"{what}, at {place(*where) if where else '<unknown>'}"
+            self.problem = f"{found.reason}, at {found.where}"
 
     # -- values ----------------------------------------------------------------------------------------------------
 

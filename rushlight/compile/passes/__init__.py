@@ -1,18 +1,29 @@
 """Graph to graph: each pass makes the program shorter or cheaper and leaves its results alone."""
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from rushlight.compile.graph import Graph, drop_unused
 from rushlight.compile.passes.decompose import decompose
 from rushlight.compile.passes.products import turn_products
 from rushlight.compile.passes.simplify import simplify
+from rushlight.compile.report import listing
+
+PASSES: dict[str, Callable[[Graph], None]] = {"decompose": decompose, "products": turn_products, "simplify": simplify}
 
 
-def optimize(graph: Graph) -> Graph:
-    """All passes before fusion, in order."""
+def optimize(graph: Graph, options: Mapping[str, Any]) -> None:
+    """All passes before fusion, in order, but for those that `options` switches off: {"simplify": False}.
+
+    `options["show"]`: called with the text of the graph, before and after each pass.
+    """
+    show = options.get("show") or (lambda text: None)
     drop_unused(graph)
-    decompose(graph)
-    turn_products(graph)
-    drop_unused(graph)
-    simplify(graph)
-    drop_unused(graph)
-    return graph
+    show(f"-- as recorded\n{listing(graph)}" if "show" in options else "")
+    for name, change in PASSES.items():
+        if options.get(name, True):
+            before = len(graph.steps)
+            change(graph)
+            drop_unused(graph)
+            show(f"-- after {name}: {before} steps became {len(graph.steps)}\n{listing(graph)}" if "show" in options else "")

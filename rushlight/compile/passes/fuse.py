@@ -127,7 +127,9 @@ class Cluster:
         if out.shape == self.space:
             if x.size == out.size and x.shape != out.shape:
                 raise NotFused
-            self.levels[out] = self.reading(x, out.shape) and FULL
+            if self.reading(x, out.shape) == END:
+                raise NotFused
+            self.levels[out] = FULL
         elif level in (ROW, END, SCALAR) and x.size == out.size and x in self.made:
             self.levels[out] = level
         else:

@@ -1,0 +1,166 @@
+"""What can be seen of a compiled program besides its text: its steps as a drawing, its memory, where its time goes, and why
+a function does not become one."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from rushlight.compile.graph import Graph, Line, Store, Value, values_in
+from rushlight.errors import place
+
+
+class Item(NamedTuple):
+    """A statement of a program: its text, the ops it stands for, names of what it reads and makes, the user's lines."""
+
+    text: str
+    ops: tuple[str, ...]
+    reads: tuple[str, ...]
+    makes: tuple[tuple[str, str], ...]            # (name, what it is: float32[3, 4])
+    places: tuple[str, ...]
+
+
+class Lease(NamedTuple):
+    """A value's stay in the arena: from the step that makes it to the last one that reads it."""
+
+    name: str
+    piece: int
+    size: int
+    first: int
+    last: int
+
+
+class Break(NamedTuple):
+    """Something that no program can do, and where."""
+
+    reason: str
+    where: str
+
+
+def kind(v: Value) -> str:
+    return f"{v.dtype.name}{list(v.shape)}"
+
+
+def listing(graph: Graph) -> str:
+    """A graph before it is written as a program, one step a line."""
+    names: dict[Value, str] = {}
+
+    def text(a: Any) -> str:
+        if isinstance(a, Value):
+            if a not in names:
+                names[a] = f"{'c' if a.kind == 'constant' else 'x' if a.kind == 'input' else 'v'}{len(names)}"
+            return names[a]
+        return f"({', '.join(map(text, a))})" if type(a) in (tuple, list) else repr(a)
+    lines = []
+    for s in graph.steps:
+        made = ", ".join(f"{text(v)} {kind(v)}" for v in s.outs)
+        lines.append(f"{made + ' = ' if made else ''}{s.op}({', '.join(map(text, s.args))})")
+    return "\n".join([*lines, f"return {', '.join(map(text, graph.outputs()))}"])
+
+
+def drawing(items: Iterable[Item], inputs: Iterable[tuple[str, str]], results: Iterable[str]) -> str:
+    """A program in Graphviz' language: boxes are statements, arrows the arrays that go from one to the next."""
+    lines = ["digraph program {", '  node [shape=box, fontname="monospace"];']
+    home: dict[str, str] = {}
+    for name, what in inputs:
+        home[name] = name
+        lines.append(f'  {name} [shape=ellipse, label="{name}\\n{what}"];')
+    shapes: dict[str, str] = {}
+    for i, item in enumerate(items):
+        ops = ", ".join(item.ops if len(item.ops) < 6 else (*item.ops[:4], "...", item.ops[-1]))
+        where = "\\n".join(p.replace("\\", "\\\\").replace('"', "'") for p in item.places[:2])
+        lines.append(f'  s{i} [label="{ops}\\n{where}"];')
+        for name in item.reads:
+            if name in home:
+                lines.append(f'  {home[name]} -> s{i} [label="{shapes.get(name, "")}"];')
+        for name, what in item.makes:
+            home[name], shapes[name] = f"s{i}", what
+    lines += [f"  {home[name]} -> result;" for name in dict.fromkeys(results) if name in home]
+    return "\n".join([*lines, "  result [shape=ellipse];", "}"])
+
+
+def memory_table(leases: list[Lease], sizes: list[int]) -> str:
+    """Which values lie in which piece of memory, from which step to which."""
+    rows = [f"{sum(sizes)} bytes in {len(sizes)} pieces; every value for itself would take {sum(r.size for r in leases)}"]
+    for piece, size in enumerate(sizes):
+        rows.append(f"piece {piece}, {size} bytes")
+        rows += [f"  {r.name:>8}  {r.size:>10} bytes  steps {r.first} to {r.last}" for r in leases if r.piece == piece]
+    return "\n".join(rows)
+
+
+@dataclass
+class Timings:
+    """The time of each statement of a program, in microseconds for one run, the slowest first when printed."""
+
+    rows: list[tuple[float, Item]] = field(default_factory=list)
+    calls: int = 0
+
+    def __str__(self) -> str:
+        total = sum(t for t, _ in self.rows)
+        lines = [f"{total:.0f} us in {len(self.rows)} statements, the mean of {self.calls} calls"]
+        for t, item in sorted(self.rows, key=lambda r: -r[0]):
+            lines.append(f"{t:10.1f} us  {item.text[:70]:70}  {', '.join(item.ops)[:40]}  {'; '.join(item.places[:1])}")
+        return "\n".join(lines)
+
+
+class Stopwatch:
+    """Called after each statement of a program that runs under observation."""
+
+    def __init__(self, items: list[Item]):
+        self.items, self.spent, self.last, self.calls = items, [0.0] * len(items), 0.0, 0
+
+    def __call__(self, i: int, *arrays: Any) -> None:
+        now = perf_counter()
+        self.spent[i] += now - self.last
+        self.last = perf_counter()
+
+    def around(self, run: Callable) -> Callable:
+        """The program's function under observation."""
+        def timed(*arrays: Any) -> Any:
+            self.calls += 1
+            self.last = perf_counter()
+            return run(self, *arrays)
+        return timed
+
+
+@dataclass
+class Explanation:
+    """What became of a function: its program, or every statement that stands in the way of one."""
+
+    breaks: list[Break]
+    why: str                                      # it is not compiled; empty if it is
+    steps: int                                    # of the recorded run
+    program: Any = None
+
+    @property
+    def graph_break_count(self) -> int:
+        return len(self.breaks)
+
+    @property
+    def graph_count(self) -> int:
+        return int(self.program is not None)
+
+    @property
+    def break_reasons(self) -> list[Break]:
+        return self.breaks
+
+    def __str__(self) -> str:
+        if self.program is not None:
+            return f"compiled: {self.steps} ops became {len(self.program.items)} statements, no graph breaks"
+        head = f"runs as it is, not compiled: it {self.why}"
+        return "\n".join([head, *(f"  {b.where}\n    {b.reason}" for b in self.breaks)])
+
+    __repr__ = __str__
+
+
+def where(line: Line) -> str:
+    return place(*line) if line else "<unknown>"
+
+
+def item_of(text: str, steps: list[Any], made: list[Value], places: list[str]) -> Item:
+    """What a program remembers of one of its statements when the traced run is gone."""
+    inside = {v for s in steps for v in s.outs}
+    reads = dict.fromkeys(v.name for s in steps for v in values_in(s.args) if v not in inside and v.name)
+    ops = dict.fromkeys("store" if isinstance(s, Store) else s.op for s in steps)
+    return Item(text, tuple(ops), tuple(reads), tuple((v.name, kind(v)) for v in made), tuple(places))
