@@ -157,3 +157,39 @@ def test_two_at_once_are_refused(step):
 def test_without_a_profile_blocks_cost_nothing_and_leave_nothing():
     with record_function("alone"):
         torch.ones(1) + 1
+
+
+# -- by module
+
+
+def test_modules_forward_and_backward():
+    torch.manual_seed(0)
+    inner = nn.Sequential(nn.Linear(8, 8), nn.Tanh())
+    model = nn.Sequential(nn.Linear(4, 8), inner, nn.Linear(8, 2))
+    x = torch.randn(3, 4)
+    with torch.profiler.profile() as prof:
+        for _ in range(2):
+            model(x).exp().sum().backward()
+    rows = {row.path: row for row in prof.module_averages()}
+    assert {path: row.kind for path, row in rows.items()} == {
+        "": "Sequential", "0": "Linear", "1": "Sequential", "1.0": "Linear", "1.1": "Tanh", "2": "Linear"}  # fmt: skip
+    assert all(row.calls == 2 and row.forward > 0 and row.backward > 0 for row in rows.values())
+    assert rows[""].forward >= rows["0"].forward + rows["1"].forward + rows["2"].forward
+    assert rows["1"].backward == pytest.approx(rows["1.0"].backward + rows["1.1"].backward)
+    assert rows[""].backward == pytest.approx(sum(rows[p].backward for p in "012"))
+    nodes = [e for e in prof.events() if e.kind == "backward" and e.name in ("AddmmBackward0", "TanhBackward0")]
+    assert rows[""].backward == pytest.approx(sum(e.cpu_time_total for e in nodes))  # exp and sum are in no module
+    assert rows["1.1"].bytes == 2 * 2 * 3 * 8 * 4  # 2 steps, forward and backward, (3, 8) of 4 bytes
+    table = str(prof.module_averages())
+    assert "    1.0: Linear" in table
+    assert table.splitlines()[1].split() == ["Module", "Calls", "Forward", "Backward", "Mem"]
+
+
+def test_views_of_fresh_memory_count_and_views_of_inputs_do_not():
+    x = torch.ones(4, 4)
+    with torch.profiler.profile() as prof:
+        nn.functional.linear(torch.ones(2, 3, 4), x)
+        x.t()
+    sizes = {row.key: row.cpu_memory_usage for row in prof.key_averages()}
+    assert sizes["linear"] == 2 * 3 * 4 * 4
+    assert all(size == 0 for name, size in sizes.items() if name.startswith(("t", "transpose")))

@@ -1,0 +1,208 @@
+"""What a recording puts in front of kernels, modules and the engine, and the calls that it has seen."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import wraps
+from threading import Lock, get_ident
+from typing import Any
+
+import numpy as np
+
+import rushlight.autograd.backward  # noqa: F401  (the module, whose name in the package is the function's)
+from rushlight.autograd.clock import tick
+from rushlight.ops import later
+from rushlight.ops.table import TABLE
+from rushlight.profiler.units import told
+
+
+class Event:
+    """One call: `name`, `kind` ('op', 'backward', 'module' or 'user'), times in microseconds, bytes of its result.
+
+    `within`: the module's call in which it was made; `path`: of a module its name in the tree, "2.attention"; `seq`: what
+    the clock of the graph said, of a node when it was made, of a module's call at its begin and end."""
+
+    __slots__ = ("name", "kind", "start", "end", "inside", "bytes", "shapes", "thread", "depth", "within", "path", "seq")
+
+    def __init__(self, name: str, kind: str, shapes: list | None, depth: int, within: Event | None = None):
+        self.name, self.kind, self.shapes, self.depth, self.within = name, kind, shapes, depth, within
+        self.start, self.end, self.inside, self.bytes, self.thread = 0.0, 0.0, 0.0, 0, get_ident()
+        self.path, self.seq = "", (0, 0)
+
+    @property
+    def cpu_time_total(self) -> float:
+        return self.end - self.start
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Without the calls inside it."""
+        return max(self.cpu_time_total - self.inside, 0.0)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.name}: {told(self.cpu_time_total)}>"
+
+
+class Recorder:
+    """The events of the profile that records now. `open`: those under way, by thread."""
+
+    def __init__(self, shapes: bool):
+        self.events: list[Event] = []
+        self.open: dict[int, list[Event]] = {}
+        self.modules: dict[Event, Any] = {}       # of the calls under way
+        self.shapes = shapes
+
+    def enter(self, name: str, kind: str, shapes: list | None = None) -> Event:
+        stack = self.open.setdefault(get_ident(), [])
+        within = stack[-1] if stack else None
+        if within is not None and within.kind != "module":
+            within = within.within
+        event = Event(name, kind, shapes, len(stack), within)
+        stack.append(event)
+        event.start = time.perf_counter_ns() / 1000
+        return event
+
+    def leave(self, event: Event) -> None:
+        event.end = time.perf_counter_ns() / 1000
+        stack = self.open.get(get_ident(), [])
+        if event not in stack:  # it began before the recording did
+            return
+        while stack.pop() is not event:
+            pass  # what an error left open
+        if stack:
+            stack[-1].inside += event.cpu_time_total
+        if event.name:  # not the end of a walk
+            self.events.append(event)
+
+
+RUNNING: list[Recorder] = []  # at most one
+TURN = Lock()  # for starting and stopping
+
+
+# -- clocks in front of kernels, modules and the engine ----------------------------------------------------------------
+
+
+def timed(name: str, kernel: Callable) -> Callable:
+    """The kernel, its calls recorded."""
+
+    @wraps(kernel)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if not RUNNING:
+            return kernel(*args, **kwargs)
+        recorder = RUNNING[0]
+        shapes = [list(a.shape) for a in args if isinstance(a, np.ndarray)] if recorder.shapes else None
+        event = recorder.enter(name, "op", shapes)
+        try:
+            out = kernel(*args, **kwargs)
+            event.bytes = size_of(out, args)
+            return out
+        finally:
+            recorder.leave(event)
+
+    return run
+
+
+def size_of(out: Any, args: tuple = ()) -> int:
+    """Bytes of new arrays; a view of an argument has none of its own."""
+    if isinstance(out, (tuple, list)):
+        return sum(size_of(part, args) for part in out)
+    if not isinstance(out, np.ndarray):
+        return 0
+    given = [a for a in args if isinstance(a, np.ndarray)]
+    new = out.base is None or bool(given) and not any(out.base is a or out.base is a.base for a in given)
+    return out.nbytes if new else 0
+
+
+def timed_steps(steps: Callable) -> Callable:
+    """The engine, each of its nodes recorded."""
+
+    def run(*args: Any, **kwargs: Any) -> Iterator:
+        walk = steps(*args, **kwargs)
+        while True:
+            recorder = RUNNING[0] if RUNNING else None
+            event = recorder.enter("", "backward") if recorder is not None else None
+            done = None
+            try:
+                done = next(walk, None)
+            finally:
+                if recorder is not None and event is not None:
+                    event.name = "" if done is None else name_of(done[0])
+                    event.seq = (0, 0) if done is None or done[0].leaf else (done[0].seq, done[0].seq)
+                    recorder.leave(event)
+            if done is None:
+                return
+            if event is not None:
+                event.bytes = sum(size_of(g) for g in done[2])
+            yield done
+
+    return run
+
+
+def name_of(node: Any) -> str:
+    return "autograd::accumulate_grad" if node.leaf else node.name()
+
+
+def timed_modules(call: Callable) -> Callable:
+    """`Module.__call__`, recorded with the module's class."""
+
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not RUNNING:
+            return call(self, *args, **kwargs)
+        recorder = RUNNING[0]
+        event = recorder.enter(f"nn.Module: {type(self).__name__}", "module")
+        event.path, begin = path_of(self, recorder, event), tick()
+        try:
+            return call(self, *args, **kwargs)
+        finally:
+            event.seq = begin, tick()
+            recorder.leave(event)
+            recorder.modules.pop(event, None)
+
+    return run
+
+
+def path_of(module: Any, recorder: Recorder, event: Event) -> str:
+    """The module's name below the outermost that is being called: "" of that one itself."""
+    recorder.modules[event] = module
+    above = event.within
+    while above is not None:
+        owner = recorder.modules.get(above)
+        name = next((name for name, m in owner.named_modules() if m is module), "") if owner is not None else ""
+        if name:
+            return f"{above.path}.{name}" if above.path else name
+        above = above.within
+    return ""
+
+
+class Clocks:
+    """What a recording puts in front of things, and takes away again."""
+
+    def __init__(self) -> None:
+        self.undo: list[Callable[[], None]] = []
+
+    def put(self) -> None:
+        later.complete()
+        for op in TABLE.values():
+            cells = dict(zip(op.call.__code__.co_freevars, op.call.__closure__ or ()))  # type: ignore[attr-defined]
+            if "kernel" in cells:
+                self.swap(cells["kernel"], timed(op.called, cells["kernel"].cell_contents))
+        engine = sys.modules["rushlight.autograd.backward"]
+        self.assign(engine, "steps", timed_steps(engine.steps))
+        nn = sys.modules.get("rushlight.nn.hooks")
+        if nn is not None:
+            self.assign(nn.Hooked, "__call__", timed_modules(nn.Hooked.__call__))
+
+    def swap(self, cell: Any, value: Any) -> None:
+        known = cell.cell_contents
+        cell.cell_contents = value
+        self.undo.append(lambda: setattr(cell, "cell_contents", known))
+
+    def assign(self, owner: Any, name: str, value: Any) -> None:
+        known = getattr(owner, name)
+        setattr(owner, name, value)
+        self.undo.append(lambda: setattr(owner, name, known))
+
+    def take(self) -> None:
+        while self.undo:
+            self.undo.pop()()

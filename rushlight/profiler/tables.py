@@ -1,0 +1,123 @@
+"""What was recorded, summed up: by the name of the op, and by module."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from rushlight.profiler.clocks import Event
+from rushlight.profiler.units import in_bytes, told
+
+SORTS = ("cpu_time_total", "self_cpu_time_total", "cpu_time", "count", "cpu_memory_usage", "self_cpu_memory_usage")
+
+
+class Average:
+    """All calls of one name: `key`, `count`, times in microseconds, bytes."""
+
+    def __init__(self, key: str, shapes: list | None, events: list[Event]):
+        self.key, self.input_shapes, self.count = key, shapes, len(events)
+        self.cpu_time_total = sum(e.cpu_time_total for e in events)
+        self.self_cpu_time_total = sum(e.self_cpu_time_total for e in events)
+        self.cpu_memory_usage = self.self_cpu_memory_usage = sum(e.bytes for e in events)
+        self.is_user_annotation = any(e.kind == "user" for e in events)
+
+    @property
+    def cpu_time(self) -> float:
+        """Microseconds of one call, on average."""
+        return self.cpu_time_total / self.count
+
+    def __repr__(self) -> str:
+        return f"<{self.key}: {self.count} calls, {told(self.cpu_time_total)}>"
+
+
+class Averages(list):
+    """What `key_averages()` returns: a list of `Average`, with `table()`."""
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        return sum(row.self_cpu_time_total for row in self)
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int = 75,
+              max_name_column_width: int = 55, max_shapes_column_width: int = 80, header: str | None = None,
+              top_level_events_only: bool = False, time_unit: str | None = None) -> str:  # fmt: skip
+        """A table, the largest first: `sort_by` is 'self_cpu_time_total', 'cpu_time_total', 'cpu_time', 'count' or
+        'cpu_memory_usage'; without it the order is that of the first calls."""
+        if sort_by is not None and sort_by not in SORTS:
+            raise AttributeError(f"profiler: cannot sort by {sort_by!r}; choose one of {', '.join(SORTS)}")
+        rows = self if sort_by is None else sorted(self, key=lambda row: getattr(row, sort_by), reverse=True)
+        whole = self.self_cpu_time_total or 1.0
+        shaped = any(row.input_shapes is not None for row in self)
+        head = ["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "CPU Mem", "# of Calls"]
+        lines = [head + ["Input Shapes"] * shaped]
+        for row in rows[: row_limit if row_limit >= 0 else None]:
+            lines.append([row.key[:max_name_column_width], f"{row.self_cpu_time_total / whole:.2%}",
+                          told(row.self_cpu_time_total, time_unit), f"{row.cpu_time_total / whole:.2%}",
+                          told(row.cpu_time_total, time_unit), told(row.cpu_time, time_unit), in_bytes(row.cpu_memory_usage),
+                          str(row.count)] + [str(row.input_shapes)[:max_shapes_column_width]] * shaped)  # fmt: skip
+        total = f"Self CPU time total: {told(self.self_cpu_time_total, time_unit)}"
+        return "\n".join([*([header] if header else []), aligned(lines), total]) + "\n"
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+class ModuleRow:
+    """The calls of one module: `path`, its name in the tree, and its `kind`; `calls`; microseconds of `forward` and of
+    `backward`, each with the modules inside; `bytes` of what its ops made, forward and backward."""
+
+    def __init__(self, path: str, kind: str):
+        self.path, self.kind, self.calls, self.forward, self.backward, self.bytes = path, kind, 0, 0.0, 0.0, 0
+
+    def __repr__(self) -> str:
+        return f"<{self.path} {self.kind}: {self.calls} calls, forward {told(self.forward)}, backward {told(self.backward)}>"
+
+
+class Modules(list):
+    """What `module_averages()` returns: a list of `ModuleRow`, in the order of the first calls, with `table()`."""
+
+    def table(self) -> str:
+        """A line for each module, the inner ones below and to the right of what they are part of."""
+        lines = [["Module", "Calls", "Forward", "Backward", "Mem"]]
+        lines += [["  " * (row.path.count(".") + bool(row.path)) + (f"{row.path}: " if row.path else "") + row.kind,
+                   str(row.calls), told(row.forward), told(row.backward), in_bytes(row.bytes)] for row in self]  # fmt: skip
+        return aligned(lines) + "\n"
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+def aligned(lines: list[list[str]]) -> str:
+    """Columns below each other, the head between rules."""
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    rule = "  ".join("-" * width for width in widths)
+    text = ["  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:]))]) for line in lines]
+    return "\n".join([rule, text[0], rule, *text[1:], rule])
+
+
+def by_module(events: list[Event]) -> Modules:
+    """The modules' calls, summed. Backward belongs to the innermost call during which the node was made, and to those
+    around it."""
+    calls = sorted((e for e in events if e.kind == "module"), key=lambda e: e.start)
+    rows: dict[tuple[str, str], ModuleRow] = {}
+    for e in calls:
+        row = rows.setdefault((e.path, e.name), ModuleRow(e.path, e.name.removeprefix("nn.Module: ")))
+        row.calls += 1
+        row.forward += e.cpu_time_total
+    begins = [e.seq[0] for e in calls]
+    for e in events:
+        at = e.within if e.kind == "op" else maker(e.seq[0], calls, begins) if e.kind == "backward" else None
+        while at is not None:
+            row = rows.get((at.path, at.name))
+            if row is not None:
+                row.bytes += e.bytes
+                row.backward += e.cpu_time_total if e.kind == "backward" else 0.0
+            at = at.within
+    return Modules(rows.values())
+
+
+def maker(seq: int, calls: list[Event], begins: list[int]) -> Event | None:
+    """The innermost module's call during which a node of the graph was made: the last that began before, or around it."""
+    place = bisect_left(begins, seq)
+    at = calls[place - 1] if place else None
+    while at is not None and not at.seq[0] < seq < at.seq[1]:
+        at = at.within
+    return at
