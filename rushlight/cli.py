@@ -41,8 +41,8 @@ a minus goes into brackets: "(-x**2)".
 
 
 WARMUP = """\
-Compile the loops of frequent ops on large arrays, of softmax and layer norm, and of the
-optimizers, which would else be compiled when they are first used, half a second
+Compile the loops of frequent ops on large arrays, of softmax, layer and batch norm, and
+of the optimizers, which would else be compiled when they are first used, half a second
 each. They are kept for this version of rushlight, Numba and Python in the folder
 RUSHLIGHT_CACHE, or the user's cache folder. Needs Numba.
 """

@@ -68,10 +68,13 @@ def rows() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops over rows: called for an array at the least size that takes them."""
     from rushlight.ops.rows import FUNCTIONS
     x, one = np.ones((2, 8), np.float32), np.ones((2, 1), np.float32)
-    gs = [x, 0 * one, 0 * one]
+    y, mean = np.ones((2, 1, 16), np.float32), np.ones((1, 1, 1), np.float32)
+    gs, ys = [x, 0 * one, 0 * one], [y, 0 * mean, 0 * mean]
     arguments: dict[tuple[str, str], tuple] = {
         ("layer_norm", ""): (x, None, None, (1,), 1e-5), ("layer_norm", "x"): (gs, x, None, one, one, (1,), 1e-5),
-        ("layer_norm", "weight"): (gs, x, one, one, 1e-5)}
+        ("layer_norm", "weight"): (gs, x, one, one, 1e-5),
+        ("batch_norm", ""): (y, None, None, (0, 2), 1e-5), ("batch_norm", "x"): (ys, y, None, mean, mean, (0, 2), 1e-5),
+        ("batch_norm", "weight"): (ys, y, mean, mean, (0, 2), 1e-5), ("batch_norm", "bias"): (ys, (0, 2))}
     for (name, of), function in FUNCTIONS.items():
         given = arguments.get((name, of)) or ((x, x, 1) if of else (x, 1))
         yield f"{name}, derivative by {of}" if of else name, lambda f=function, given=given: f(*given)  # type: ignore[misc]

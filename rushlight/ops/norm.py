@@ -24,7 +24,7 @@ batch_norm = inner(
         rsqrt(var + eps), dims),
     weight=lambda gs, x, mu, var, dims, eps: flat(sum(gs[0] * (x - mu), dims, True) * rsqrt(var + eps)),
     bias=lambda gs, dims: sum(gs[0], dims),
-    outputs="out mu var", node="NativeBatchNormBackward0")
+    outputs="out mu var", rows=True, node="NativeBatchNormBackward0")
 # with mean and variance given, as in evaluation; no gradient goes to those
 frozen_batch_norm = inner(
     lambda x, weight, bias, mu, var, /, eps: frozen_batch_norm(x, weight, bias, mu, var, eps),

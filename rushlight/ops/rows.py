@@ -1,6 +1,6 @@
-"""Large float32 tensors through softmax and layer norm, by the loops of kernels/rows.py: NumPy would pass over them six
-to ten times. A function here gives the result, or None where NumPy is to do it: other dtypes and layouts, other
-dimensions than the last, very long rows.
+"""Large float32 tensors through softmax, layer norm and batch norm, by the loops of kernels/rows.py and channels.py:
+NumPy would pass over them six to ten times. A function here gives the result, or None where NumPy is to do it: other
+dtypes and layouts, other dimensions than the last, very long rows.
 """
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from numpy import ndarray
 
 from rushlight.ops.kernels.memory import memory
 
+SHORT = 16                                        # numbers in a channel of a sample, below which NumPy does it
 LONG = 1 << 14                                    # numbers in a row, from which float32 is too short to add them up
 MUCH = 1 << 18                                    # numbers from which all cores share the work
 FLOAT = np.dtype(np.float32)
@@ -102,8 +103,68 @@ def layer_norm_weight(gs: list, x: ndarray, mu: ndarray, var: ndarray, eps: floa
     return out.reshape(shape)
 
 
+def batch(a: ndarray) -> ndarray | None:
+    """The array as samples of channels of numbers (N, C, L), if it lies so in memory and L is long enough for a loop."""
+    if a.ndim < 3 or a.dtype is not FLOAT or not (a.flags.c_contiguous and a.flags.aligned) or loops() is None:
+        return None
+    n = prod(a.shape[2:])
+    return a.reshape(*a.shape[:2], n) if SHORT <= n <= LONG else None
+
+
+def by_channels(name: str, size: int, channels: int, *arguments: Any) -> None:
+    """The call; of much, each core does some of the channels."""
+    from rushlight.compile.parallel import cores, pool
+    from rushlight.ops.kernels import channels as compiled
+    parts = min(cores(), channels) if size >= MUCH else 1
+    bounds = [channels * k // parts for k in range(parts + 1)]
+    pool.run(getattr(compiled, name), [(*arguments, *bounds[k:k + 2]) for k in range(parts)])
+
+
+def batch_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: tuple[int, ...], eps: float) -> Any:
+    given = batch(x)
+    w, b = factors(weight, x.shape[1], 1), factors(bias, x.shape[1], 0)
+    if given is None or w is None or b is None:
+        return None
+    kept = (1, x.shape[1], *(1,) * (x.ndim - 2))
+    out, mu, var = memory.take(x.shape, FLOAT), np.empty(kept, FLOAT), np.empty(kept, FLOAT)
+    by_channels("batch_norm", x.size, x.shape[1], given, w, b, eps, out.reshape(given.shape), mu.reshape(-1),
+                var.reshape(-1))
+    return out, mu, var
+
+
+def batch_norm_x(gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var: ndarray, dims: tuple[int, ...],
+                 eps: float) -> ndarray | None:
+    g, given, w = batch(gs[0]), batch(x), factors(weight, x.shape[1], 1)
+    if g is None or given is None or w is None or gs[1].any() or gs[2].any():
+        return None
+    out = memory.take(x.shape, FLOAT)
+    by_channels("batch_norm_x", x.size, x.shape[1], g, given, w, mu.reshape(-1), var.reshape(-1), eps,
+                out.reshape(given.shape))
+    return out
+
+
+def batch_norm_weight(gs: list, x: ndarray, mu: ndarray, var: ndarray, dims: tuple[int, ...], eps: float) -> ndarray | None:
+    g, given = batch(gs[0]), batch(x)
+    if g is None or given is None:
+        return None
+    out = np.empty(x.shape[1], FLOAT)
+    by_channels("batch_norm_weight", x.size, x.shape[1], g, given, mu.reshape(-1), var.reshape(-1), eps, out)
+    return out
+
+
+def batch_norm_bias(gs: list, dims: tuple[int, ...]) -> ndarray | None:
+    g = batch(gs[0])
+    if g is None:
+        return None
+    out = np.empty(g.shape[1], FLOAT)
+    by_channels("batch_norm_bias", g.size, g.shape[1], g, out)
+    return out
+
+
 # (op, "" for its forward or the input of a derivative) -> what is asked with the arguments of the kernel or the rule
 FUNCTIONS: dict[tuple[str, str], Callable] = {
     ("softmax", ""): along_rows("softmax"), ("softmax", "x"): along_rows("softmax_x"),
     ("log_softmax", ""): along_rows("log_softmax"), ("log_softmax", "x"): along_rows("log_softmax_x"),
-    ("layer_norm", ""): layer_norm, ("layer_norm", "x"): layer_norm_x, ("layer_norm", "weight"): layer_norm_weight}
+    ("layer_norm", ""): layer_norm, ("layer_norm", "x"): layer_norm_x, ("layer_norm", "weight"): layer_norm_weight,
+    ("batch_norm", ""): batch_norm, ("batch_norm", "x"): batch_norm_x, ("batch_norm", "weight"): batch_norm_weight,
+    ("batch_norm", "bias"): batch_norm_bias}

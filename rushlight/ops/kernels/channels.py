@@ -1,0 +1,90 @@
+"""Compiled loops over the channels of large float32 batches (N, C, L): batch norm. As kernels/rows.py; a part of the
+work is the channels from `first` to `end`. What is added up over samples is added in float64.
+"""
+# mypy: disable-error-code="name-defined"
+from __future__ import annotations
+
+from rushlight.compile.cache import loop
+
+
+@loop
+def batch_norm(x, weight, bias, eps, out, mu, var, first, end):
+    restrict()
+    samples, n = x.shape[0], x.shape[2]
+    for c in range(first, end):
+        total = 0.0
+        for k in range(samples):
+            part = f32(0)
+            for j in range(n):
+                part = plus(part, x[k, c, j])
+            total += part
+        mean = f32(total / (samples * n))
+        squares = 0.0
+        for k in range(samples):
+            part = f32(0)
+            for j in range(n):
+                d = x[k, c, j] - mean
+                part = plus(part, d * d)
+            squares += part
+        mu[c] = mean
+        var[c] = f32(squares / (samples * n))
+        scale = weight[c] / sqrt(var[c] + f32(eps))
+        shift = bias[c]
+        for k in range(samples):
+            for j in range(n):
+                out[k, c, j] = (x[k, c, j] - mean) * scale + shift
+
+
+@loop
+def batch_norm_x(g, x, weight, mu, var, eps, out, first, end):
+    """out = (g - mean(g) - d mean(g d) / (var + eps)) weight / sqrt(var + eps), d = x - mu."""
+    restrict()
+    samples, n = x.shape[0], x.shape[2]
+    for c in range(first, end):
+        mean = mu[c]
+        total = 0.0
+        along = 0.0
+        for k in range(samples):
+            part = f32(0)
+            beside = f32(0)
+            for j in range(n):
+                part = plus(part, g[k, c, j])
+                beside = plus(beside, g[k, c, j] * (x[k, c, j] - mean))
+            total += part
+            along += beside
+        spread = var[c] + f32(eps)
+        scale = weight[c] / sqrt(spread)
+        share = f32(total / (samples * n))
+        slope = f32(along / (samples * n)) / spread
+        for k in range(samples):
+            for j in range(n):
+                out[k, c, j] = scale * (g[k, c, j] - share - (x[k, c, j] - mean) * slope)
+
+
+@loop
+def batch_norm_weight(g, x, mu, var, eps, out, first, end):
+    """out[c] = sum of g d / sqrt(var + eps)."""
+    restrict()
+    for c in range(first, end):
+        mean = mu[c]
+        along = 0.0
+        for k in range(x.shape[0]):
+            beside = f32(0)
+            for j in range(x.shape[2]):
+                beside = plus(beside, g[k, c, j] * (x[k, c, j] - mean))
+            along += beside
+        out[c] = f32(along) / sqrt(var[c] + f32(eps))
+
+
+@loop
+def batch_norm_bias(g, out, first, end):
+    """out[c] = sum of g."""
+    restrict()
+    for c in range(first, end):
+        total = 0.0
+        for k in range(g.shape[0]):
+            part = f32(0)
+            for j in range(g.shape[2]):
+                part = plus(part, g[k, c, j])
+            total += part
+        out[c] = f32(total)
