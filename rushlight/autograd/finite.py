@@ -30,7 +30,7 @@ def finite(array: np.ndarray) -> bool:
 def check(node: Node, outgoing: Any, looks_for: str) -> None:
     """RuntimeError if a gradient that the node's rules have made is not finite, naming the statement and where it began."""
     for i, g in enumerate(outgoing):
-        array = g if g.__class__ is ndarray or isinstance(g, generic) else getattr(g, "array", None)
+        array: Any = g if g.__class__ is ndarray or isinstance(g, generic) else getattr(g, "array", None)
         if array is None or finite(array):        # None: no gradient, or parts of several, which were looked at as they came
             continue
         found = "nan" if np.isnan(array).any() else "inf"

@@ -106,10 +106,10 @@ def by_module(events: list[Event]) -> Modules:
     for e in events:
         at = e.within if e.kind == "op" else maker(e.seq[0], calls, begins) if e.kind == "backward" else None
         while at is not None:
-            row = rows.get((at.path, at.name))
-            if row is not None:
-                row.bytes += e.bytes
-                row.backward += e.cpu_time_total if e.kind == "backward" else 0.0
+            around = rows.get((at.path, at.name))
+            if around is not None:                # not one that began before the recording
+                around.bytes += e.bytes
+                around.backward += e.cpu_time_total if e.kind == "backward" else 0.0
             at = at.within
     return Modules(rows.values())
 

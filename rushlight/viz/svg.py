@@ -122,9 +122,9 @@ def paint(found: Graph, path: str | os.PathLike[str]) -> None:
     axes.set(xlim=(0, width), ylim=(height, 0), frame_on=False, xticks=[], yticks=[])
     ways = [[(points[i].x, points[i].y) for i in way] for way in routes]
     axes.add_collection(LineCollection(ways, colors=EDGE, linewidths=0.9, zorder=1), autolim=False)
-    round_ = {"boxstyle": f"round,pad=0,rounding_size={5 if readable else 0}"}
+    style: dict[str, Any] = {"boxstyle": f"round,pad=0,rounding_size={5 if readable else 0}"}
     boxes = [FancyBboxPatch((p.x - p.width / 2, p.y - p.height / 2), p.width, p.height, facecolor=COLOURS[box.kind],
-                            edgecolor=STROKES[box.kind], **round_) for p, box in zip(points, found.boxes)]  # fmt: skip
+                            edgecolor=STROKES[box.kind], **style) for p, box in zip(points, found.boxes)]  # fmt: skip
     axes.add_collection(PatchCollection(boxes, match_original=True, zorder=2), autolim=False)
     for p, text in zip(points, texts) if readable else ():
         axes.text(p.x, p.y, "\n".join(text), ha="center", va="center", fontsize=FONT, family="monospace", zorder=3)
