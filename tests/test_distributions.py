@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import math
+import pkgutil
 import sys
 
 import numpy as np
@@ -322,6 +324,28 @@ def test_ways_into_a_set(oracle, name):
         x = torch.tensor([[0.3, -1.2, 0.7], [1.5, 0.1, -0.4], [0.2, 0.3, 0.5]])
         y = d.transform_to(c)(x)
         return [y, bool(c.check(y).all()), repr(c), c.event_dim, c.is_discrete]
+    agree(ask(rushlight), oracle(ask))
+
+
+def test_torchs_paths(torch):
+    """Every file of torch.distributions, and what it offers."""
+    home = rushlight.distributions
+    for file in pkgutil.iter_modules(torch.distributions.__path__):
+        theirs = importlib.import_module(f"torch.distributions.{file.name}")
+        ours = importlib.import_module(f"rushlight.distributions.{file.name}")
+        missing = [name for name in theirs.__all__ if not hasattr(ours, name) and name not in (
+            "MixtureSameFamilyConstraint",)]
+        assert not missing, file.name
+    assert not [name for name in torch.distributions.__all__ if not hasattr(home, name)]
+
+
+def test_utils(oracle):
+    def ask(torch):
+        u, p = torch.distributions.utils, torch.tensor([0.0, 0.3, 0.7])
+        m = torch.arange(9.0).reshape(3, 3)
+        return [u.probs_to_logits(p), u.probs_to_logits(p, True), u.logits_to_probs(p), u.logits_to_probs(p, True),
+                *(u.tril_matrix_to_vec(m, k) for k in (-1, 0, 1)),
+                *(u.vec_to_tril_matrix(u.tril_matrix_to_vec(m, k), k) for k in (-1, 0))]
     agree(ask(rushlight), oracle(ask))
 
 

@@ -1,5 +1,24 @@
 """Random variables: samples, log-probabilities, entropies, transforms, and how far one is from another (KL)."""
-from rushlight.distributions import categorical, constraint_registry, constraints, kl, kl_mixed, normal, transforms
+import sys as _sys
+
+from rushlight.distributions import (
+    constraint_registry,
+    constraints,
+    continuous,
+    counts,
+    discrete,
+    distribution,
+    gamma,
+    heavy,
+    kl,
+    kl_mixed,
+    matrices,
+    mixture,
+    relaxed,
+    transformed,
+    transforms,
+    utils,
+)
 from rushlight.distributions.constraint_registry import biject_to, transform_to
 from rushlight.distributions.continuous import Exponential, Laplace, Normal, Uniform
 from rushlight.distributions.counts import Binomial, Geometric, Multinomial, NegativeBinomial, Poisson
@@ -34,6 +53,22 @@ from rushlight.distributions.transformed import (
 )
 from rushlight.distributions.transforms import *  # noqa: F403
 
+# torch's file: ours
+_FILES = {
+    **dict.fromkeys(("exponential", "laplace", "normal", "uniform"), continuous),
+    **dict.fromkeys(("binomial", "geometric", "multinomial", "negative_binomial", "poisson"), counts),
+    **dict.fromkeys(("bernoulli", "categorical", "one_hot_categorical"), discrete), "exp_family": distribution,
+    **dict.fromkeys(("beta", "chi2", "dirichlet", "fishersnedecor", "studentT"), gamma),
+    **dict.fromkeys(("cauchy", "generalized_pareto", "half_cauchy", "half_normal", "inverse_gamma"), heavy),
+    **dict.fromkeys(("lkj_cholesky", "lowrank_multivariate_normal", "multivariate_normal", "wishart"), matrices),
+    **dict.fromkeys(("mixture_same_family", "von_mises"), mixture),
+    **dict.fromkeys(("continuous_bernoulli", "relaxed_bernoulli", "relaxed_categorical"), relaxed),
+    **dict.fromkeys(("gumbel", "independent", "kumaraswamy", "log_normal", "logistic_normal", "pareto",
+                     "transformed_distribution", "weibull"), transformed),
+}
+for _name, _found in _FILES.items():
+    globals()[_name] = _sys.modules[f"{__name__}.{_name}"] = _found
+
 __all__ = ["Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "ContinuousBernoulli", "Dirichlet",
            "Distribution", "ExpRelaxedCategorical", "Exponential", "ExponentialFamily", "FisherSnedecor", "Gamma",
            "GeneralizedPareto", "Geometric", "Gumbel", "HalfCauchy", "HalfNormal", "Independent", "InverseGamma",
@@ -41,5 +76,5 @@ __all__ = ["Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "Co
            "LowRankMultivariateNormal", "MixtureSameFamily", "Multinomial", "MultivariateNormal", "NegativeBinomial",
            "Normal", "OneHotCategorical", "OneHotCategoricalStraightThrough", "Pareto", "Poisson", "RelaxedBernoulli",
            "RelaxedOneHotCategorical", "StudentT", "TransformedDistribution", "Uniform", "VonMises", "Weibull", "Wishart",
-           "biject_to", "categorical", "constraint_registry", "constraints", "kl", "kl_divergence", "kl_mixed", "normal",
-           "register_kl", "transform_to", "transforms", *transforms.__all__]
+           "biject_to", "constraint_registry", "constraints", "kl", "kl_divergence", "kl_mixed",
+           "register_kl", "transform_to", "transforms", "utils", *transforms.__all__]

@@ -1,4 +1,4 @@
-"""Transforms of vectors and matrices: to simplices, triangles, and of parts one by one."""
+"""Transforms of vectors and matrices: to simplices, triangles, of parts one by one; and by a distribution's cdf."""
 from __future__ import annotations
 
 import math
@@ -128,6 +128,26 @@ def of_triangle(x: Tensor, diagonal: int) -> Any:
     return x[..., row, col]  # type: ignore[index]
 
 
+class CumulativeDistributionTransform(Transform):
+    """y = P(X <= x), of a distribution."""
+
+    bijective, codomain, _sign = True, constraints.unit_interval, 1
+
+    def __init__(self, distribution: Any, cache_size: int = 0):
+        super().__init__(cache_size)
+        self.distribution = distribution
+        self.domain = distribution.support
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.distribution.cdf(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return self.distribution.icdf(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.distribution.log_prob(x)
+
+
 class CatTransform(Transform):
     """Transforms of parts of given lengths along `dim`."""
 
@@ -179,5 +199,5 @@ class StackTransform(Transform):
             self.transforms, self.slices(x), self.slices(y))], self.dim)
 
 
-__all__ = ["CatTransform", "CorrCholeskyTransform", "LowerCholeskyTransform", "PositiveDefiniteTransform",
-           "SoftmaxTransform", "StackTransform", "StickBreakingTransform"]
+__all__ = ["CatTransform", "CorrCholeskyTransform", "CumulativeDistributionTransform", "LowerCholeskyTransform",
+           "PositiveDefiniteTransform", "SoftmaxTransform", "StackTransform", "StickBreakingTransform"]

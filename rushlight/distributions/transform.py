@@ -7,7 +7,6 @@ from typing import Any
 
 import rushlight
 from rushlight.distributions import constraints
-from rushlight.distributions.constraints import Constraint
 from rushlight.distributions.distribution import eps_of, tiny_of
 from rushlight.errors import explain
 from rushlight.size import Size
@@ -38,6 +37,13 @@ class Transform:
         if self._sign is None:
             raise NotImplementedError(f"{type(self).__name__} neither increases nor decreases everywhere")
         return self._sign
+
+    @property
+    def event_dim(self) -> int:
+        """How many dimensions one value has, before and after. ValueError if these differ."""
+        if self.domain.event_dim != self.codomain.event_dim:
+            raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
+        return self.domain.event_dim
 
     @property
     def inv(self) -> Transform:
@@ -395,8 +401,6 @@ class AffineTransform(Transform):
         self.domain = self.codomain = constraints.real if event_dim == 0 else constraints.independent(
             constraints.real, event_dim)
 
-    event_dim = property(lambda self: self._event_dim)
-
     @property
     def sign(self) -> Any:
         return self.scale.sign() if isinstance(self.scale, Tensor) else (self.scale > 0) - (self.scale < 0)  # type: ignore
@@ -423,26 +427,6 @@ class AffineTransform(Transform):
             for a, b in ((self.loc, other.loc), (self.scale, other.scale)))
 
 
-class CumulativeDistributionTransform(Transform):
-    """y = P(X <= x), of a distribution."""
-
-    bijective, codomain, _sign = True, constraints.unit_interval, 1
-
-    def __init__(self, distribution: Any, cache_size: int = 0):
-        super().__init__(cache_size)
-        self.distribution = distribution
-        self.domain: Constraint = distribution.support
-
-    def _call(self, x: Tensor) -> Tensor:
-        return self.distribution.cdf(x)
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return self.distribution.icdf(y)
-
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return self.distribution.log_prob(x)
-
-
-__all__ = ["AbsTransform", "AffineTransform", "ComposeTransform", "CumulativeDistributionTransform", "ExpTransform",
+__all__ = ["AbsTransform", "AffineTransform", "ComposeTransform", "ExpTransform",
            "IndependentTransform", "PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftplusTransform",
            "TanhTransform", "Transform", "identity_transform"]

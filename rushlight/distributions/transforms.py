@@ -2,6 +2,7 @@
 from rushlight.distributions.shaping import (
     CatTransform,
     CorrCholeskyTransform,
+    CumulativeDistributionTransform,
     LowerCholeskyTransform,
     PositiveDefiniteTransform,
     SoftmaxTransform,
@@ -12,7 +13,6 @@ from rushlight.distributions.transform import (
     AbsTransform,
     AffineTransform,
     ComposeTransform,
-    CumulativeDistributionTransform,
     ExpTransform,
     IndependentTransform,
     PowerTransform,

@@ -1,4 +1,0 @@
-"""torch.distributions.categorical."""
-from rushlight.distributions.discrete import Categorical
-
-__all__ = ["Categorical"]

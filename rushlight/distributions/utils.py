@@ -1,0 +1,38 @@
+"""torch.distributions.utils: probabilities and logits, triangles as vectors."""
+from __future__ import annotations
+
+from functools import cached_property as lazy_property
+from typing import Any
+
+import rushlight
+from rushlight.distributions.distribution import broadcast_all, clamp_probs
+from rushlight.distributions.shaping import in_triangle, of_triangle
+from rushlight.tensor import Tensor
+
+
+def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
+    """softmax of the last dimension, or sigmoid if each logit stands for itself."""
+    return rushlight.sigmoid(logits) if is_binary else rushlight.softmax(logits, -1)
+
+
+def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
+    """log p, or log(p / (1 - p)) if each probability stands for itself; away from infinity by the dtype's epsilon."""
+    p = clamp_probs(probs)
+    return p.log() - rushlight.log1p(-p) if is_binary else p.log()
+
+
+def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
+    """The lower triangle of an (n, n) matrix, row by row."""
+    n = mat.shape[-1]
+    if not -n <= diag < n:
+        raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
+    return of_triangle(mat, diag)
+
+
+def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Any:
+    """The (n, n) matrix with these numbers in its lower triangle, row by row."""
+    return in_triangle(vec, diag)
+
+
+__all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec",
+           "vec_to_tril_matrix"]
