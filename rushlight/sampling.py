@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 def source(generator: Generator | None) -> Generator:
     """The generator to draw from. `rushlight.random` is loaded at the first draw: 5 ms that an import need not pay."""
     from rushlight.random import default_generator
-    found, batch = default_generator if generator is None else generator, mode().batch
+    m = mode()
+    found, batch = default_generator if generator is None else generator, m.batch
+    if m.watch is not None and found is default_generator:
+        found = m.watch.generator(found)
     return found if batch is None else batch.draws(found, batch)
 
 
@@ -32,7 +35,9 @@ def drawn(array: np.ndarray, dtype: Any, requires_grad: bool = False, device: An
           out: Tensor | None = None) -> Tensor:
     """A tensor of fresh random numbers; whoever records the program must know that they are not the same next time."""
     t = made(array, dtype, requires_grad, device, out)
-    noticed(t)
+    watch = mode().watch
+    if watch is not None:
+        watch.drew(t)
     return t
 
 
@@ -71,7 +76,7 @@ def randn(*shape: Any, size: Any = None, generator: Generator | None = None, out
     return drawn(source(generator).normal(given(shape, size), float_dtype(dtype)), None, requires_grad, device, out)
 
 
-def randint(low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None,
+def randint(low: int = 0, high: Any = None, size: Any = None, *, generator: Generator | None = None,
             out: Tensor | None = None, dtype: Dtype | None = None, layout: Any = None, device: Any = None,
             requires_grad: bool = False) -> Tensor:
     """Whole numbers from low up to but without high: `randint(high, size)` or `randint(low, high, size)`; int64.
@@ -82,6 +87,8 @@ def randint(low: int, high: Any = None, size: Any = None, *, generator: Generato
     """
     if size is None:
         low, high, size = 0, low, high
+    elif high is None:                            # randint(10, size=(5,))
+        low, high = 0, low
     low, high = (int(v) for v in (low, high))
     kind = np.dtype(np.int64) if dtype is None else dtypes.as_dtype(dtype).numpy
     return drawn(source(generator).randint(low, high, shape_of((size,)), kind), None, requires_grad, device, out)
@@ -200,7 +207,10 @@ def refilled(self: Tensor, generator: Generator | None, draw: Callable) -> Tenso
         return copy_(self, drawn(draw(source(generator), self.array.shape, self.array.dtype), None))
     fresh = np.empty_like(self.array, subok=False)
     target = in_memory_order(fresh)
-    target[...] = draw(source(generator), target.shape, fresh.dtype)
+    numbers = draw(source(generator), target.shape, fresh.dtype)
+    if fresh.flags.c_contiguous:
+        return copy_(self, drawn(numbers, None))
+    target[...] = numbers
     t = from_array(fresh)
     noticed(t)
     return copy_(self, t)

@@ -15,6 +15,7 @@ HAND = {
     "as_strided_scatter": [Sample(x(6), x(2, 2), (2, 2), (1, 2)), Sample(x(2, 3), x(3), (3,), (2,), 1)],
     "lie": [Sample(x(6), (2, 2), (1, 2), 1, (1,)), Sample(x(4), (3, 2), (1, 1), 0, (1,))],
     "lie_again": [Sample(x(6), (2, 2), (1, 2), 1, (1,)), Sample(x(3), (3, 2), (1, 1), 0, (1,))],
+    "draw": [Sample("uniform", ((2, 3), np.dtype("f4")), ())],
     "region": [Sample(x(2, 3), (2, 2), (1, 2), 1)],
     "with_region": [Sample(x(2, 3), x(2, 2), (2, 2), (1, 2), 1), Sample(x(4), x(), (2,), (2,), 1)],
     "unlie": [Sample(x(2, 2), (6,), (2, 2), (1, 2), 1, (1,)), Sample(x(3, 2), (3,), (3, 2), (1, 1), 0, (1,))],

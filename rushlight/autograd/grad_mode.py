@@ -32,6 +32,14 @@ class Watcher:
     def moved(self, to: Any, tensor: Any) -> None:
         """`to` is from now on what `tensor` was: `t_()` makes a tensor a view of itself."""
 
+    def generator(self, generator: Any) -> Any:
+        """The default generator is about to draw: what is asked for the numbers."""
+        return generator
+
+    def drew(self, tensor: Any) -> None:
+        """The tensor's numbers are fresh from a generator."""
+        self.read(tensor)
+
     def read(self, tensor: Any) -> None:
         """Python is about to look at the tensor's numbers (`item`, `if`, `numpy`)."""
 

@@ -40,6 +40,7 @@ class Tracer(Watcher):
         self.born: dict[int, int] = {}            # id of a view's array -> number of steps when it was made
         self.outside: set[int] = set()            # ids of arrays that creation functions made
         self.written: dict[int, int] = {}         # id of an array -> number of steps when it was last written
+        self.draws: dict[int, tuple] = {}         # id of an array of random numbers -> what was asked for, and it
         self.kept: list[Any] = []                 # keeps ids unique
         self.problem: str | None = None
         self.breaks: list[Break] = []
@@ -61,7 +62,11 @@ class Tracer(Watcher):
             if np.may_share_memory(array, args[0].array):
                 self.owner[id(array)] = self.owner.get(seen, args[0].array)
                 self.born[id(array)] = len(self.steps)
-        self.steps.append(Call(op.name, values, made, line(), self.late))
+        name = op.name
+        if name == "overwrite" and values[1].dtype == made[0].dtype:      # what is overwritten counts by its shape alone
+            name, values = ("clone", values[1:]) if values[1].shape == made[0].shape else (
+                "expand", (values[1], made[0].shape))
+        self.steps.append(Call(name, values, made, line(), self.late))
 
     def created(self, tensor: Tensor) -> None:
         self.kept.append(tensor.array)
@@ -83,6 +88,16 @@ class Tracer(Watcher):
         self.written[place] = self.born[id(tensor.array)] = len(self.steps)
         if place in self.known:
             self.steps.append(Store(self.external[place], v, line()))
+
+    def generator(self, generator: Any) -> Any:
+        return Noted(generator, self.draws)
+
+    def drew(self, tensor: Tensor) -> None:
+        """Numbers that a generator has just made become a step that asks it again."""
+        how = self.draws.pop(id(tensor.array), None)
+        if how is None:
+            return self.read(tensor)
+        self.steps.append(Call("draw", how[:-1], (self.made(tensor),), line(), self.late))
 
     def read(self, tensor: Tensor) -> None:
         self.stop("looks at the numbers of a tensor")
@@ -175,6 +190,23 @@ class Tracer(Watcher):
             root = self.owner.get(id(v.array), v.array)
             v.traced = v.traced and id(root) not in self.written
         return Graph(steps, list(self.inputs), results, grads)
+
+
+class Noted:
+    """A generator that writes down what it is asked for."""
+
+    def __init__(self, generator: Any, draws: dict[int, tuple]):
+        self.asked, self.draws = generator, draws
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.asked, name)
+
+        def draw(*args: Any, **named: Any) -> Any:
+            made = method(*args, **named)
+            if isinstance(made, np.ndarray) and not any(isinstance(a, np.ndarray) for a in (*args, *named.values())):
+                self.draws[id(made)] = name, args, tuple(named.items()), made
+            return made
+        return draw if callable(method) else method
 
 
 def dtype_of(array: np.ndarray) -> Any:

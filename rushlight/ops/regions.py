@@ -1,6 +1,7 @@
-"""Parts of memory as values: what a write through a view means where no value ever changes, in recorded programs.
+"""Ops that only recorded programs have: parts of memory as values, and random numbers that are drawn anew at each run.
 
-A region is told by what `as_strided` is: size, steps and beginning, in elements of the base laid out without gaps.
+Where no value ever changes, a write through a view makes the whole anew, with another region. A region is told by what
+`as_strided` is: size, steps and beginning, in elements of the base laid out without gaps.
 """
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import numpy as np
 from numpy import ascontiguousarray, ndarray
 from numpy.lib.stride_tricks import as_strided
 
+from rushlight import random
 from rushlight.ops.build import build, inner, inner_view
 
 
@@ -24,7 +26,12 @@ def written(x: ndarray, y: ndarray, size: tuple, stride: tuple, start: int) -> n
     return r
 
 
+def fresh(method: str, args: tuple, named: tuple) -> ndarray:
+    return np.asarray(getattr(random.default_generator, method)(*args, **dict(named)))
+
+
 region      = inner_view(lambda x, /, size, stride, start: region(x, size, stride, start), kernel=looked)
 with_region = inner(lambda x, y, /, size, stride, start: with_region(x, y, size, stride, start), kernel=written)
+draw        = inner(lambda method, args, named: draw(method, args, named), kernel=fresh, random=True)
 
 build(globals())
