@@ -119,3 +119,41 @@ def test_check_lists_names_without_running(tmp_path, write):
     assert done.returncode == 1
     assert "2 of them missing" in done.stdout
     assert command("check", write("q.py", "import torch\ntorch.ones(2)"), folder=tmp_path).returncode == 0
+
+
+SPELLINGS = """
+import torch
+import torch.backends.cudnn as cudnn
+from torch.backends import cudnn as again
+from torch.nn.modules.activation import MultiheadAttention
+from torch.nn.modules.batchnorm import _BatchNorm
+import copy, pickle
+
+cudnn.benchmark = True
+print(torch.backends.cudnn.benchmark, again is cudnn, issubclass(torch.nn.BatchNorm1d, _BatchNorm))
+x = torch.zeros(2)
+print(*map(type, (x, x.shape, x.dtype, x.device, torch.default_generator)))
+print(pickle.loads(pickle.dumps((x, x.shape, x.dtype, x.device))), copy.deepcopy(x))
+try:
+    import torch.backends.nothing
+except ModuleNotFoundError as error:
+    print(error.name)
+"""
+
+
+def test_modules_and_types_have_the_names_that_programs_know(tmp_path, write):
+    done = command("run", write("p.py", SPELLINGS), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "True True True",
+        "<class 'torch.Tensor'> <class 'torch.Size'> <class 'torch.dtype'> <class 'torch.device'> "
+        "<class 'torch._C.Generator'>",
+        "(tensor([0., 0.]), torch.Size([2]), torch.float32, device(type='cpu')) tensor([0., 0.])",
+        "torch.backends.nothing"]
+
+
+def test_uninstalled_types_are_at_home_again():
+    code = ("import rushlight, rushlight.compat as c; c.install(); a = str(rushlight.Tensor); c.uninstall(); "
+            "print(a, rushlight.Tensor)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=HERE)
+    assert done.stdout == "<class 'torch.Tensor'> <class 'rushlight.tensor.Tensor'>\n"

@@ -16,6 +16,10 @@ from rushlight.compat.missing import no_module, no_name
 from rushlight.version import torch_version
 
 OURS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
+# under which modules programs see them: print(type(x)) shows <class 'torch.Tensor'>
+SHOWN = {rushlight.Tensor: "torch", rushlight.dtype: "torch", rushlight.device: "torch", rushlight.Size: "torch",
+         rushlight.Generator: "torch._C"}
+HOMES = {cls: cls.__module__ for cls in SHOWN}
 
 
 class Torch(ModuleType):
@@ -42,8 +46,9 @@ class Same(Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         if self.home == "rushlight":
             return Torch("torch", rushlight.__doc__)
-        self.module = importlib.import_module(self.home)
-        self.spec = self.module.__spec__          # the machinery writes its own over it
+        parent, _, name = self.home.rpartition(".")
+        self.module = importlib.import_module(self.home) if exists(self.home) else getattr(sys.modules[parent], name)
+        self.spec = getattr(self.module, "__spec__", None)          # the machinery writes its own over it
         return self.module
 
     def exec_module(self, module: ModuleType) -> None:
@@ -62,7 +67,7 @@ class Finder(MetaPathFinder):
         if top not in OURS or top == "torchvision" and another_vision():
             return None
         home = OURS[top] + rest.join(("." if rest else "", ""))
-        if not exists(home):
+        if not (exists(home) or has_part(home)):
             raise no_module(fullname)
         return ModuleSpec(fullname, Same(home), is_package=True)
 
@@ -72,6 +77,13 @@ def exists(module: str) -> bool:
         return find_spec(module) is not None
     except (ModuleNotFoundError, ValueError):     # a parent is missing, or is a module without parts
         return False
+
+
+def has_part(home: str) -> bool:
+    """Whether it is a module in torch and a part of a module here: `import torch.backends.cudnn as cudnn`."""
+    parent, _, name = home.rpartition(".")
+    found = getattr(importlib.import_module(parent), name, None) if exists(parent) else None
+    return found is not None and not isinstance(found, type) and not callable(found)
 
 
 def another_vision() -> bool:
@@ -111,6 +123,8 @@ def install() -> None:
     if real("torch") is not None:
         print("rushlight: `import torch` means rushlight here, not the torch that is installed", file=sys.stderr)
     sys.meta_path.insert(0, finder)
+    for cls, module in SHOWN.items():
+        cls.__module__ = module
     importlib.import_module("torch")              # libraries such as einops look for it in sys.modules
 
 
@@ -118,5 +132,7 @@ def uninstall() -> None:
     """Undo `install`: the names are free for a real torch again."""
     if installed():
         sys.meta_path.remove(finder)
+        for cls, module in HOMES.items():
+            cls.__module__ = module
         for name in [name for name in sys.modules if name.partition(".")[0] in OURS]:
             del sys.modules[name]

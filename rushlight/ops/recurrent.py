@@ -26,7 +26,7 @@ lstm_layer = inner(
     lambda tensors, /, sizes, reverse: lstm(tensors, sizes, reverse),
     tensors=lambda gs, tensors, out, saved, sizes, reverse:
     lstm_back(joined(tensors, out, saved, gs[0], gs[1], gs[2]), sizes, reverse),
-    outputs="out h c saved", fixed=3, node="LstmBackward0")
+    outputs="out h c saved", fixed=3, node="MkldnnRnnLayerBackward0")
 lstm_back = inner(
     lambda tensors, /, sizes, reverse: lstm_back(tensors, sizes, reverse),
     tensors=lambda gs, tensors, sizes, reverse: lstm_twice(gs, tensors, sizes, reverse), list=True)
@@ -35,7 +35,7 @@ gru_layer = inner(
     lambda tensors, /, sizes, reverse: gru(tensors, sizes, reverse),
     tensors=lambda gs, tensors, out, saved, sizes, reverse:
     gru_back(joined(tensors, out, saved, gs[0], gs[1]), sizes, reverse),
-    outputs="out h saved", fixed=2, node="GruBackward0")
+    outputs="out h saved", fixed=2, node="StackBackward0")
 gru_back = inner(
     lambda tensors, /, sizes, reverse: gru_back(tensors, sizes, reverse),
     tensors=lambda gs, tensors, sizes, reverse: gru_twice(gs, tensors, sizes, reverse), list=True)
@@ -44,7 +44,7 @@ rnn_layer = inner(
     lambda tensors, /, relu, sizes, reverse: rnn(tensors, relu, sizes, reverse),
     tensors=lambda gs, tensors, out, relu, sizes, reverse:
     rnn_back(joined(tensors, out, gs[0], gs[1]), relu, sizes, reverse),
-    outputs="out h", node="RnnBackward0")
+    outputs="out h", node="StackBackward0")
 rnn_back = inner(
     lambda tensors, /, relu, sizes, reverse: rnn_back(tensors, relu, sizes, reverse),
     tensors=lambda gs, tensors, relu, sizes, reverse: rnn_twice(gs, tensors, relu, sizes, reverse), list=True)

@@ -2,7 +2,10 @@
 from __future__ import annotations
 
 import sys
+from types import ModuleType
+from typing import Any
 
+from rushlight import nn
 from rushlight.nn import (
     activation,
     adaptive,
@@ -31,7 +34,22 @@ FILES = {
     "normalization": normalization, "padding": padding, "pixelshuffle": shape, "pooling": pooling, "rnn": recurrent,
     "sparse": embedding, "transformer": transformer, "upsampling": shape,
 }
+
+
+class File(ModuleType):
+    """One of torch's files: the names of ours, and all of torch.nn, some of which stand in other files here."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = FILES[self.__name__.rpartition(".")[2]]
+        return getattr(found, name) if hasattr(found, name) else getattr(nn, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(nn), *dir(FILES[self.__name__.rpartition(".")[2]])})
+
+
 for _name, _found in FILES.items():
-    globals()[_name] = sys.modules[f"{__name__}.{_name}"] = _found
+    globals()[_name] = sys.modules[f"{__name__}.{_name}"] = File(f"{__name__}.{_name}", _found.__doc__)
     globals().update((name, value) for name, value in vars(_found).items()
                      if isinstance(value, type) and issubclass(value, module.Module))
