@@ -1,6 +1,6 @@
 """What most programs call soon: the part that is loaded with the first name that is missing (ops/later.py)."""
-from rushlight import ranges as ranges
-from rushlight import sampling as sampling
+import rushlight.ranges
+import rushlight.sampling  # noqa: F401
 from rushlight.ops import complex as complex
 from rushlight.ops import lengths as lengths
 from rushlight.ops import masks as masks

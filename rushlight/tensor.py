@@ -127,10 +127,6 @@ class Tensor(Methods, metaclass=TensorType):
         """Whether the elements are complex numbers."""
         return self.array.dtype.kind == "c"
 
-    def is_signed(self) -> bool:
-        """Whether the elements can be negative."""
-        return self.dtype.is_signed
-
     def get_device(self) -> int:
         """The device's index: -1, the CPU."""
         return -1

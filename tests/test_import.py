@@ -96,3 +96,35 @@ exec("import ctypes", {"__name__": "rushlight.ops"})
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert "rushlight.ops imports ctypes" in done.stderr
+
+
+def test_what_is_loaded_later_replaces_nothing():
+    """A name means the same function before and after the rest of the library is there."""
+    code = """
+import rushlight
+from rushlight.ops import later
+functions, methods = dict(vars(rushlight)), dict(vars(rushlight.Tensor))
+later.complete()
+dir(rushlight)
+from rushlight.ops.build import offered
+now = {name: f for name, f in offered().items() if name in functions}
+print(sorted(name for name in now if functions[name] is not now[name]),
+      sorted(name for name in methods if vars(rushlight.Tensor)[name] is not methods[name]))
+"""
+    assert run(code).strip() == "[] []"
+
+
+def test_parts_that_cannot_be_loaded_say_so():
+    """Python takes an AttributeError for the missing name itself, and would be silent."""
+    code = """
+import sys
+import rushlight
+from rushlight.ops import later
+sys.modules["broken"] = None
+later.left.insert(0, "broken")
+try:
+    rushlight.median
+except ImportError as error:
+    print("broken" in str(error), later.left[0])
+"""
+    assert run(code).strip() == "True broken"

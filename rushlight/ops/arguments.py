@@ -79,12 +79,10 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
     optional = [i for i, name in enumerate(names) if name in op.defaults]
     normal = [(i, ROLES[name]) for i, name in enumerate(names) if name in ROLES and i >= len(op.inputs)]
     required = [i for i, name in enumerate(names) if name not in op.defaults]
-    whole = len(names) if straight and not variadic else -1           # this many arguments are bound already
+    simple = straight and not variadic and all(role in (wrap, wrap_new) for _, role in normal)
+    whole = len(names) if simple else -1          # this many arguments are bound already
     only = ROLES[variadic] if variadic and len(names) == 2 else None  # x.reshape(2, 3): nothing else to sort out
-    sized = variadic == "shape"
-    places = [i for i, _ in normal]
-    if any(role is not wrap and role is not wrap_new for _, role in normal):
-        whole = -1
+    sized, places = variadic == "shape", [i for i, _ in normal]
 
     def bind(args: Sequence, kwargs: dict) -> Sequence:
         if len(args) == whole and not kwargs:

@@ -13,7 +13,7 @@ from rushlight.ops.reduce import sum as total
 from rushlight.ops.reductions import cumsum
 from rushlight.ops.results import into
 from rushlight.ops.shape import cat, clone, narrow, reshape, to
-from rushlight.tensor import Tensor, from_array
+from rushlight.tensor import Tensor
 
 
 def ends(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
@@ -63,7 +63,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     if not y.array.ndim:
         raise IndexError(explain(f"Dimension specified as {dim} but tensor has no dimensions"))
     if not y.array.shape[dim]:
-        return to(total(y, dim), y.dtype)
+        return to(total(y, dim), y.dtype).detach()  # type: ignore[attr-defined]
     return total(areas("trapezoid", y, x, dx, dim), wrap(dim, y.array.ndim))
 
 

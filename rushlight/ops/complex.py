@@ -5,11 +5,12 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from rushlight.errors import explain
+from rushlight.ops.arithmetic import writing
 from rushlight.ops.build import build, composite, inner_view, op, view
 from rushlight.ops.elementwise import conj as conjugate
 from rushlight.ops.results import into
 from rushlight.ops.worlds import ARRAYS
-from rushlight.tensor import Tensor, assign_property
+from rushlight.tensor import Tensor, assign_property, method
 
 ARRAYS["of_parts"] = lambda x, y: from_parts(x, y)
 ARRAYS["view_pairs"] = lambda x: parted(np.asarray(x))
@@ -91,6 +92,9 @@ def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """a - ib for a + ib, as `conj` here always is; a real tensor itself."""
     made = conj(input)
     return made if out is None else into(out, made)
+
+
+method(writing(conj_physical))
 
 
 @composite("resolve_conj", "resolve_neg")

@@ -129,7 +129,7 @@ nan_to_num = op(lambda x, /, nan=0.0, posinf=None, neginf=None: nan_to_num(x, na
 
 # -- complex numbers: rules give g times the derivative; worlds.conjugated sees to the rest
 
-conj       = op(lambda x, /: conj(x),               x=lambda g: conj(g),            alias="conj_physical")
+conj       = op(lambda x, /: conj(x),               x=lambda g: conj(g),            method=False, function=False)
 angle      = floating(lambda x, /: angle(x),        x=lambda g, x: g * 1j / conj(x) if is_complex(x) else zeros_like(x))
 
 # -- comparisons and tests

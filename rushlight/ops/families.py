@@ -10,7 +10,6 @@ from collections.abc import Callable
 from functools import partial
 from math import inf, prod
 from sys import _getframe as frame
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,9 @@ from numpy import asarray, ndarray
 
 from rushlight.autograd.clock import tick
 from rushlight.autograd.grad_mode import mode
-from rushlight.autograd.node import Node, Output
+from rushlight.autograd.node import USERS, Node, outside
 from rushlight.autograd.views import register
-from rushlight.errors import PACKAGE, NoArray
+from rushlight.errors import NoArray
 from rushlight.ops.arguments import (
     binder,
     check_numbers,
@@ -35,27 +34,14 @@ from rushlight.ops.arguments import (
     reduced_dims,
     same_dtype,
 )
-from rushlight.ops.results import into, return_type
+from rushlight.ops.calls import written
+from rushlight.ops.results import into
 from rushlight.ops.table import FLOATING, Op, node_name
 from rushlight.ops.worlds import HUGE, LARGE, large, vjp
-from rushlight.tensor import Tensor, from_array
+from rushlight.tensor import Tensor
 
 new = object.__new__
-USERS: set[str] = set()                           # files outside rushlight; to look here takes half of what a prefix does
 INTEGERS = frozenset(map(np.dtype, "?bBhHiIlLqQ"))         # `in` takes 50 ns, `.kind in "iub"` 75
-
-
-def outside(f: FrameType | None) -> tuple | None:
-    """The innermost statement outside rushlight, from a frame on: what a node remembers of where it was made."""
-    start = f
-    while f is not None and f.f_code.co_filename.startswith(PACKAGE):
-        f = f.f_back
-    if f is None:
-        return None if start is None else (start.f_code, start.f_lasti)
-    if len(USERS) > 1000:                         # a notebook has a file for each cell
-        USERS.clear()
-    USERS.add(f.f_code.co_filename)
-    return f.f_code, f.f_lasti
 
 
 def node_class(op: Op, **how: Any) -> type[Node]:
@@ -70,24 +56,6 @@ def node_class(op: Op, **how: Any) -> type[Node]:
 def needs(op: Op, saved: str) -> tuple[bool, ...]:
     """For each input, whether its rule needs what is saved under this name."""
     return tuple([saved in names for names in op.asks])
-
-
-def recorded(op: Op, args: tuple, edges: tuple | None, saved: tuple, r: ndarray, depth: int = 2) -> Tensor:
-    """The result as a tensor, with its node unless `edges` is None: the shared, slower way."""
-    if r.__class__ is not ndarray:
-        r = asarray(r)
-    t = new(Tensor)
-    t.array, t.node, t._grad, t.viewing, t.writes = r, None, None, None, None
-    if edges is not None:
-        n = t.node = new(op.node)
-        n.edges, n.saved, n.seq, n.shape = edges, saved, tick(), r.shape
-        f = frame(depth)
-        code = f.f_code
-        n.where = (code, f.f_lasti) if code.co_filename in USERS else outside(f)
-    watch = mode().watch
-    if watch is not None:
-        watch.ran(op, args, t)
-    return t
 
 
 def least_large(op: Op) -> float:
@@ -357,77 +325,15 @@ def shares(r: ndarray, a: ndarray) -> bool:
 
 
 def general(op: Op) -> Callable:
-    """Tensors and settings -> one array or several: every op whose arguments follow no common pattern."""
+    """Tensors and settings -> one array or several: every op whose arguments follow no common pattern (calls.py)."""
     kernel = op.kernel
-    names = op.options.get("outputs", "").split()
-    op.make_node = partial(node_class, several=len(names) > 1 or op.options.get("list"))
-    count = len(op.inputs)
-    together = [op.inputs.index(name) for name in op.options.get("promote", "").split()]
-    listed = op.inputs.index("tensors") if "tensors" in op.inputs else None
-    separate = op.options.get("separate")
-    lists_ruled = listed is not None and op.rules["tensors"] is not None
-    single = [i for i in range(count) if i != listed]
-    ruled = [op.rules[op.inputs[i]] is not None for i in single]
-    apart = [i for i, has_rule in zip(single, ruled) if has_rule and i not in together]
-    result = return_type(op.options.get("called", op.name).replace(".", "_"), names) if names else tuple
+    op.make_node = partial(node_class, several=" " in op.options.get("outputs", "") or op.options.get("list"))
 
-    def bind(args: Any, kwargs: dict) -> Any:     # the first call makes the real one: for all ops 1.5 ms of the import
-        nonlocal bind
-        bind = binder(op)
-        return bind(args, kwargs)
+    def run(*given: Any) -> Any:                  # the first call writes the real one
+        nonlocal run
+        run = written(op)
+        return run(*given)
 
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        try:
-            values = list(bind(args, kwargs))
-            if together:
-                promote(values)
-            if listed is not None:
-                values[listed] = tuple(values[listed])
-                check_tensors(op, values)
-                if lists_ruled and len({t.array.dtype for t in values[listed]}) > 1:
-                    values[listed] = tuple(promoted(op, values[listed]))
-            dtypes = [values[i].array.dtype for i in apart if values[i] is not None]
-            arrays = [None if v is None else [t.array for t in v] if v.__class__ is tuple else v.array
-                      for v in values[:count]]
-        except AttributeError as error:
-            raise failure(op, args, error) from error
-        if len(dtypes) > 1 and any([d is not dtypes[0] for d in dtypes]):
-            same_dtype(op, [values[i] for i in apart])
-        try:
-            r = kernel(*arrays, *values[count:])
-        except Exception as error:
-            return otherwise(op, values, error, out)
-        edges = tuple([t.node for t in values[listed]] if lists_ruled else
-                      [values[i].node if has_rule and values[i] is not None else None
-                       for i, has_rule in zip(single, ruled)])
-        wanted = edges.count(None) < len(edges) and mode().grad
-        made = finish(op, tuple(values), edges if wanted else None, r, result)
-        return made if out is None else into(out, made, *(values[:count] if separate else ()))
-
-    def promote(values: list) -> None:
-        chosen = [i for i in together if values[i] is not None]
-        for i, t in zip(chosen, promoted(op, [values[i] for i in chosen])):
-            values[i] = t
+        return run(kernel, args, kwargs, out)
     return call
-
-
-def finish(op: Op, args: tuple, edges: tuple | None, r: Any, result: Callable) -> Any:
-    """Tensors from what a kernel returned; several differentiable outputs share a node, each with its place in it."""
-    if r.__class__ is not tuple and r.__class__ is not list:
-        return recorded(op, args, edges, () if edges is None else op.save(args, edges, (r,)), r, 3)
-    arrays = [asarray(one) for one in r]
-    outs = [from_array(one) for one in arrays]
-    fixed = op.options.get("fixed")
-    smooth = [i for i, one in enumerate(arrays) if one.dtype.kind in "fcV" and i != fixed]
-    if edges is not None and smooth:
-        node = new(op.node)
-        node.edges, node.seq, node.where, node.shape = edges, tick(), outside(frame(2)), None
-        facts = tuple([(one.shape, one.dtype) if i in smooth else None for i, one in enumerate(arrays)])
-        node.saved = (*op.save(args, edges, arrays), facts)
-        for i in smooth:
-            outs[i].node = Output(node, i, tick(), arrays[i].shape)
-    made = result(outs)
-    watch = mode().watch
-    if watch is not None:
-        watch.ran(op, args, made)
-    return made

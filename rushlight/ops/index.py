@@ -1,7 +1,7 @@
 """Reading and writing at positions given by tensors."""
 from __future__ import annotations
 
-from rushlight.ops.build import build, general, inner
+from rushlight.ops.build import build, inner
 from rushlight.ops.kernels import index as kernels
 from rushlight.ops.kernels import scatter as reducing
 from rushlight.ops.worlds import adopt, shared
@@ -21,28 +21,26 @@ write_at   = inner(lambda x, y, tensors, /, key, accumulate=False: index_put(x, 
 clear      = inner(lambda x, tensors, /, key: clear(x, tensors, key),
                    x=lambda g, tensors, key: clear(g, tensors, key))
 
-# -- positions along one dimension
+# -- positions along one dimension; users call them by the functions of scattering.py
 
-gather     = general(lambda x, index, /, dim: gather(x, index, dim), order="x dim index",
+gather     = inner(lambda x, index, /, dim: gather(x, index, dim), order="x dim index",
                      x=lambda g, index, dim, x_shape: scatter_add(zeros(x_shape, g), index, g, dim))
-scatter    = general(lambda x, index, source, /, dim: scatter(x, index, source, dim), order="x dim index source",
+scatter    = inner(lambda x, index, source, /, dim: scatter(x, index, source, dim), order="x dim index source",
                      x=lambda g, index, dim: scatter(g, index, zeros((), g), dim),
                      source=lambda g, index, dim, source_shape: gather_part(g, index, dim, source_shape),
-                     names={"source": "src"}, inplace=True)
-scatter_add = general(lambda x, index, source, /, dim: scatter_add(x, index, source, dim), order="x dim index source",
+                     names={"source": "src"})
+scatter_add = inner(lambda x, index, source, /, dim: scatter_add(x, index, source, dim), order="x dim index source",
                      x=lambda g: g,
                      source=lambda g, index, dim, source_shape: gather_part(g, index, dim, source_shape),
-                     names={"source": "src"}, inplace=True)
-index_select = general(lambda x, index, /, dim: index_select(x, index, dim), order="x dim index",
+                     names={"source": "src"})
+index_select = inner(lambda x, index, /, dim: index_select(x, index, dim), order="x dim index",
                      x=lambda g, index, dim, x_shape: index_add(zeros(x_shape, g), index, g, dim))
-index_add  = general(lambda x, index, source, /, dim: index_add(x, index, source, dim), order="x dim index source",
+index_add  = inner(lambda x, index, source, /, dim: index_add(x, index, source, dim), order="x dim index source",
                      x=lambda g: g,
-                     source=lambda g, index, dim, source_shape: reshape(index_select(g, index, dim), source_shape),
-                     inplace=True)
-index_copy = general(lambda x, index, source, /, dim: index_copy(x, index, source, dim), order="x dim index source",
+                     source=lambda g, index, dim, source_shape: reshape(index_select(g, index, dim), source_shape))
+index_copy = inner(lambda x, index, source, /, dim: index_copy(x, index, source, dim), order="x dim index source",
                      x=lambda g, index, dim: index_copy(g, index, zeros_like(index_select(g, index, dim)), dim),
-                     source=lambda g, index, dim, source_shape: reshape(index_select(g, index, dim), source_shape),
-                     inplace=True)
+                     source=lambda g, index, dim, source_shape: reshape(index_select(g, index, dim), source_shape))
 
 # -- reduced at positions along one dimension; the source has the shape of the index
 

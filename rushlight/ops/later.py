@@ -5,6 +5,7 @@ name that is missing in the package, or in Tensor, loads the next part, and is t
 """
 from __future__ import annotations
 
+from _thread import get_ident
 from importlib import import_module
 from typing import Any
 
@@ -14,11 +15,26 @@ from rushlight.tensor import Tensor
 left = ["rushlight.ops.library"]
 
 
+loading: set[tuple[str, int]] = set()             # parts, and the threads that are loading them
+
+
 def next_part() -> bool:
-    """Load the next part of the library; False if nothing is left."""
-    for part in tuple(left[:1]):
-        import_module(part)                       # another thread waits here until it is loaded
-        if part in left[:1]:
+    """Load the next part of the library; False if nothing is left. ImportError if it cannot be loaded.
+
+    What a part asks for while it is loaded is looked for in those after it.
+    """
+    for part in tuple(left):
+        mine = part, get_ident()
+        if mine in loading:
+            continue
+        loading.add(mine)
+        try:
+            import_module(part)                   # another thread waits here until it is loaded
+        except AttributeError as error:           # Python would take it for the missing name
+            raise ImportError(f"{part} cannot be loaded: {error}") from error
+        finally:
+            loading.discard(mine)
+        if part in left:
             left.remove(part)
         return True
     return False

@@ -1,7 +1,6 @@
 """Elements in another order, and seldom used views."""
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from rushlight.ops.complex import conj
 from rushlight.ops.pad import constant_pad
 from rushlight.ops.products import conjugate_transpose
 from rushlight.size import Size
-from rushlight.tensor import Tensor, created, from_array
+from rushlight.tensor import Tensor
 
 
 @composite()
@@ -118,22 +117,3 @@ def broadcast_shapes(*shapes: Any) -> Any:
         raise RuntimeError(explain("Shape mismatch: objects cannot be broadcast to a single shape",
                                    "make sizes equal, or 1, counted from the last dimension", shapes=shapes)) from error
     return Size(found)
-
-
-@composite(looks=True)
-def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """The coordinates, one tensor for each dimension of `shape`, of elements counted through row by row.
-
-    TypeError for indices that are no integers; ValueError for those outside `shape`.
-
-    >>> rushlight.unravel_index(rushlight.tensor([3, 5]), (2, 3))
-    (tensor([1, 1]), tensor([0, 2]))
-    """
-    if indices.array.dtype.kind not in "iu":
-        raise TypeError(explain(f"expected 'indices' to be an integer tensor, but got {indices.dtype}", "use .long()"))
-    shape = sizes(shape)
-    if any(n < 0 for n in shape):
-        raise ValueError(explain(f"'shape' cannot have negative values, but got {shape}"))
-    steps = [math.prod(shape[i + 1:]) for i in range(len(shape))]
-    return tuple(created(from_array(np.asarray(indices.array // max(step, 1) % max(n, 1), np.int64)))
-                 for step, n in zip(steps, shape))

@@ -41,12 +41,13 @@ amax       = reduction(lambda x, /, dim=None, keepdim=False: amax(x, dim, keepdi
 amin       = reduction(lambda x, /, dim=None, keepdim=False: amin(x, dim, keepdim),
                        x=lambda g, x, out, dims: g * evenly(x == out, dims, g), out=same_out)
 logsumexp  = averaging(lambda x, /, dim=None, keepdim=False: logsumexp(x, dim, keepdim),
-                       x=lambda g, x, out: g * exp(x - out))
+                       x=lambda g, x, out: g * exp(x - out), rows=True)
 all        = reduction(lambda x, /, dim=None, keepdim=False: all(x, dim, keepdim), out=bool_out)
 any        = reduction(lambda x, /, dim=None, keepdim=False: any(x, dim, keepdim), out=bool_out)
 
 var_core   = inner_floating(lambda x, /, axes, correction: var(x, axes, True, correction), node="VarBackward0",
-                       x=lambda g, x, axes, correction: g * (x - mean(x, axes, True)) * spread(x, axes, correction))
+                       x=lambda g, x, axes, correction: g * (x - mean(x, axes, True)) * spread(x, axes, correction),
+                       rows=True)
 
 softmax    = inner_floating(lambda x, /, dim: softmax(x, dim),
                        x=lambda g, out, dim: out * (g - sum(g * out, dim, True)), rows=True)
@@ -69,10 +70,8 @@ topk       = general(lambda x, /, k, dim=-1, largest=True, sorted=True: topk(x, 
                    outputs="values indices")
 cummax     = general(lambda x, /, dim: cummax(x, dim), outputs="values indices",
                      x=lambda gs, indices, dim, x_shape: scatter_add(zeros(x_shape, gs[0]), indices, gs[0], dim))
-cumsum     = general(lambda x, /, dim: cumsum(x, dim),  x=lambda g, dim: flip(cumsum(flip(g, (dim,)), dim), (dim,)),
-                     inplace=True)
-cumprod    = general(lambda x, /, dim: cumprod(x, dim), x=lambda g, x, out, dim: cumprod_gradient(g, x, out, dim),
-                     inplace=True)
+cumsum     = inner(lambda x, /, dim: cumsum(x, dim),    x=lambda g, dim: flip(cumsum(flip(g, (dim,)), dim), (dim,)))
+cumprod    = inner(lambda x, /, dim: cumprod(x, dim),   x=lambda g, x, out, dim: cumprod_gradient(g, x, out, dim))
 
 
 @shared

@@ -19,7 +19,7 @@ from rushlight.ops.results import into, return_type
 from rushlight.ops.shape import clone, expand, permute, reshape, to
 from rushlight.ops.worlds import adopt
 from rushlight.ranges import linspace
-from rushlight.tensor import Tensor, from_array
+from rushlight.tensor import Tensor, created, from_array, numbers
 
 adopt(kernels)
 
@@ -362,6 +362,6 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
         raise ValueError(explain(f"'shape' cannot have negative values, but got {shape}"))
     rest, found = indices.array, []
     for n in reversed(shape):
-        found.append(from_array(rest % n if n else rest))
+        found.append(created(from_array(np.asarray(rest % n if n else rest))))
         rest = rest // n if n else rest
     return tuple(reversed(found))

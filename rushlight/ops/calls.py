@@ -1,0 +1,158 @@
+"""The call of an op, written out as text from its entry: what is fixed for an op is decided there, not at each call.
+
+    def run(kernel, args, kwargs, out):
+        values = bind(args, kwargs)
+        v0, v1, v2 = values
+        r = kernel(v0.array, v1.array, v2)
+        ...
+
+An op's first call writes its text; most ops share one with others, so that few are compiled (a loop over the inputs
+takes twice the time of the call).
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from sys import _getframe as frame
+from types import CodeType
+from typing import Any
+
+from numpy import asarray, ndarray
+
+from rushlight.autograd.clock import tick
+from rushlight.autograd.grad_mode import mode
+from rushlight.autograd.node import USERS, Output, outside
+from rushlight.errors import PACKAGE
+from rushlight.ops.arguments import binder, check_tensors, failure, otherwise, promoted, same_dtype
+from rushlight.ops.results import into, return_type
+from rushlight.ops.table import Op
+from rushlight.tensor import Tensor, from_array
+
+
+def written(op: Op) -> Callable:
+    """(kernel, args, kwargs, out) -> the op's result, recorded."""
+    fields = op.options.get("outputs", "").split()
+    result = return_type(op.options.get("called", op.name).replace(".", "_"), fields) if fields else tuple
+    scope = {**SCOPE, "op": op, "bind": binder(op), "result": result}
+    exec(code(source(op)), scope)
+    return scope["run"]
+
+
+@lru_cache(maxsize=256)
+def code(text: str) -> CodeType:
+    return compile(text, PACKAGE + "<call>", "exec")
+
+
+def source(op: Op) -> str:
+    """The text of `run`. v0, v1, ... are the arguments, a0, ... the arrays of the inputs, n0, ... their nodes."""
+    n, inputs = len(op.inputs), range(len(op.inputs))
+    values = ", ".join(f"v{i}" for i in range(n + len(op.settings))) + ","
+    listed = op.inputs.index("tensors") if "tensors" in op.inputs else None
+    lists_ruled = listed is not None and op.rules["tensors"] is not None
+    promoted_here = [op.inputs.index(name) for name in op.options.get("promote", "").split()]
+    single = [i for i in inputs if i != listed]
+    ruled = [i for i in single if op.rules[op.inputs[i]] is not None]
+    apart = [i for i in ruled if i not in promoted_here]
+    lines = ["def run(kernel, args, kwargs, out):", " try:", "  values = bind(args, kwargs)", f"  {values} = values"]
+    if promoted_here:
+        some = ", ".join(f"v{i}" for i in promoted_here) + ","
+        lines += [f"  {some} = together(op, ({some}))"]
+    if listed is not None:
+        lines += [f"  v{listed} = of_list(op, ({values}), {listed}, {lists_ruled})"]
+    if promoted_here or listed is not None:
+        lines += [f"  values = ({values})"]
+    lines += [f"  a{i} = None if v{i} is None else v{i}.array" for i in single]
+    if listed is not None:
+        lines += [f"  a{listed} = [t.array for t in v{listed}]"]
+    lines += [" except AttributeError as error:", "  raise failure(op, args, error) from error"]
+    if len(apart) > 1:
+        pairs = ", ".join(f"a{i}" for i in apart), ", ".join(f"v{i}" for i in apart)
+        lines += [f" alike(op, ({pairs[0]}), ({pairs[1]}))"]
+    given = ", ".join([f"a{i}" for i in inputs] + [f"v{n + i}" for i in range(len(op.settings))])
+    lines += [" try:", f"  r = kernel({given})", " except Exception as error:", "  return otherwise(op, values, error, out)",
+              " m = mode()", *recorded(single, ruled, listed if lists_ruled else None)]
+    apart_from_out = ", ".join(["out", "t", *([f"*values[:{n}]"] if op.options.get("separate") else [])])
+    if op.options.get("outputs") or op.options.get("list"):
+        lines += [" t = finish(op, values, edges, r, result)"]
+    else:
+        lines += ONE
+    return "\n".join([*lines, f" return t if out is None else into({apart_from_out})"])
+
+
+def recorded(single: Sequence[int], ruled: Sequence[int], listed: int | None) -> list[str]:
+    """The lines that find `edges`: None where nothing is recorded."""
+    if listed is not None:
+        return [f" edges = tuple([t.node for t in v{listed}]) if m.grad else ()",
+                " if edges.count(None) == len(edges): edges = None"]
+    if not ruled:
+        return [" edges = None"]
+    nodes = [f" n{i} = None if v{i} is None else v{i}.node" for i in ruled]
+    some = " or ".join(f"n{i} is not None" for i in ruled)
+    edges = ", ".join(f"n{i}" if i in ruled else "None" for i in single)
+    return [*nodes, f" edges = ({edges},) if m.grad and ({some}) else None"]
+
+
+# What follows where an op has one output: the same as in the families of one and two inputs.
+ONE = [
+    " if r.__class__ is not ndarray: r = asarray(r)",
+    " t = new(Tensor)",
+    " t.array, t.node, t._grad, t.viewing, t.writes = r, None, None, None, None",
+    " if edges is not None:",
+    "  n = t.node = new(op.node)",
+    "  n.edges, n.saved, n.seq, n.shape = edges, op.save(values, edges, (r,)), tick(), r.shape",
+    "  f = frame(2)",
+    "  n.where = (f.f_code, f.f_lasti) if f.f_code.co_filename in USERS else outside(f)",
+    " if m.watch is not None: m.watch.ran(op, values, t)"]
+
+
+def together(op: Op, operands: Sequence[Any]) -> list[Any]:
+    """The operands that are there, brought to one dtype."""
+    there = iter(promoted(op, [v for v in operands if v is not None]))
+    return [None if v is None else next(there) for v in operands]
+
+
+def of_list(op: Op, values: Sequence[Any], place: int, one_dtype: bool) -> tuple[Tensor, ...]:
+    """The list of tensors among the arguments, brought to one dtype if gradients go back to it."""
+    tensors = tuple(values[place])
+    check_tensors(op, [*values[:place], tensors, *values[place + 1:]])
+    if one_dtype and len({t.array.dtype for t in tensors}) > 1:
+        tensors = tuple(promoted(op, tensors))
+    return tensors
+
+
+def alike(op: Op, arrays: Sequence[Any], tensors: Sequence[Tensor | None]) -> None:
+    """RuntimeError unless the arrays that are there have one dtype."""
+    first = None
+    for a in arrays:
+        if a is not None:
+            if first is None:
+                first = a.dtype
+            elif a.dtype is not first:
+                same_dtype(op, tensors)
+                return
+
+
+def finish(op: Op, args: Sequence[Any], edges: tuple | None, r: Any, result: Callable) -> Any:
+    """Tensors from what a kernel returned; several differentiable outputs share a node, each with its place in it."""
+    arrays = [asarray(one) for one in r]
+    outs = [from_array(one) for one in arrays]
+    fixed = op.options.get("fixed")
+    smooth = [i for i, one in enumerate(arrays) if one.dtype.kind in "fcV" and i != fixed]
+    if edges is not None and smooth:
+        node = object.__new__(op.node)
+        node.edges, node.seq, node.where, node.shape = edges, tick(), outside(frame(3)), None
+        facts = tuple([(one.shape, one.dtype) if i in smooth else None for i, one in enumerate(arrays)])
+        node.saved = (*op.save(args, edges, arrays), facts)
+        for i in smooth:
+            outs[i].node = Output(node, i, tick(), arrays[i].shape)
+    made = result(outs)
+    watch = mode().watch
+    if watch is not None:
+        watch.ran(op, args, made)
+    return made
+
+
+# What the texts name besides the op's own.
+SCOPE = {"Tensor": Tensor, "ndarray": ndarray, "asarray": asarray, "new": object.__new__, "mode": mode, "tick": tick,
+         "frame": frame, "USERS": USERS, "outside": outside, "otherwise": otherwise, "failure": failure, "into": into,
+         "finish": finish, "alike": alike, "together": together, "of_list": of_list}
