@@ -180,6 +180,31 @@ def test_channels_of_batch_norm(shape, affine):
             assert rushlight.allclose(t.grad.double(), w.grad, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize(("shape", "dim"), [((300, 1000), 1), ((3, 7, 5000), -1), ((300, 1000), 0), ((40, 30, 100), (0, 1)),
+                                            ((2, 60000), 1), ((1, 100000), 0)])
+@pytest.mark.parametrize("name", ["logsumexp", "var", "std"])
+def test_sums_of_rows_and_columns(name, shape, dim):
+    """As in double precision, which NumPy does; so it does sums along other dimensions, and of too few numbers."""
+    x = rushlight.tensor(normal(*shape) + 3, requires_grad=True)
+    wide = x.detach().double().requires_grad_()
+    y, expected = getattr(x, name)(dim), getattr(wide, name)(dim)
+    g = rushlight.tensor(normal(*y.shape, seed=1))
+    y.backward(g)
+    expected.backward(g.double())
+    assert y.shape == expected.shape
+    assert rushlight.allclose(y.double(), expected, rtol=1e-5, atol=1e-6, equal_nan=True)
+    assert rushlight.allclose(x.grad.double(), wide.grad, rtol=1e-4, atol=1e-5, equal_nan=True)
+
+
+def test_logsumexp_of_infinities():
+    x = rushlight.tensor(normal(100, 1000))
+    x[0] = -rushlight.inf
+    x[1, 3], x[2, 3] = rushlight.inf, rushlight.nan
+    x[3, 5:] = -rushlight.inf
+    assert rushlight.allclose(x.logsumexp(1)[:4], x[:4].clone().logsumexp(1), equal_nan=True)
+    assert x.logsumexp(1, keepdim=True).shape == (100, 1)
+
+
 def test_layer_norm_that_is_differentiated_twice():
     """Gradients of the mean and variance themselves: the loop leaves those to the rule."""
     x = rushlight.tensor(normal(200, 400), requires_grad=True)

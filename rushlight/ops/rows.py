@@ -61,6 +61,59 @@ def along_rows(name: str) -> Callable:
     return run
 
 
+def logsumexp(x: ndarray, dims: tuple[int, ...] | None, keepdim: bool) -> ndarray | None:
+    rows = matrix(x, x.shape[-1]) if dims in ((x.ndim - 1,), (-1,)) else None
+    if rows is None:
+        return None
+    out = np.empty(x.shape[:-1], FLOAT)
+    shared(loops().logsumexp, (rows, out.reshape(-1)), (1, 1), x.size)
+    return out[..., None] if keepdim else out
+
+
+def logsumexp_x(g: ndarray, x: ndarray, y: ndarray) -> ndarray | None:
+    rows, gs, ys = matrix(x, x.shape[-1]), matrix(g, 1), matrix(y, 1)
+    if rows is None or gs is None or ys is None or not g.shape == y.shape == (*x.shape[:-1], 1):
+        return None
+    out = memory.take(x.shape, FLOAT)
+    shared(loops().logsumexp_x, (gs.reshape(-1), rows, ys.reshape(-1), out.reshape(rows.shape)), (1, 1, 1, 1), x.size)
+    return out
+
+
+def columns(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:
+    """The array as rows that a sum over the leading `axes` adds up, if more than `correction` are."""
+    k = 0 if axes is None else len(axes)
+    rows = matrix(x, prod(x.shape[k:])) if 0 < k < x.ndim and tuple(sorted(axes)) == tuple(range(k)) else None  # type: ignore
+    return rows if rows is not None and len(rows) > correction else None
+
+
+def column_means(rows: ndarray) -> ndarray:
+    total = np.empty(rows.shape[1])
+    shared(loops().column_sums, (rows, total), (1, 2), rows.size)
+    return (total / len(rows)).astype(FLOAT)
+
+
+def var(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:
+    rows = columns(x, axes, correction)
+    if rows is None:
+        return None
+    total = np.empty(rows.shape[1])
+    shared(loops().column_squares, (rows, column_means(rows), total), (1, 0, 2), rows.size)
+    kept = (1,) * len(axes) + x.shape[len(axes):]  # type: ignore[arg-type]
+    return (total / (len(rows) - correction)).astype(FLOAT).reshape(kept)
+
+
+def var_x(g: ndarray, x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:
+    rows = columns(x, axes, correction)
+    slopes = None if rows is None else matrix(g, rows.shape[1])
+    if rows is None or slopes is None or len(slopes) != 1:
+        return None
+    out = memory.take(x.shape, FLOAT)
+    factor = 2 / (len(rows) - correction)
+    shared(loops().column_var_x, (slopes[0], rows, column_means(rows), factor, out.reshape(rows.shape)), (0, 1, 0, 0, 1),
+           x.size)
+    return out
+
+
 def factors(a: ndarray | None, n: int, without: float) -> ndarray | None:
     """Weight or bias as n numbers."""
     if a is None:
@@ -165,6 +218,7 @@ def batch_norm_bias(gs: list, dims: tuple[int, ...]) -> ndarray | None:
 FUNCTIONS: dict[tuple[str, str], Callable] = {
     ("softmax", ""): along_rows("softmax"), ("softmax", "x"): along_rows("softmax_x"),
     ("log_softmax", ""): along_rows("log_softmax"), ("log_softmax", "x"): along_rows("log_softmax_x"),
+    ("logsumexp", ""): logsumexp, ("logsumexp", "x"): logsumexp_x, ("var_core", ""): var, ("var_core", "x"): var_x,
     ("layer_norm", ""): layer_norm, ("layer_norm", "x"): layer_norm_x, ("layer_norm", "weight"): layer_norm_weight,
     ("batch_norm", ""): batch_norm, ("batch_norm", "x"): batch_norm_x, ("batch_norm", "weight"): batch_norm_weight,
     ("batch_norm", "bias"): batch_norm_bias}

@@ -78,7 +78,8 @@ def call_of(op: Op, i: int, name: str, world: str, kept: bool) -> str:
     given = ", ".join(["g", *(saved_as(op, one, world, kept) for one in parameters(rule)[1:])])
     call = f"rule{i}({given})"
     if world == "arrays" and (op.elementwise or "rows" in op.options):
-        first = "g[0]" if "outputs" in op.options else "g"
+        whole = "x" in parameters(rule) and not op.elementwise           # a sum's g is small
+        first = saved_as(op, "x", world, kept) if whole else "g[0]" if "outputs" in op.options else "g"
         call = f"({call} if {first}.size < {LARGE} else large(op, {name!r}, rule{i}, {given}))"
     return call if name == "tensors" or len(op.inputs) == 1 else f"None if e[{i}] is None else {call}"
 

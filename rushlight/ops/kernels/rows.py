@@ -122,3 +122,64 @@ def layer_norm_weight(g, x, mu, var, eps, out):
         mean = mu[i]
         for j in range(out.shape[0]):
             out[j] = out[j] + g[i, j] * (x[i, j] - mean) * scale
+
+
+@loop
+def logsumexp(x, out):
+    restrict()
+    n = x.shape[1]
+    for i in range(x.shape[0]):
+        top = f32(-inf)
+        for j in range(n):
+            top = largest(top, x[i, j])
+        if top - top != f32(0):               # an infinity or nan may not be subtracted
+            top = f32(0)
+        total = f32(0)
+        for j in range(n):
+            total = plus(total, exp(x[i, j] - top))
+        out[i] = log(total) + top
+
+
+@loop
+def logsumexp_x(g, x, y, out):
+    """out = g exp(x - y), g and y one number for each row."""
+    restrict()
+    for i in range(x.shape[0]):
+        slope = g[i]
+        whole = y[i]
+        for j in range(x.shape[1]):
+            out[i, j] = slope * exp(x[i, j] - whole)
+
+
+# -- along columns, in float64
+
+@loop
+def column_sums(x, out):
+    restrict()
+    for j in range(out.shape[0]):
+        out[j] = f64(0)
+    for i in range(x.shape[0]):
+        for j in range(out.shape[0]):
+            out[j] += f64(x[i, j])
+
+
+@loop
+def column_squares(x, mean, out):
+    """out[j] = sum of (x - mean)^2."""
+    restrict()
+    for j in range(out.shape[0]):
+        out[j] = f64(0)
+    for i in range(x.shape[0]):
+        for j in range(out.shape[0]):
+            d = x[i, j] - mean[j]
+            out[j] += f64(d * d)
+
+
+@loop
+def column_var_x(g, x, mean, factor, out):
+    """out = g (x - mean) factor."""
+    restrict()
+    share = f32(factor)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            out[i, j] = g[j] * (x[i, j] - mean[j]) * share
