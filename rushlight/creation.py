@@ -128,6 +128,7 @@ def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | N
             requires_grad: bool = False) -> Tensor:
     """The object as a tensor. `copy`: True for memory of its own, False for the object's own memory or ValueError.
 
+    >>> import numpy as np
     >>> rushlight.asarray(np.zeros(2), copy=True)
     tensor([0., 0.], dtype=torch.float64)
     """

@@ -24,7 +24,7 @@ def print_graph(output: Any, params: Params = None, file: IO[str] | None = None)
     >>> x = torch.tensor([[1., 2., 3.]], requires_grad=True)
     >>> torch.viz.print_graph((x @ torch.ones(3, 2)).sum(), params={"x": x})
     SumBackward0 ()  = 12
-    MmBackward0 (1, 2)
+    MmBackward0 (1, 2)  = [[6, 6]]
     AccumulateGrad x (1, 3)  = [[1, 2, 3]]
     """
     for line in lines(graph(output, params)):
