@@ -92,8 +92,8 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
 
     >>> a = rushlight.eye(2).to_sparse()
     >>> rushlight.sparse.addmm(rushlight.ones(2, 2), a, rushlight.ones(2, 2), alpha=3)
-    tensor([[4., 1.],
-            [1., 4.]])
+    tensor([[4., 4.],
+            [4., 4.]])
     """
     return input * beta + product(mat1, mat2) * alpha  # type: ignore[operator]
 
