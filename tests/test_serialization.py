@@ -542,7 +542,7 @@ def test_functions_are_refused_by_name(function):
     (b"(cos\nsystem\nX\x02\x00\x00\x00lso.", "os.system"), (b"(X\x02\x00\x00\x00lsios\nsystem\n.", "INST"),
     (b"\x82\x01.", "EXT1"), (b"X\x03\x00\x00\x00absPnot\n.", "PERSID"), (b"\xff.", "0xff"),
     (b"\x80\x04\x8c\x02os\x8c\x06system\x93.", "os.system"), (b"cnumpy\ndtype\n.", "numpy.dtype"),
-    (b"ctorch._utils\n_rebuild_sparse_tensor\n.", "rushlight does not have"),
+    (b"ctorch._utils\n_rebuild_qtensor\n.", "rushlight does not have"),
     (b"ctorch.nn.modules.linear\nLinear\n.", "state_dict"), (b"crushlight.nn.linear\nLinear\n.", "state_dict"),
     (b"cbuiltins\nbytearray\nJ\xff\xff\xff\x7f\x85R.", "bytearray is written as bytes"),
     (b"c_codecs\nencode\nX\x01\x00\x00\x00aX\x03\x00\x00\x00zip\x86R.", "latin1"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import pickle
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from programs import Programs
 
 import rushlight
+import rushlight.nn
 from rushlight.autograd import gradcheck, gradgradcheck
 
 program = Programs()
@@ -207,3 +209,38 @@ def test_a_hook_sees_a_sparse_gradient():
     assert [g.is_sparse for g in seen] == [True]
     s.grad = None
     assert s.grad is None
+
+
+class Graph(rushlight.nn.Module):
+    """A layer on a graph, whose edges are a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("edges", small(rushlight).coalesce())
+        self.linear = rushlight.nn.Linear(2, 3)
+
+    def forward(self, x):
+        return self.edges @ self.linear(x)
+
+
+def test_a_buffer_of_a_module():
+    net, x = Graph(), rushlight.ones(4, 2, dtype=rushlight.float64)
+    first = net.double()(x)
+    file = io.BytesIO()
+    rushlight.save(net.state_dict(), file)
+    other = Graph().double()
+    other.edges = other.edges * 2
+    other.load_state_dict(rushlight.load(io.BytesIO(file.getvalue())))
+    assert (other(x) == first).all()
+    assert (copy.deepcopy(net)(x) == first).all()
+
+
+def test_files_go_both_ways(torch):
+    for s in (small(torch), small(torch).coalesce()):
+        file = io.BytesIO()
+        torch.save({"s": s}, file)
+        ours = rushlight.load(io.BytesIO(file.getvalue()))["s"]
+        assert repr(ours) == repr(s)
+        file = io.BytesIO()
+        rushlight.save({"s": ours}, file)
+        assert repr(torch.load(io.BytesIO(file.getvalue()))["s"]) == repr(s)

@@ -59,6 +59,11 @@ def name_in_torch(thing: Any) -> tuple[str, str] | None:
     return None
 
 
+def sparse_maker() -> Any:
+    """sparse_coo_tensor, imported when the first sparse tensor is read."""
+    return importlib.import_module("rushlight.sparse").sparse_coo_tensor
+
+
 def parameter_class() -> type[Tensor]:
     """nn.Parameter, imported when the first one is read."""
     return getattr(importlib.import_module(PARAMETER[0]), PARAMETER[1])

@@ -19,7 +19,8 @@ from .names import PARAMETER_IN_TORCH, STORAGE_NAMES, UNTYPED, Name, name_in_tor
 PROTOCOL = 2  # torch's weights_only reader knows this one
 _REBUILD = {
     name: Name("torch._utils", name)
-    for name in ("_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter", "_rebuild_parameter_with_state")
+    for name in ("_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter", "_rebuild_parameter_with_state",
+                 "_rebuild_sparse_tensor")
 }
 _FROM_TYPE = Name("torch._tensor", "_rebuild_from_type_v2")
 _LAYOUT = Name("torch.serialization", "_get_layout")
@@ -88,6 +89,9 @@ class Pickler(PurePickler):
     # -- tensors -------------------------------------------------------------------------------------------------
 
     def reduce_tensor(self, tensor: Tensor) -> tuple[Name, tuple]:
+        if tensor.is_sparse:
+            parts = (tensor._indices(), tensor._values(), tensor.shape, tensor.is_coalesced())  # type: ignore[attr-defined]
+            return _REBUILD["_rebuild_sparse_tensor"], (tensor.layout, parts)
         kind, state = name_in_torch(type(tensor)), dict(tensor.__dict__)
         if kind == PARAMETER_IN_TORCH:
             args: tuple = (from_array(tensor.array), tensor.requires_grad, OrderedDict())

@@ -9,11 +9,11 @@ import numpy as np
 
 from rushlight import dtypes
 from rushlight.copying import rebuild
-from rushlight.device import device, strided
+from rushlight.device import device, sparse_coo, strided
 from rushlight.size import Size
 from rushlight.tensor import Tensor
 
-from .names import StorageType, parameter_class
+from .names import StorageType, parameter_class, sparse_maker
 
 
 class Storage:
@@ -63,6 +63,15 @@ def rebuild_parameter(data: Tensor, requires_grad: bool = True, backward_hooks: 
     return rebuild(parameter_class(), data.array, bool(requires_grad), None, dict(state or {}))
 
 
+def rebuild_sparse_tensor(kind: Any, parts: Sequence[Any]) -> Tensor:
+    """A sparse tensor of its indices, values and size, which are looked at; `coalesced` is believed only if it is so."""
+    if kind is not sparse_coo:
+        raise ValueError(f"sparse tensors of layout {kind} do not exist here")
+    indices, values, size, *coalesced = parts
+    made = sparse_maker()(indices, values, tuple(size))
+    return made.coalesce() if coalesced and coalesced[0] else made
+
+
 def rebuild_from_type_v2(function: Callable[..., Tensor], type: type, args: tuple, state: Any) -> Tensor:
     """A tensor with attributes, or of a class of its own."""
     if function not in TENSOR_MAKERS:
@@ -81,10 +90,11 @@ def make_device(*args: Any) -> device:
 
 
 def layout(name: str) -> Any:
-    """torch.strided, the one layout here."""
-    if name != "torch.strided":
+    """torch.strided or torch.sparse_coo."""
+    found = {"torch.strided": strided, "torch.sparse_coo": sparse_coo}.get(name)
+    if found is None:
         raise ValueError(f"the layout {name} does not exist here")
-    return strided
+    return found
 
 
 TENSOR_MAKERS = (rebuild_tensor_v2, rebuild_tensor_v3, rebuild_parameter)
@@ -94,6 +104,7 @@ REBUILDERS: dict[tuple[str, str], Callable] = {
     ("torch._utils", "_rebuild_tensor_v3"): rebuild_tensor_v3,
     ("torch._utils", "_rebuild_parameter"): rebuild_parameter,
     ("torch._utils", "_rebuild_parameter_with_state"): rebuild_parameter,
+    ("torch._utils", "_rebuild_sparse_tensor"): rebuild_sparse_tensor,
     ("torch._tensor", "_rebuild_from_type_v2"): rebuild_from_type_v2,
     ("torch.serialization", "_get_layout"): layout,
     ("torch", "device"): make_device,

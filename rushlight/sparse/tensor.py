@@ -228,6 +228,15 @@ class SparseTensor(Tensor):
             return f"torch.sparse.{self.dtype.scalar_type}Tensor"
         return self.holding(self._of.type(dtype))  # type: ignore[attr-defined]
 
+    def copy_(self, other: Tensor, non_blocking: bool = False) -> SparseTensor:
+        """Become the other's places and values, in the own dtype."""
+        if not other.is_sparse or other.shape != self.shape:
+            raise RuntimeError(explain("copy_() between dense and sparse Tensors is not implemented! Found self type = "
+                                       f"{self.type()} and src type = {other.type()}"))  # type: ignore[attr-defined]
+        fresh = other.to(self.dtype).clone()  # type: ignore[attr-defined]
+        self._at, self._of, self._sorted = fresh._at, fresh._of, fresh._sorted
+        return self
+
     def clone(self, *, memory_format: Any = None) -> SparseTensor:
         """A copy, in the graph."""
         return made(self._at.clone(), self._of.clone(), self._size, self._sorted)  # type: ignore[attr-defined]
