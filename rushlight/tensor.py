@@ -79,7 +79,8 @@ class Tensor(Methods, metaclass=TensorType):
     ndim = property(lambda self: self.array.ndim, doc="The number of dimensions.")
     itemsize = property(lambda self: self.array.itemsize, doc="Bytes of one element.")
     nbytes = property(lambda self: self.array.nbytes, doc="Bytes of all elements.")
-    is_cuda = is_mps = is_sparse = is_quantized = is_meta = is_nested = property(
+    is_cuda = is_mps = is_xpu = is_ipu = is_xla = is_mtia = is_maia = is_vulkan = is_mkldnn = is_sparse = is_sparse_csr = \
+        is_quantized = is_meta = is_nested = property(
         lambda self: False, doc="Always False: its elements lie side by side in the CPU's memory.")
     is_cpu = property(lambda self: True, doc="Always True.")
 

@@ -84,7 +84,9 @@ class Convertible:
         return self._apply(lambda t: t.new_empty(t.shape), recurse)
 
     def share_memory(self: C) -> C:
-        """The module itself: threads share its memory anyway."""
+        """Move parameters and buffers to memory that is shared with the processes that this one forks from now on."""
+        for t in [*self.parameters(), *self.buffers()]:
+            t.share_memory_()
         return self
 
 

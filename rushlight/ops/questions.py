@@ -74,8 +74,11 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
 
 @method
 def is_shared(self: Tensor) -> bool:
-    """False: the memory belongs to one process."""
-    return False
+    """Whether `share_memory_` has been called: processes that this one forks see each other's writes."""
+    base: Any = self.array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return type(base).__name__ == "mmap"
 
 
 @method
@@ -171,5 +174,18 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 
 @method
 def share_memory_(self: Tensor) -> Tensor:
-    """The tensor itself: other processes are sent copies."""
+    """Move the elements to memory that is shared with the processes that this one forks from now on.
+
+    Views made before keep the old memory. RuntimeError for a view, whose base would be left behind.
+
+    >>> rushlight.zeros(2).share_memory_().is_shared()
+    True
+    """
+    if not is_shared(self):
+        from mmap import mmap  # none in a browser
+        if self.viewing is not None:
+            raise RuntimeError(explain("share_memory_ of a view would leave its base where it is", "share the base"))
+        old = self.array
+        self.array = np.ndarray(old.shape, old.dtype, mmap(-1, max(old.nbytes, 1)))
+        self.array[...] = old
     return self

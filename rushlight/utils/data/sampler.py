@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from rushlight import distributed
 from rushlight.creation import as_tensor
 from rushlight.dtypes import float64
 from rushlight.errors import explain
@@ -158,13 +159,14 @@ class DistributedSampler(Sampler[int]):
     """The share of one of several processes: every `num_replicas`-th number from `rank` on, in an order all agree on.
 
     The order is random by seed + epoch (`set_epoch`) unless shuffle=False. What is missing for equal shares is taken
-    from the beginning again, or left away with `drop_last`. ValueError for a rank out of range.
+    from the beginning again, or left away with `drop_last`. What is not given is asked of `torch.distributed`. ValueError
+    for a rank out of range, or where there is no process group to ask.
     """
 
     def __init__(self, dataset: Sized, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True,
                  seed: int = 0, drop_last: bool = False):
-        if num_replicas is None or rank is None:
-            raise RuntimeError(explain("Requires distributed package to be available", "give num_replicas and rank"))
+        num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
+        rank = distributed.get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(explain(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"))
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
