@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 F = TypeVar("F", bound=Callable)
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+OURS = (PACKAGE, "<frozen ", "<backward", "<rushlight")           # Python's import, and functions that are written out
 
 
 class LinAlgError(RuntimeError):
@@ -30,7 +31,7 @@ class NoArray(NotImplementedError):
 def user_frame(depth: int = 1) -> FrameType | None:
     """The innermost frame that is not rushlight's own."""
     frame: FrameType | None = sys._getframe(depth)
-    while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, "<frozen ")):    # Python's import
+    while frame is not None and frame.f_code.co_filename.startswith(OURS):
         frame = frame.f_back
     return frame
 
@@ -63,6 +64,21 @@ def explain(what: str, cure: str = "", **facts: object) -> str:
     if cure:
         lines.append(f"  cure: {cure}")
     return "\n".join(lines)
+
+
+def placed(error: Exception) -> bool:
+    """Give the user's line to an error that rushlight has raised without; False for errors that others have raised."""
+    step, ours, line = error.__traceback__, False, None
+    while step is not None:
+        code = step.tb_frame.f_code
+        ours = code.co_filename.startswith(OURS)
+        line = line if ours else place(code, step.tb_lasti)
+        step = step.tb_next
+    if ours and isinstance(error, (RuntimeError, ValueError, TypeError, IndexError, AssertionError)):
+        text, _, cure = error.args[0].partition("; cure: ")
+        error.args = (f"{text}\n  at: {line or here()}" + (f"\n  cure: {cure}" if cure else ""), *error.args[1:])
+        return True
+    return False
 
 
 def meant(word: str, known: list[str]) -> str:

@@ -111,6 +111,64 @@ def test_functions_of_ones_own_tell_too():
     assert "second time" in error_of(z.sum().backward)
 
 
+class TooMany(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, g
+
+
+class NoBackward(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+
+class Fails(NoBackward):
+    @staticmethod
+    def backward(ctx, g):
+        raise KeyError("mine")
+
+
+@pytest.mark.parametrize("function", [TooMany, NoBackward])
+def test_what_fails_in_backward_names_the_forward_statement(function):
+    y = function.apply(torch.ones(2, requires_grad=True))  # APPLIED HERE
+    with pytest.raises((RuntimeError, NotImplementedError)) as caught:
+        y.sum().backward()
+    told = lines_of(str(caught.value))
+    assert told["made at"].endswith("# APPLIED HERE")
+    assert told["at"].endswith("y.sum().backward()")
+
+
+def test_what_has_no_derivative_names_the_forward_statement():
+    x = torch.ones(2, requires_grad=True)
+    y = torch.special.zeta(x, x)  # NO DERIVATIVE
+    told = lines_of(error_of(y.sum().backward, NotImplementedError))
+    assert told["made at"].endswith("# NO DERIVATIVE")
+    assert "test_errors_that_teach.py" in told["at"]
+    assert told["cure"].startswith("detach()")
+
+
+@pytest.mark.skipif(not hasattr(Exception, "add_note"), reason="notes of exceptions came with Python 3.11")
+def test_an_error_of_ones_own_is_left_and_gets_a_note():
+    y = Fails.apply(torch.ones(2, requires_grad=True))  # APPLIED HERE
+    with pytest.raises(KeyError) as caught:
+        y.sum().backward()
+    assert caught.value.args == ("mine",)
+    (note,) = caught.value.__notes__
+    assert "in backward of FailsBackward" in note
+    assert "# APPLIED HERE" in note
+
+
+def test_a_hook_that_changes_the_size():
+    y = torch.ones(2, requires_grad=True) * 2  # MADE HERE
+    y.register_hook(lambda g: torch.ones(5))
+    assert "# MADE HERE" in lines_of(error_of(y.sum().backward))["made at"]
+
+
 # -- shapes inside modules
 
 

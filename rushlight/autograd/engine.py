@@ -15,7 +15,7 @@ import numpy as np
 from rushlight.adding import added
 from rushlight.autograd.clock import clock
 from rushlight.autograd.node import Hooks, Node
-from rushlight.errors import PACKAGE, explain, place, user_frame
+from rushlight.errors import PACKAGE, explain, place, placed, user_frame
 from rushlight.tensor import Tensor, from_array
 
 age = attrgetter("seq")
@@ -70,7 +70,11 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
             raise second_time(node)
         if clock.last_write > node.seq:
             check_unwritten(node)
-        outgoing = node.arrays(g) if fast else node.tensors(g)
+        try:
+            outgoing = node.arrays(g) if fast else node.tensors(g)
+        except Exception as error:
+            blame(error, node)
+            raise
         if not retain and node.saved:
             node.saved = None
         if hooks is not None:
@@ -148,7 +152,7 @@ def replaced(old: Tensor, new: Any, node: Node) -> Tensor:
         return old
     if not isinstance(new, Tensor) or new.shape != old.shape:
         raise RuntimeError(explain(f"hook of {node.name()} has changed the size of value",
-                                   f"return a tensor of shape {tuple(old.shape)}, or None"))
+                                   f"return a tensor of shape {tuple(old.shape)}, or None", made_at=node.made_at))
     return new
 
 
@@ -157,6 +161,15 @@ def as_tensor(g: Any, world: str) -> Tensor:
 
 
 # -- what goes wrong ---------------------------------------------------------------------------------------------
+
+def blame(error: Exception, node: Node) -> None:
+    """Say in an error of a node's rules which statement made the node; in an error of the user's own, as a note."""
+    if not error.args or not isinstance(error.args[0], str) or not ("\n  at: " in error.args[0] or placed(error)):
+        if hasattr(error, "add_note"):            # from Python 3.11 on
+            error.add_note(f"in backward of {node.name()}, made at {node.made_at}")
+    elif "\n  made at: " not in error.args[0]:
+        error.args = (error.args[0].replace("\n  at: ", f"\n  made at: {node.made_at}\n  at: ", 1), *error.args[1:])
+
 
 def second_time(node: Node) -> RuntimeError:
     name, tensor = outlived(node) or (None, None)

@@ -7,7 +7,7 @@ from typing import Any
 
 from rushlight.autograd.function import Function
 from rushlight.autograd.node import Handle
-from rushlight.errors import PACKAGE, here, place
+from rushlight.errors import placed
 from rushlight.tensor import Tensor
 
 number = count().__next__                         # keys of hooks: later ones are greater, none stands twice
@@ -134,20 +134,6 @@ def located(error: Exception, module: Any) -> None:
     text = error.args[0] if line is None else error.args[0].replace(line, "", 1)
     error.args = (text.replace("\n  at: ", told + "\n  at: ", 1), *error.args[1:])
     error.__dict__["in_module"] = (module, path, kind, told)
-
-
-def placed(error: Exception) -> bool:
-    """Give the user's line to an error that rushlight has raised without; False for errors that others have raised."""
-    step, ours, line = error.__traceback__, False, None
-    while step is not None:
-        code = step.tb_frame.f_code
-        ours = code.co_filename.startswith(PACKAGE)
-        line = line if ours else place(code, step.tb_lasti)
-        step = step.tb_next
-    if ours and isinstance(error, (RuntimeError, ValueError, TypeError, IndexError, AssertionError)):
-        error.args = (f"{error.args[0]}\n  at: {line or here()}", *error.args[1:])
-        return True
-    return False
 
 
 def all_of(module: Hooked, kind: str) -> list[tuple[int, Callable]]:
