@@ -128,6 +128,20 @@ def test_char_lstm(run, tmp_path):
     assert len(out.split("not seen: ")[1].split("\n", 1)[1]) == 21
 
 
+def test_per_sample_gradients(run):
+    status, out, _ = run("per_sample_gradients.py", "--steps", 60, "--batch", 32)
+    assert status == 0
+    assert float(out.split("at most ")[1].split(" apart")[0]) < 1e-5
+    assert float(out.rsplit("% of 1000", 1)[0].split()[-1]) > 80
+
+
+def test_ensembling(run):
+    status, out, _ = run("ensembling.py", "--models", 4, "--steps", 150)
+    assert status == 0
+    assert float(out.split("at most ")[1].split(" apart")[0]) < 1e-5
+    assert float(out.split("steps: ")[1].split()[0]) < 0.05
+
+
 @pytest.mark.parametrize("example", ["names.py", "gpt.py", "char_lstm.py", "mnist.py"])
 def test_bad_input_is_one_line(run, tmp_path, example):
     for arguments in (("--data", tmp_path / "none"), ("--data", tmp_path), ("--data", tmp_path, "--epochs", 0)):
