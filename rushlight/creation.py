@@ -26,7 +26,8 @@ def made(array: Any, dtype: Any, requires_grad: bool, device: Any = None, out: T
         present(device)
     if dtype is not None:
         array = np.asarray(array, dtypes.as_dtype(dtype).numpy)
-    t = created(from_array(array if hasattr(type(array), "run") else np.asarray(array)))     # run: a batch of vmap
+    plain = array.__class__ is not np.ndarray and not hasattr(type(array), "run")         # run: a batch of vmap
+    t = created(from_array(np.asarray(array) if plain else array))
     if requires_grad:
         t.requires_grad_()
     return t if out is None else into(out, t)
