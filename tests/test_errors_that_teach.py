@@ -237,3 +237,15 @@ def test_shape_errors_name_the_module_and_the_change(name):
         assert word in message
     assert "cure" in told
     assert "test_errors_that_teach.py" in told["at"]
+
+
+def test_nodes_of_derivatives_are_made_by_the_users_statement():
+    x = torch.ones(2, requires_grad=True)
+    y = (x * x * x).sum()
+    (g,) = torch.autograd.grad(y, x, create_graph=True)  # SECOND ORDER
+    todo = [g.grad_fn]
+    for node in todo:  # `todo` grows while it is read
+        todo += [below for below, _ in node.next_functions if below is not None and below not in todo]
+    places = {node.made_at for node in todo if not node.leaf}
+    assert all("test_errors_that_teach.py" in place for place in places)
+    assert any(place.endswith("# SECOND ORDER") for place in places)
