@@ -282,6 +282,8 @@ class dual_level(Setting):
     tensor([2., 0.])
     """
 
+    levels: list[Level]
+
     def __enter__(self) -> int:
         self.__dict__.setdefault("levels", []).append(Level())
         return self.levels[-1].number

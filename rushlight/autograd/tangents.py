@@ -102,7 +102,7 @@ def several(op: Any) -> bool:
 
 def node_like(op: Any, args: tuple, outs: list, edges: tuple) -> Any:
     """A node as the op's family makes it, outside any graph, with what the rules of these edges need."""
-    node = object.__new__(with_hooks(op.node))
+    node: Any = object.__new__(with_hooks(op.node))
     node.extra, node.edges, node.seq, node.where, node.shape = Hooks(), edges, 0, None, outs[0].array.shape
     node.extra.dual = lambda t, i: outs[i]        # rules that name an output see it as it is, with its history
     arrays = [x.array for x in outs]
