@@ -18,10 +18,12 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
             backend: Any = "numba", mode: str | None = None, options: dict | None = None, disable: bool = False) -> Any:
     """f compiled: watched in its first runs, then run as fused loops and BLAS calls on planned memory.
 
-    Works for whole training steps (forward, backward, update in place) and for functions without gradients. A call
-    with other shapes, dtypes, Python values or reachable Python state is watched anew. What cannot be a program (numbers
-    read by `item()`, `if` or `print`, random numbers, writes through views) leaves `f` as it is, with a warning that
-    names the line; with `fullgraph=True` it raises CannotCompile.
+    Works for whole training steps (forward, backward, update in place) and for functions without gradients, with
+    dropout and other random numbers (eager's, drawn anew), buffers, writes through views, clipping and schedules. A call
+    with other shapes, dtypes, Python values or reachable Python state is watched anew. Every step of a program is compared
+    with eager before the program is used. What cannot be a program (numbers read by `item()`, `if` or `print`) leaves `f`
+    as it is, with a warning that names the line; `compiler.explain` names all of them; with `fullgraph=True` it raises
+    CannotCompile.
 
     `backend`: "numba" (fused loops; needs Numba), "numpy" (calls of NumPy only), "eager" (nothing is compiled).
     `options`: passes can be switched off one by one, {"decompose": False}, "products", "simplify", "fuse", "threads";
