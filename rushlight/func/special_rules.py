@@ -103,6 +103,17 @@ def dot(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     return ops["mm"](rows, columns).reshape((level.size,))
 
 
+@rule("mv")
+def mv(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """One product where all samples share the vector, or the matrix: (B n, k) @ (k,), (B, k) @ (k, n)."""
+    x, y = parts
+    if not y.mapped:
+        return unfolded(call(op, [folded(x.value), y.value], ()), level.size)
+    if not x.mapped:
+        return ops["mm"](y.value, ops["transpose"](x.value, 0, 1))
+    return ops["mm"](x.value, ops["unsqueeze"](y.value, 2)).reshape((level.size, -1))
+
+
 @rule("linear")
 def linear(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """One product where all samples share the weight, else one for each: (B, n, k) @ (B, k, m) + (B, 1, m)."""
