@@ -14,6 +14,12 @@ F = TypeVar("F", bound=Callable)
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 OURS = (PACKAGE, "<frozen ", "<backward", "<rushlight")           # Python's import, and functions that are written out
+DEMO = PACKAGE + "demo" + os.sep                                  # a program that uses the library, as the user's do
+
+
+def ours(file: str) -> bool:
+    """Whether the code of a file is the library's, and so no user's statement."""
+    return file.startswith(OURS) and not file.startswith(DEMO)
 
 
 class LinAlgError(RuntimeError):
@@ -31,7 +37,7 @@ class NoArray(NotImplementedError):
 def user_frame(depth: int = 1) -> FrameType | None:
     """The innermost frame that is not rushlight's own."""
     frame: FrameType | None = sys._getframe(depth)
-    while frame is not None and frame.f_code.co_filename.startswith(OURS):
+    while frame is not None and ours(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
 
@@ -68,13 +74,13 @@ def explain(what: str, cure: str = "", **facts: object) -> str:
 
 def placed(error: Exception) -> bool:
     """Give the user's line to an error that rushlight has raised without; False for errors that others have raised."""
-    step, ours, line = error.__traceback__, False, None
+    step, inside, line = error.__traceback__, False, None
     while step is not None:
         code = step.tb_frame.f_code
-        ours = code.co_filename.startswith(OURS)
-        line = line if ours else place(code, step.tb_lasti)
+        inside = ours(code.co_filename)
+        line = line if inside else place(code, step.tb_lasti)
         step = step.tb_next
-    if ours and isinstance(error, (RuntimeError, ValueError, TypeError, IndexError, AssertionError)):
+    if inside and isinstance(error, (RuntimeError, ValueError, TypeError, IndexError, AssertionError)):
         text, _, cure = error.args[0].partition("; cure: ")
         error.args = (f"{text}\n  at: {line or here()}" + (f"\n  cure: {cure}" if cure else ""), *error.args[1:])
         return True
@@ -95,7 +101,7 @@ def meant(word: str, known: list[str]) -> str:
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """A warning at the user's line, however deep inside rushlight it is given."""
     level, frame = 1, sys._getframe(0)
-    while (frame := frame.f_back) is not None and frame.f_code.co_filename.startswith(PACKAGE):  # type: ignore
+    while (frame := frame.f_back) is not None and ours(frame.f_code.co_filename):  # type: ignore
         level += 1
     warnings.warn(text, category, stacklevel=level + 1)
 

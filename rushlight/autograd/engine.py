@@ -15,7 +15,7 @@ import numpy as np
 from rushlight.adding import added
 from rushlight.autograd.clock import clock
 from rushlight.autograd.node import Hooks, Node
-from rushlight.errors import PACKAGE, explain, place, placed, user_frame
+from rushlight.errors import explain, ours, place, placed, user_frame
 from rushlight.tensor import Tensor, from_array
 
 age = attrgetter("seq")
@@ -196,8 +196,7 @@ def held_tensors() -> Iterator[tuple[str, Tensor]]:
     states[2]."""
     frame = user_frame(1)
     while frame is not None:
-        ours = frame.f_code.co_filename.startswith(PACKAGE)
-        for space in () if ours else (frame.f_locals, frame.f_globals):
+        for space in () if ours(frame.f_code.co_filename) else (frame.f_locals, frame.f_globals):
             for name, value in [*space.items()]:
                 yield from ((name + inner, t) for inner, t in tensors_of(value))
         frame = frame.f_back

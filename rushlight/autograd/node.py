@@ -10,7 +10,7 @@ from types import CodeType, FrameType
 from typing import Any, ClassVar
 
 from rushlight.autograd.clock import tick
-from rushlight.errors import OURS, place
+from rushlight.errors import ours, place
 
 USERS: set[str] = set()                           # files outside rushlight; to look here takes half of what a prefix does
 
@@ -18,7 +18,7 @@ USERS: set[str] = set()                           # files outside rushlight; to 
 def outside(f: FrameType | None) -> tuple | None:
     """The innermost statement outside rushlight, from a frame on: what a node remembers of where it was made."""
     start = f
-    while f is not None and f.f_code.co_filename.startswith(OURS):
+    while f is not None and ours(f.f_code.co_filename):
         f = f.f_back
     if f is None:
         return None if start is None else (start.f_code, start.f_lasti)
