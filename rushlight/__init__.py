@@ -52,7 +52,6 @@ from rushlight.ops.table import in_namespace  # noqa: E402
 from rushlight.printing import set_printoptions  # noqa: E402
 from rushlight.size import Size  # noqa: E402
 from rushlight.tensor import Tensor  # noqa: E402
-from rushlight.version import __version__  # noqa: E402
 
 inf, nan, pi, e = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045
 newaxis = None
@@ -74,7 +73,7 @@ _LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "docs", "profiler", "co
          "onnx", "multiprocessing", "distributed", "testing", "func")
 
 # Functions whose modules are loaded when they are first called for.
-_HOME = {"set_float32_matmul_precision": "backends", "get_float32_matmul_precision": "backends",
+_HOME = {"__version__": "version", "set_float32_matmul_precision": "backends", "get_float32_matmul_precision": "backends",
          "sparse_coo_tensor": "sparse", "spmm": "sparse", "explain": "viz.chain", "contributions": "viz.shares",
          "save": "serialization", "load": "serialization", "compile": "compiler", "vmap": "func",
          **dict.fromkeys(("are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",

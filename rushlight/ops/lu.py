@@ -9,9 +9,9 @@ from rushlight.creation import eye
 from rushlight.errors import LinAlgError, explain
 from rushlight.ops import factorizations as f
 from rushlight.ops.build import composite
-from rushlight.ops.index import gather
 from rushlight.ops.kernels.factorizations import order_of
 from rushlight.ops.matrices import check_equation, check_matrix, check_same, check_square, first_failure, given
+from rushlight.ops.positions import gather
 from rushlight.ops.products import conjugate_transpose
 from rushlight.ops.results import return_type
 from rushlight.ops.shape import narrow, tril, triu

@@ -11,10 +11,11 @@ from rushlight.ops.arithmetic import writing
 from rushlight.ops.build import composite
 from rushlight.ops.kernels.index import HERE
 from rushlight.ops.masks import nonzero, where
+from rushlight.ops.positions import reduce_at
 from rushlight.ops.results import into
 from rushlight.ops.scattering import check_places, covered, gather
 from rushlight.ops.shapes import broadcast_tensors
-from rushlight.tensor import Tensor, created, from_array, method, noticed
+from rushlight.tensor import Tensor, created, from_array, method, noticed, numbers
 
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
@@ -35,7 +36,7 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
         raise RuntimeError(explain(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}",
                                    op="scatter_reduce"))
     check_places(input, index, src, "scatter", dim)
-    made = table.reduce_at(input, index, covered(src, index), dim, reduce, include_self)
+    made = reduce_at(input, index, covered(src, index), dim, reduce, include_self)
     return made if out is None else into(out, made, input, index, src)
 
 
@@ -64,7 +65,7 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     if index.array.size and not 0 <= numbers(index).min() <= numbers(index).max() < n:
         raise IndexError(explain("index out of range in self", f"indices count from 0 to {n - 1}", op="index_reduce"))
     places = s.reshape(index, tuple(-1 if d == at else 1 for d in range(len(shape))))
-    made = table.reduce_at(input, s.expand(places, shape) if shape else places, source, dim, reduce, include_self)
+    made = reduce_at(input, s.expand(places, shape) if shape else places, source, dim, reduce, include_self)
     return made if out is None else into(out, made)
 
 

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from rushlight.errors import explain
-from rushlight.ops import index as table
+from rushlight.ops import positions as table
 from rushlight.ops.arguments import wrap
 from rushlight.ops.arithmetic import scaled, writing
 from rushlight.ops.build import composite
+from rushlight.ops.index import write_at
 from rushlight.ops.kernels.index import HERE
 from rushlight.ops.results import into
 from rushlight.tensor import Tensor, created, from_array, method
@@ -180,7 +181,7 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     if len(indices) > input.array.ndim:
         raise IndexError(explain(f"too many indices for tensor of dimension {input.array.ndim} (got {len(indices)})"))
     key = tuple(slice(None) if index is None else HERE for index in indices)
-    return table.write_at(input, values, [index for index in indices if index is not None], (*key, ...), accumulate)
+    return write_at(input, values, [index for index in indices if index is not None], (*key, ...), accumulate)
 
 
 for function in (scatter, scatter_add, index_add, index_copy, index_put):

@@ -10,7 +10,7 @@ import numpy as np
 from rushlight.errors import explain, warn
 from rushlight.ops import shape as s
 from rushlight.ops.build import composite
-from rushlight.ops.index import index_select
+from rushlight.ops.positions import index_select
 from rushlight.ops.results import into
 from rushlight.ops.shapes import several
 from rushlight.tensor import Tensor, created, from_array

@@ -13,8 +13,8 @@ from rushlight.ops import elementwise as e
 from rushlight.ops import reduce as r
 from rushlight.ops.arguments import reduced_dims, wrap
 from rushlight.ops.build import build, composite, inner
-from rushlight.ops.index import gather
 from rushlight.ops.kernels import histograms as kernels
+from rushlight.ops.positions import gather
 from rushlight.ops.results import into, return_type
 from rushlight.ops.shape import clone, expand, permute, reshape, to
 from rushlight.ops.worlds import adopt

@@ -13,8 +13,8 @@ from rushlight.ops import shape as s
 from rushlight.ops import spectral as f
 from rushlight.ops.build import composite
 from rushlight.ops.complex import view_as_real
-from rushlight.ops.index import index_select
 from rushlight.ops.pad import constant_pad
+from rushlight.ops.positions import index_select
 from rushlight.tensor import Tensor, from_array
 
 # torch's padding modes as NumPy calls them.

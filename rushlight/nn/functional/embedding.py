@@ -7,7 +7,7 @@ from rushlight import dtypes
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.errors import explain
 from rushlight.ops import elementwise as e
-from rushlight.ops import index as places
+from rushlight.ops import positions as places
 from rushlight.ops.reductions import norm
 from rushlight.ops.shape import reshape, to, unsqueeze
 from rushlight.tensor import Tensor, created, from_array, noticed

@@ -12,7 +12,7 @@ from rushlight.errors import explain
 from rushlight.nn.functional.sizes import each, with_batch, without_batch
 from rushlight.ops import elementwise as e
 from rushlight.ops import pool
-from rushlight.ops.index import scatter
+from rushlight.ops.positions import scatter
 from rushlight.ops.results import into
 from rushlight.ops.shape import reshape
 from rushlight.tensor import Tensor, created, from_array

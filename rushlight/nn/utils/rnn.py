@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from rushlight.device import present
 from rushlight.errors import explain
-from rushlight.ops.index import index_copy, index_select
+from rushlight.ops.positions import index_copy, index_select
 from rushlight.ops.shape import cat, reshape
 from rushlight.tensor import Tensor, created, from_array
 
