@@ -250,6 +250,11 @@ def test_randomness(name, x):
     assert len(np.unique(different.numpy(), axis=0)) > 1
 
 
+def test_the_same_numbers_in_every_chunk(x):
+    made = vmap(lambda a: torch.randn(2), randomness="same", chunk_size=2)(x)
+    assert (made == made[0]).all()
+
+
 def test_random_numbers_are_torchs(oracle, x):
     def draws(torch, vmap):
         found = []

@@ -9,6 +9,7 @@ from rushlight.errors import explain
 from rushlight.func import custom, draws, index_rules, one_by_one, rules, special_rules  # noqa: F401  (they register)
 from rushlight.func.batching import Level, Part, wrap
 from rushlight.ops.worlds import TENSORS
+from rushlight.sampling import get_rng_state, set_rng_state
 from rushlight.tensor import Tensor
 from rushlight.utils.pytree import TreeSpec, _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 
@@ -49,7 +50,12 @@ def vmap(func: Callable, in_dims: Dims = 0, out_dims: Dims = 0, randomness: str 
             part = [a if d is None or stop - start == size else a[start:stop] for a, d in zip(fronts, dims)]
             return one_run(func, randomness, stop - start, part, dims, len(inputs) - len(named), spec, names, out_dims)
         step = chunk_size or max(size, 1)
-        chunks = [run(start, min(start + step, size)) for start in range(0, max(size, 1), step)]
+        again = get_rng_state() if randomness == "same" and step < size else None      # each chunk draws the same numbers
+        chunks = []
+        for start in range(0, max(size, 1), step):
+            if again is not None:
+                set_rng_state(again)
+            chunks.append(run(start, min(start + step, size)))
         return joined(func, chunks, out_dims)
     return mapped
 
