@@ -87,6 +87,7 @@ def test_the_pictures_are_pictures(finished):
     picture = (out / "graph.svg").read_text()
     assert picture.startswith("<svg")
     page = (out / "backward.html").read_text(encoding="utf-8")
+    assert "return nn.CrossEntropyLoss()(model(images), labels)" in page  # its own statements, as a user's
     assert page.startswith("<!DOCTYPE html>")
     assert len(page) < 1_000_000
     for name in ("0.weight", "2.bias", "9.weight"):
