@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,13 +56,14 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
     fast = world == "arrays"
     total = sum_to_array if fast else sum_to_tensor
     grads = dict(seeds)
+    walk = Walk(order, wanted)
     for node in order:
         g = grads.pop(node, None)
         if g is None or (wanted is not None and node not in wanted):
             continue
         hooks = node.hooks
         if hooks is not None:
-            g = before(hooks, node, g, world)
+            g = before(hooks, node, g, world, walk)
         if targets is not None and node in targets and (node.leaf or not wanted_below(node, wanted)):
             yield node, g, ()
             continue
@@ -114,12 +115,19 @@ def sum_to_tensor(g: Any, shape: tuple) -> Any:
 
 # -- hooks -------------------------------------------------------------------------------------------------------
 
-def before(hooks: Hooks, node: Node, g: Any, world: str) -> Any:
+class Walk(NamedTuple):
+    """One run of backward: its nodes in order, and those of them that it goes to if it has targets."""
+
+    order: list[Node]
+    wanted: set[Node] | None
+
+
+def before(hooks: Hooks, node: Node, g: Any, world: str, walk: Walk) -> Any:
     """The gradient of the node's output after the hooks on it."""
     if hooks.unpack is not None:
         hooks.unpack(node)
     several = isinstance(g, dict)                 # Parts of several outputs: their own nodes have the tensor hooks
-    if several or not (hooks.tensor or hooks.before or hooks.retained):
+    if several or not (hooks.tensor or hooks.before or hooks.retained or hooks.gathered):
         return g
     t = as_tensor(g, world)
     for hook in tuple(hooks.tensor.values()):
@@ -127,6 +135,8 @@ def before(hooks: Hooks, node: Node, g: Any, world: str) -> Any:
     for hook in tuple(hooks.before.values()):
         answer = hook((t,))
         t = t if answer is None else replaced(t, answer[0] if isinstance(answer, tuple) else answer, node)
+    for gathering in tuple(hooks.gathered.values()):
+        gathering.arrived(node, t, walk)
     if hooks.retained is not None and (keeper := hooks.retained()) is not None:
         keeper._grad = from_array(t.array.copy()) if world == "arrays" else t
     return (t.array.copy() if node.leaf else t.array) if world == "arrays" else t

@@ -119,6 +119,10 @@ class Level(Watcher):
                 found = by_jvp(node, self.below(args), self.below(outs), tangents, self.below(saved))
             self.give_all(outs, found)
 
+    def writing(self, tensor: Tensor) -> None:
+        if self.outer is not None:
+            self.outer.writing(tensor)
+
     def wrote(self, tensor: Tensor, value: Tensor) -> None:
         if self.outer is not None:
             self.outer.wrote(tensor, value)

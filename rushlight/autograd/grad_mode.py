@@ -26,6 +26,9 @@ class Watcher:
     def created(self, tensor: Any) -> None:
         """The tensor's numbers come from outside: from a creation function, or from a Python number."""
 
+    def writing(self, tensor: Any) -> None:
+        """The tensor's memory is about to be written to."""
+
     def wrote(self, tensor: Any, value: Any) -> None:
         """`value`'s elements have been written into `tensor`'s memory."""
 

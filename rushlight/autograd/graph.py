@@ -1,15 +1,21 @@
 """The graph for those who reach into it: hooks on what nodes save, notes of writes."""
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
-from rushlight.autograd.clock import stamp
+import numpy as np
+
+from rushlight.autograd.clock import Writes, stamp
+from rushlight.autograd.engine import tensors_in
 from rushlight.autograd.grad_mode import Mode, Setting, Watcher, mode
 from rushlight.autograd.node import Handle, Node, hooks_of
+from rushlight.autograd.views import as_it_is
+from rushlight.errors import explain
 from rushlight.tensor import Tensor, from_array, writes_of
 
-__all__ = ["Handle", "Node", "disable_saved_tensors_hooks", "increment_version", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = ["GradientEdge", "Handle", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+           "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
 
 
 class Packed:
@@ -86,6 +92,10 @@ class saved_tensors_hooks(Setting, Watcher):
         fresh.node = packed.node
         return fresh
 
+    def writing(self, tensor: Tensor) -> None:
+        if self.outer is not None:
+            self.outer.writing(tensor)
+
     def wrote(self, tensor: Tensor, value: Tensor) -> None:
         if self.outer is not None:
             self.outer.wrote(tensor, value)
@@ -124,3 +134,171 @@ class disable_saved_tensors_hooks(Setting):
 def increment_version(tensor: Tensor) -> None:
     """Say that the tensor's memory was written to, by means that rushlight did not see."""
     stamp(writes_of(tensor), None)
+
+
+# -- several gradients at once -------------------------------------------------------------------------------------------
+
+class Gathering:
+    """Gradients of several tensors, until all are there that this run of backward computes."""
+
+    def __init__(self, nodes: list[Node], hook: Callable, first: bool):
+        self.nodes, self.hook, self.first = nodes, hook, first
+        self.walk: Any = None
+        self.left, self.found = 0, {}  # type: ignore[var-annotated]
+
+    def arrived(self, node: Node, g: Tensor, walk: Any) -> None:
+        """A gradient is there, the first or the last or one in between."""
+        if self.walk is not walk:
+            there = set(walk.order) if walk.wanted is None else walk.wanted
+            self.walk, self.left, self.found = walk, len(there & set(self.nodes)), {}
+            if self.first:
+                self.hook(g)
+        self.left -= 1
+        self.found[node] = g
+        if self.left == 0:
+            found, self.walk, self.found = [self.found.get(n) for n in self.nodes], None, {}
+            if not self.first:
+                self.hook(found)
+
+
+class Handles:
+    """Several hooks' handles as one."""
+
+    def __init__(self, handles: list[Handle]):
+        self.handles = handles
+
+    def remove(self) -> None:
+        """Take the hooks away."""
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self) -> Handles:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: str = "all") -> Handles:
+    """Call `fn(gradients)` once backward has computed the gradients of all these tensors.
+
+    Those that a run of backward does not reach come as None and are not waited for. mode="any": `fn(gradient)` with the
+    first that is there. ValueError for another mode, RuntimeError for a tensor that does not require a gradient.
+
+    >>> a, b = rushlight.ones(1, requires_grad=True), rushlight.ones(1, requires_grad=True)
+    >>> handle = rushlight.autograd.graph.register_multi_grad_hook((a, b), lambda gs: print(len(gs), "gradients"))
+    >>> (a * b).backward()
+    2 gradients
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    nodes = [get_gradient_edge(t).key for t in tensors]
+    gathering = Gathering(nodes, fn, mode == "any")
+    return Handles([hooks_of(node).add("gathered", gathering) for node in dict.fromkeys(nodes)])
+
+
+class GradientEdge(NamedTuple):
+    """A tensor's place in the graph: the node that made it (or accumulates its gradient), and which output it is."""
+
+    node: Node
+    output_nr: int
+    ownership_token: Any = None
+
+    @property
+    def key(self) -> Node:
+        """The node of this very output."""
+        return self.ownership_token if self.ownership_token is not None else self.node
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """Where a tensor stands in the graph. RuntimeError if it requires no gradient.
+
+    >>> rushlight.autograd.graph.get_gradient_edge(rushlight.ones(1, requires_grad=True) * 2).node.name()
+    'MulBackward0'
+    """
+    if tensor.node is None:
+        raise RuntimeError(explain("It is not possible to get the gradient edge for a Tensor that does not require "
+                                   "gradients", "call requires_grad_() on it before it is used"))
+    return GradientEdge(*tensor.node.source(), tensor.node)
+
+
+# -- writes to what is saved ---------------------------------------------------------------------------------------------
+
+class allow_mutation_on_saved_tensors(Setting, Watcher):
+    """Inside it, what nodes have saved is copied before somebody writes to it: backward sees what it was.
+
+    >>> with rushlight.autograd.graph.allow_mutation_on_saved_tensors():
+    ...     a = rushlight.ones(2, requires_grad=True)
+    ...     b = a * 3
+    ...     out = (b ** 2).sum()
+    ...     _ = b.sin_()
+    ...     out.backward()
+    >>> a.grad
+    tensor([18., 18.])
+    """
+
+    def __init__(self) -> None:
+        self.outer: Watcher | None = None
+        self.users: dict[int, tuple[Tensor, list[Node]]] = {}      # by id of a memory's owner: the nodes that saved it
+
+    @property
+    def changes(self) -> dict:  # type: ignore[override]
+        self.outer = mode().watch
+        self.records = self.outer is not None and self.outer.records  # type: ignore[misc]
+        self.differentiates = self.outer is not None and self.outer.differentiates  # type: ignore[misc]
+        return {"watch": self}
+
+    def again(self) -> allow_mutation_on_saved_tensors:
+        return type(self)()
+
+    def __exit__(self, *exc: object) -> None:
+        self.users.clear()
+        super().__exit__(*exc)
+
+    def note(self, out: Any) -> None:
+        """Remember what the node of an op's result has saved."""
+        for t in out if isinstance(out, (tuple, list)) else (out,):
+            if isinstance(t, Tensor) and t.node is not None and not t.node.leaf:
+                node = t.node.source()[0]
+                for kept in (t, *tensors_in(node.saved or ())):
+                    self.users.setdefault(id(kept.root), (kept.root, []))[1].append(node)
+
+    def ran(self, op: Any, args: tuple, out: Any) -> None:
+        if self.outer is not None:
+            self.outer.ran(op, args, out)
+        self.note(out)
+
+    def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
+        if self.outer is not None:
+            self.outer.applied(node, args, out, saved)
+        self.note(out)
+
+    def writing(self, tensor: Tensor) -> None:
+        if self.outer is not None:
+            self.outer.writing(tensor)
+        writes_of(tensor)                         # made now, as its making would give it to the node again
+        root, nodes = self.users.pop(id(tensor.root), (None, []))
+        for node in dict.fromkeys(nodes):
+            node.saved = tuple([self.copied(item, root) for item in node.saved or ()]) if node.saved else node.saved
+            node.writes = Writes()                # what it keeps now nobody writes to
+
+    def copied(self, item: Any, root: Any) -> Any:
+        """What a node has saved, or a copy of it if its memory is the root's."""
+        if isinstance(item, Tensor):
+            with Unwatched():
+                return as_it_is(item) if item.root is root else item
+        if isinstance(item, (list, tuple)) and any(isinstance(part, Tensor) for part in item):
+            return type(item)([self.copied(part, root) for part in item])
+        return item.copy() if isinstance(item, np.ndarray) and np.may_share_memory(item, root.array) else item
+
+    def moved(self, to: Tensor, tensor: Tensor) -> None:
+        if self.outer is not None:
+            self.outer.moved(to, tensor)
+
+    def wrote(self, tensor: Tensor, value: Tensor) -> None:
+        if self.outer is not None:
+            self.outer.wrote(tensor, value)
+
+    def read(self, tensor: Tensor) -> None:
+        if self.outer is not None:
+            self.outer.read(tensor)

@@ -152,13 +152,14 @@ class Handle:
 class Hooks:
     """The hooks of one node, in order: on its output (`tensor`), before its rules, after them."""
 
-    __slots__ = ("tensor", "before", "after", "done", "retained", "metadata", "count", "unpack", "dual")
+    __slots__ = ("tensor", "before", "after", "done", "gathered", "retained", "metadata", "count", "unpack", "dual")
 
     def __init__(self) -> None:
         self.tensor: dict[int, Callable] = {}
         self.before: dict[int, Callable] = {}
         self.after: dict[int, Callable] = {}
         self.done: dict[int, Callable] = {}       # after a leaf's gradient has been accumulated
+        self.gathered: dict[int, Any] = {}        # those who wait for the gradients of several tensors
         self.retained: Any = None                 # weak reference to the tensor that keeps its gradient
         self.metadata: dict = {}
         self.count = 0

@@ -110,6 +110,8 @@ def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
     check_fits(x, r, op)
     m = mode()
     recorded = m.grad and (x.node is not None or r.node is not None)
+    if m.watch is not None:
+        m.watch.writing(x)
     if recorded:
         check_writable(x, op)
         if r.array.dtype != x.array.dtype:
