@@ -233,7 +233,7 @@ class SparseTensor(Tensor):
         if not other.is_sparse or other.shape != self.shape:
             raise RuntimeError(explain("copy_() between dense and sparse Tensors is not implemented! Found self type = "
                                        f"{self.type()} and src type = {other.type()}"))  # type: ignore[attr-defined]
-        fresh = other.to(self.dtype).clone()  # type: ignore[attr-defined]
+        fresh: Any = other.to(self.dtype).clone()  # type: ignore[attr-defined]
         self._at, self._of, self._sorted = fresh._at, fresh._of, fresh._sorted
         return self
 
