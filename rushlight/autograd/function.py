@@ -161,8 +161,8 @@ class Function:
     @staticmethod
     def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
         """(outputs, out_dims) for all samples: override it for vmap. `info`: `batch_size` and `randomness`."""
-        raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
-                                  "generate_vmap_rule=True.")
+        raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap staticmethod or "
+                                  "set generate_vmap_rule=True.")
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
