@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import torch
@@ -27,14 +27,19 @@ def stepper(lib: Any, name: str, count: int, shape: tuple[int, int], **how: Any)
     params = [lib.randn(*shape).requires_grad_() for _ in range(count)]
     for p in params:
         p.grad = lib.randn(*shape)
-    return getattr(lib.optim, name)(params, **SETTINGS.get(name, {}), **how).step
+    optimizer = getattr(lib.optim, name)(params, **SETTINGS.get(name, {}), **how)
+    if lib is rushlight:
+        optimizer.loop(params[0]).build()         # as it is once steps have cost enough
+    return optimizer.step
 
 
 def block(work: Callable[[], None], calls: int) -> float:
-    start = perf_counter()
+    """Seconds of a call: of the processor where one thread works, so that others on the machine do not count."""
+    clock = process_time if torch.get_num_threads() == 1 else perf_counter
+    start = clock()
     for _ in range(calls):
         work()
-    return (perf_counter() - start) / calls
+    return (clock() - start) / calls
 
 
 def compare(name: str, count: int, shape: tuple[int, int]) -> tuple[float, list[float]]:
@@ -42,10 +47,8 @@ def compare(name: str, count: int, shape: tuple[int, int]) -> tuple[float, list[
     works = [stepper(rushlight, name, count, shape), stepper(torch, name, count, shape, foreach=True)]
     if name in FUSED:
         works.append(stepper(torch, name, count, shape, fused=True))
-    for work in works:                            # our loop is compiled once steps have cost enough
-        start = perf_counter()
-        while perf_counter() - start < 1.5:
-            work()
+    for work in works:
+        block(work, 3)
     once = min(block(works[0], 3) for _ in range(5))
     calls = max(1, int(SECONDS / once))
     rounds = [[block(work, calls) for work in works] for _ in range(BLOCKS)]

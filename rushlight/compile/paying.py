@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from math import inf
 from typing import Any
 
-CALL, ELEMENT = 0.4e-6, 0.15e-9                   # seconds that a call of NumPy takes, and one element of it
+CALL, ELEMENT = 0.4e-6, 0.3e-9                    # seconds that a call of NumPy takes, and one element of it
 
 
 LEAST = 0.1                                       # seconds before which nobody asks what compiling costs

@@ -47,7 +47,7 @@ def text(one: Program, dtype: np.dtype) -> str:
 
     def scalar(operand: Any) -> Any:
         return known.get(operand) or Scalar(place(operand, {}, one.constants), dtype)
-    lines = []
+    lines: list[str] = []
     for name, operands, result in one.tape:
         try:
             made = write_out(TABLE[name], tuple(map(scalar, operands)))
