@@ -1,6 +1,17 @@
 """Optimizer steps: rushlight beside torch's foreach and fused kernels, interleaved in one process.
 
     env -u OPENBLAS_CORETYPE python benchmarks/optimizers.py
+
+torch's time / rushlight's (above 1: rushlight is faster), foreach and, where torch has one, fused; one thread, float32,
+time of the processor, on a busy Xeon with two cores, 2026-11-21, torch 2.13:
+
+    parameters           SGD, momentum   Adam          RMSprop, momentum   Rprop
+    10 of 16x16          2.6   1.3       4.9   1.6     4.3                 12.8
+    100 of 16x16         2.1   0.7       4.6   1.4     3.9
+    10 of 316x316        1.8   1.0       5.3   1.1     3.3                 10.6
+    100 of 100x100       1.7   0.9       4.5   1.1     3.1                  9.3
+
+By NumPy's calls, as before a loop has been paid for, Adam's were 2.3 and 0.9, 1.7 and 0.6, 1.5 and 0.4, 2.0 and 0.5.
 """
 from __future__ import annotations
 
