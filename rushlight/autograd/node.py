@@ -166,7 +166,7 @@ class Hooks:
         self.unpack: Callable | None = None       # of `saved_tensors_hooks`
         self.dual: Callable | None = None         # of forward mode: (saved output, its number) -> it with its tangents
 
-    def add(self, kind: str, hook: Callable) -> Handle:
+    def add(self, kind: str, hook: Any) -> Handle:
         hooks = getattr(self, kind)
         self.count += 1
         hooks[self.count] = hook
