@@ -16,10 +16,11 @@ LAYERS = [
      "compile.cache", "compile.intrinsics", "compile.parallel", "compile.paying", "compile.scalars"],
     ["printing", "ops.table", "autograd.node", "autograd.clock", "autograd.grad_mode"],
     ["tensor"],
-    ["autograd", "ops.later", "ops.worlds", "ops.large", "ops.rows", "copying", "compile.expressions"],  # the engine hands out tensors
-    ["ops", "creation", "ranges", "settings", "random", "sampling", "serialization"],
+    # the engine hands out tensors
+    ["autograd", "ops.later", "ops.worlds", "ops.large", "ops.rows", "copying", "compile.expressions"],
+    ["ops", "creation", "ranges", "settings", "sparse", "random", "sampling", "serialization"],
     ["autograd.forward_ad", "autograd.tangents", "autograd.gradcheck", "autograd.checking", "func.batching"],
-    ["common", "linalg", "fft", "special", "masked", "signal", "sparse", "backends", "accelerator", "jit", "hub", "onnx",
+    ["common", "linalg", "fft", "special", "masked", "signal", "backends", "accelerator", "jit", "hub", "onnx",
      "multiprocessing", "distributed"],
     ["nn", "optim", "cuda", "compile", "compiler", "utils", "amp", "vision", "viz", "docs", "profiler", "func",
      "autograd.functional", "testing"],  # fmt: skip

@@ -5,7 +5,6 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from rushlight import nn
 from rushlight.nn import (
     activation,
     adaptive,
@@ -43,10 +42,10 @@ class File(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         found = FILES[self.__name__.rpartition(".")[2]]
-        return getattr(found, name) if hasattr(found, name) else getattr(nn, name)
+        return getattr(found, name) if hasattr(found, name) else getattr(sys.modules["rushlight.nn"], name)
 
     def __dir__(self) -> list[str]:
-        return sorted({*dir(nn), *dir(FILES[self.__name__.rpartition(".")[2]])})
+        return sorted({*dir(sys.modules["rushlight.nn"]), *dir(FILES[self.__name__.rpartition(".")[2]])})
 
 
 for _name, _found in FILES.items():
