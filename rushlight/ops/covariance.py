@@ -13,7 +13,7 @@ from rushlight.ops.matrices import check_tensor
 from rushlight.ops.products import conjugate_transpose, matmul
 from rushlight.ops.reduce import sum as total
 from rushlight.ops.shape import diagonal, reshape, squeeze, to, unsqueeze
-from rushlight.tensor import Tensor
+from rushlight.tensor import Tensor, numbers
 
 
 @composite()

@@ -14,7 +14,7 @@ from rushlight.ops import special as special  # no_derivative
 from rushlight.ops.build import build, inner, sample_by_sample
 from rushlight.ops.kernels import factorizations as kernels
 from rushlight.ops.worlds import ARRAYS, TENSORS, adopt, shared
-from rushlight.tensor import from_array
+from rushlight.tensor import Tensor, from_array, numbers
 
 adopt(kernels)
 

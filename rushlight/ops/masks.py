@@ -16,7 +16,7 @@ from rushlight.ops.index import index
 from rushlight.ops.kernels.index import HERE
 from rushlight.ops.results import into
 from rushlight.ops.shapes import broadcast_tensors
-from rushlight.tensor import Tensor, created, from_array, method, noticed
+from rushlight.tensor import Tensor, created, from_array, method, noticed, numbers
 
 
 def one_number(value: Any, input: Tensor, name: str) -> Tensor:

@@ -10,7 +10,7 @@ import numpy as np
 from rushlight import dtypes
 from rushlight.errors import explain
 from rushlight.ops.results import into
-from rushlight.tensor import Tensor
+from rushlight.tensor import Tensor, numbers
 
 
 def given(out: Any, made: Any) -> Any:

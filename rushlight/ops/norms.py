@@ -18,7 +18,7 @@ from rushlight.ops.factorizations import linalg_eigvalsh, linalg_svdvals
 from rushlight.ops.matrices import check_matrix, check_numbers, check_square, check_tensor, given
 from rushlight.ops.shape import permute, to, unsqueeze
 from rushlight.ops.solving import linalg_inv_ex
-from rushlight.tensor import Tensor, from_array, method
+from rushlight.tensor import Tensor, from_array, method, numbers
 
 # -- of vectors --------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from rushlight.ops.build import build, composite, general, inner
 from rushlight.ops.kernels import sorting as kernels
 from rushlight.ops.results import into
 from rushlight.ops.worlds import adopt, shared
-from rushlight.tensor import Tensor, from_array
+from rushlight.tensor import Tensor, from_array, numbers
 
 adopt(kernels)
 
