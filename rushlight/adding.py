@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -9,10 +10,10 @@ from numpy import ndarray
 FEW = 4096                                        # so many elements are added sooner than BLAS is called
 ROWS = 512                                        # as many are added up one after the other
 ONES = {np.dtype(t): np.ones(ROWS, t) for t in (np.float32, np.float64)}
-_add = np.add.reduce
+_add: Any = np.add.reduce
 
 
-def added(x: ndarray, dims: tuple | int | None = None, keepdim: bool = False) -> ndarray:
+def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
     """np.add.reduce(x, dims), with rounding errors that do not grow with the number of rows.
 
     NumPy adds pairwise along the last dimension only; above it, row to row: the sum of 100,000 rows is off by 1e-5.

@@ -25,12 +25,12 @@ def forked(method: str | None) -> str | None:
     return "fork" if method and "fork" in multiprocessing.get_all_start_methods() else method
 
 
-def get_context(method: str | None = None) -> Any:
+def get_context(method: str | None = None) -> Any:  # type: ignore[no-redef]
     """Python's context of this start method; see above for 'spawn'."""
     return multiprocessing.get_context(forked(method))
 
 
-def set_start_method(method: str | None, force: bool = False) -> None:
+def set_start_method(method: str | None, force: bool = False) -> None:  # type: ignore[no-redef]
     """How processes are started; see above for 'spawn'."""
     multiprocessing.set_start_method(forked(method), force=force)
 
@@ -41,7 +41,7 @@ def spawn(fn: Callable, args: tuple = (), nprocs: int = 1, join: bool = True, da
 
     With join=False the list of the processes, which run on.
     """
-    context = get_context(start_method)
+    context: Any = get_context(start_method)
     made = [context.Process(target=fn, args=(i, *args), daemon=daemon) for i in range(nprocs)]
     for one in made:
         one.start()

@@ -1,7 +1,6 @@
 """What is said of names of torch that are not here: the nearest that is, and the line that asked."""
 from __future__ import annotations
 
-from difflib import get_close_matches
 from types import ModuleType
 
 from rushlight.errors import explain
@@ -9,6 +8,7 @@ from rushlight.errors import explain
 
 def nearest(name: str, known: list[str]) -> str | None:
     """The public name that is most like it, if one is."""
+    from difflib import get_close_matches  # 1 ms, for errors only
     public = [other for other in known if not other.startswith("_")]
     return next(iter(get_close_matches(name, public, 1, 0.7)), None)
 

@@ -1,8 +1,6 @@
 """`rushlight run`: a script, a module or a notebook whose `import torch` means rushlight."""
 from __future__ import annotations
 
-import ast
-import json
 import linecache
 import runpy
 import sys
@@ -65,6 +63,7 @@ def check_readable(path: str) -> None:
 
 def cells(path: str) -> list[str]:
     """The code cells of a notebook."""
+    import json  # scripts need neither this nor ast: 3 ms
     try:
         notebook = json.loads(Path(path).read_text(encoding="utf-8"))
         found = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
@@ -91,6 +90,7 @@ def without_magic(source: str) -> str:
 
 def run_cell(name: str, source: str, namespace: dict[str, Any]) -> None:
     """Run one cell; tracebacks show its lines."""
+    import ast
     linecache.cache[name] = len(source), None, source.splitlines(True), name
     body = ast.parse(source, name).body
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None

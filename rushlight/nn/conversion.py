@@ -85,7 +85,7 @@ class Convertible:
 
     def share_memory(self: C) -> C:
         """Move parameters and buffers to memory that is shared with the processes that this one forks from now on."""
-        for t in [*self.parameters(), *self.buffers()]:
+        for t in [*self.parameters(), *self.buffers()]:  # type: ignore[attr-defined]
             t.share_memory_()
         return self
 
