@@ -27,46 +27,42 @@ _Operand: _TypeAlias = _Tensor | _Number | _np.ndarray
 from rushlight.errors import LinAlgError as LinAlgError
 from rushlight.ops.decompositions import linalg_cholesky as _linalg_cholesky
 cholesky = _linalg_cholesky
-from rushlight.ops.decompositions import cholesky_ex as cholesky_ex
+def cholesky_ex(A: _Tensor, *, upper: _bool = ..., check_errors: _bool = ..., out: Any = ...) -> Any: ...
 from rushlight.ops.norms import cond as cond
 from rushlight.ops.matrix_products import linalg_cross as _linalg_cross
 cross = _linalg_cross
 from rushlight.ops.linear_systems import det as det
-from rushlight.ops.diagonals import linalg_diagonal as _linalg_diagonal
-diagonal = _linalg_diagonal
+def diagonal(A: _Tensor, *, offset: _int = ..., dim1: _int = ..., dim2: _int = ...) -> _Tensor: ...
 from rushlight.ops.decompositions import eig as eig
 from rushlight.ops.decompositions import eigh as eigh
 from rushlight.ops.decompositions import eigvals as eigvals
 from rushlight.ops.decompositions import eigvalsh as eigvalsh
-from rushlight.ops.decompositions import householder_product as householder_product
+def householder_product(A: _Tensor, tau: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight.ops.linear_systems import inv as inv
 from rushlight.ops.linear_systems import inv_ex as inv_ex
 from rushlight.ops.lu import ldl_factor as ldl_factor
-from rushlight.ops.lu import ldl_factor_ex as ldl_factor_ex
+def ldl_factor_ex(A: _Tensor, *, hermitian: _bool = ..., check_errors: _bool = ..., out: Any = ...) -> Any: ...
 from rushlight.ops.lu import ldl_solve as ldl_solve
-from rushlight.ops.linear_systems import lstsq as lstsq
-from rushlight.ops.lu import linalg_lu as _linalg_lu
-lu = _linalg_lu
+def lstsq(A: _Tensor, B: _Tensor, rcond: _float | None = ..., *, driver: _str | None = ..., out: Any = ...) -> Any: ...
+def lu(A: _Tensor, *, pivot: _bool = ..., out: Any = ...) -> Any: ...
 from rushlight.ops.lu import lu_factor as lu_factor
-from rushlight.ops.lu import lu_factor_ex as lu_factor_ex
-from rushlight.ops.lu import linalg_lu_solve as _linalg_lu_solve
-lu_solve = _linalg_lu_solve
+def lu_factor_ex(A: _Tensor, *, pivot: _bool = ..., check_errors: _bool = ..., out: Any = ...) -> Any: ...
+def lu_solve(LU: _Tensor, pivots: _Tensor, B: _Tensor, *, left: _bool = ..., adjoint: _bool = ..., out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight.ops.products import matmul as matmul
 from rushlight.ops.linear_systems import matrix_exp as matrix_exp
 def matrix_norm(A: _Tensor, ord: Any = ..., dim: Any = ..., keepdim: _bool = ..., *, dtype: Any = ..., out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight.ops.matrix_products import matrix_power as matrix_power
-from rushlight.ops.norms import matrix_rank as matrix_rank
+def matrix_rank(A: _Tensor, *args: Any, tol: Any = ..., atol: Any = ..., rtol: Any = ..., hermitian: _bool = ..., out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight.ops.matrix_products import multi_dot as multi_dot
 def norm(A: _Tensor, ord: Any = ..., dim: Any = ..., keepdim: _bool = ..., *, out: _Tensor | None = ..., dtype: Any = ...) -> _Tensor: ...
-from rushlight.ops.linear_systems import pinv as pinv
+def pinv(A: _Tensor, *, atol: Any = ..., rtol: Any = ..., hermitian: _bool = ..., rcond: Any = ..., out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight.ops.decompositions import linalg_qr as _linalg_qr
 qr = _linalg_qr
 from rushlight.ops.linear_systems import slogdet as slogdet
 from rushlight.ops.linear_systems import solve as solve
-from rushlight.ops.linear_systems import solve_ex as solve_ex
-from rushlight.ops.linear_systems import solve_triangular as solve_triangular
-from rushlight.ops.decompositions import linalg_svd as _linalg_svd
-svd = _linalg_svd
+def solve_ex(A: _Tensor, B: _Tensor, *, left: _bool = ..., check_errors: _bool = ..., out: Any = ...) -> Any: ...
+def solve_triangular(A: _Tensor, B: _Tensor, *, upper: _bool, left: _bool = ..., unitriangular: _bool = ..., out: _Tensor | None = ...) -> _Tensor: ...
+def svd(A: _Tensor, full_matrices: _bool = ..., *, driver: _str | None = ..., out: Any = ...) -> Any: ...
 from rushlight.ops.decompositions import svdvals as svdvals
 from rushlight.ops.linear_systems import tensorinv as tensorinv
 from rushlight.ops.linear_systems import tensorsolve as tensorsolve

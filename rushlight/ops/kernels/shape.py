@@ -210,7 +210,7 @@ def laid_out(x: ndarray, order: tuple) -> ndarray:
 
 
 def overwrite(x: ndarray, y: ndarray) -> ndarray:
-    """y in the shape of x: what copy_ writes. TypeError where x is no array: for a batch of vmap, y alone says too little."""
+    """y in the shape of x: what copy_ writes. TypeError where x is no array: of a batch of vmap y says too little."""
     if not isinstance(x, ndarray):
         raise TypeError("overwrite() takes arrays")
     return np.broadcast_to(y, x.shape).astype(x.dtype)
