@@ -43,14 +43,14 @@ class DatasetFolder(VisionDataset):
         found = {name: files_of(Path(self.root or "", name), valid) for name in self.classes}
         empty = [name for name, paths in found.items() if not paths]
         if empty and not allow_empty:
-            raise FileNotFoundError(explain(f"Found no valid file for the classes {', '.join(empty)}.",
-                                            f"files that count end in {', '.join(extensions)}" if extensions else None))
+            counted = f"files that count end in {', '.join(extensions)}" if extensions else "see is_valid_file"
+            raise FileNotFoundError(explain(f"Found no valid file for the classes {', '.join(empty)}.", counted))
         self.samples = self.imgs = [(path, self.class_to_idx[name]) for name, paths in found.items() for path in paths]
         self.targets = [number for _, number in self.samples]
 
     def find_classes(self, directory: str | os.PathLike) -> tuple[list[str], dict[str, int]]:
         """The names of the folders in `directory`, in order, and their numbers."""
-        classes = sorted(entry.name for entry in os.scandir(directory) if entry.is_dir())
+        classes = sorted(entry.name for entry in Path(directory).iterdir() if entry.is_dir())
         if not classes:
             raise FileNotFoundError(explain(f"Couldn't find any class folder in {directory}.",
                                             "each class is a folder of its own"))
