@@ -209,7 +209,8 @@ class SparseTensor(Tensor):
         places = tuple(from_array(row) for row in self._at.array)
         return zeros.index_put(places, values, accumulate=not self._sorted)
 
-    def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, dense_dim: int | None = None) -> SparseTensor:
+    def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None,
+                  dense_dim: int | None = None) -> SparseTensor:
         """The tensor itself. NotImplementedError for other layouts or another number of sparse dimensions."""
         check_layout(layout)
         if sparse_dim not in (None, self.sparse_dim()):
