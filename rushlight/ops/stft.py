@@ -1,14 +1,13 @@
 """The short-time Fourier transform and its inverse, made of windows along a signal, transforms, and their derivatives."""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from rushlight import dtypes
 from rushlight.autograd.views import released
-from rushlight.errors import describe, explain
+from rushlight.errors import describe, explain, warn
 from rushlight.ops import shape as s
 from rushlight.ops import spectral as f
 from rushlight.ops.build import composite
@@ -33,9 +32,8 @@ def weights(op: str, input: Tensor, window: Tensor | None, n_fft: int, win_lengt
         raise expected(f"a 1D window tensor of size equal to win_length={win_length}, but got window with size "
                        f"{list(window.array.shape)}: Invalid window shape", op, input)
     if window is None:
-        warnings.warn("A window was not provided. A rectangular window will be applied, which is known to cause spectral "
-                      "leakage. Give window=torch.hann_window(n_fft), or torch.ones(n_fft) for a rectangular one.",
-                      UserWarning, 3)
+        warn("A window was not provided. A rectangular window will be applied, which is known to cause spectral "
+             "leakage. Give window=torch.hann_window(n_fft), or torch.ones(n_fft) for a rectangular one.")
         if win_length == n_fft:
             return None
         window = from_array(np.ones(win_length, input.array.real.dtype))
@@ -165,8 +163,8 @@ def middle(signal: Tensor, covered: Tensor, start: int, center: bool, length: in
                                    "a smaller hop_length, or a window without zeros at its ends", input=describe(input)))
     signal = signal / covered  # type: ignore[operator]
     if stop > total:
-        warnings.warn("The length of signal is shorter than the length parameter. Result is being padded with zeros in the "
-                      "tail. Please check your center and hop_length settings.", UserWarning, 3)
+        warn("The length of signal is shorter than the length parameter. Result is being padded with zeros in the "
+             "tail. Please check your center and hop_length settings.")
         signal = constant_pad(signal, ((0, 0), (0, stop - total)), 0)
     return signal
 
