@@ -60,7 +60,7 @@ def released(view: Tensor) -> Tensor:
 
 def detached(x: Tensor) -> Tensor:
     """The same memory outside the graph; writes to either are noticed by both."""
-    t = from_array(x.array if isinstance(x.array, np.ndarray) else x.array.detached())
+    t = from_array(x.array.detached() if hasattr(x.array, "detached") else x.array)     # a batch of vmap knows how
     t.writes = writes_of(x)
     return t
 

@@ -103,7 +103,7 @@ def truncated(a: Tensor, b: Tensor) -> Tensor:
     if (b.array == 0).any():
         raise RuntimeError(explain("ZeroDivisionError"))
     q = np.abs(a.array) // np.abs(b.array)
-    return from_array((q * np.sign(a.array) * np.sign(b.array)).astype(a.array.dtype))
+    return from_array(np.asarray(q * np.sign(a.array) * np.sign(b.array), a.array.dtype))
 
 
 for function, names in ((add, ()), (sub, ("subtract",)), (div, ("divide", "true_divide"))):
