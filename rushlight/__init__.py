@@ -49,7 +49,6 @@ from rushlight.memory_format import FORMATS, memory_format  # noqa: E402
 from rushlight.ops import later  # noqa: E402
 from rushlight.ops.build import offered  # noqa: E402
 from rushlight.ops.table import in_namespace  # noqa: E402
-from rushlight.printing import set_printoptions  # noqa: E402
 from rushlight.size import Size  # noqa: E402
 from rushlight.tensor import Tensor  # noqa: E402
 
@@ -73,7 +72,8 @@ _LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "docs", "profiler", "co
          "onnx", "multiprocessing", "distributed", "testing", "func")
 
 # Functions whose modules are loaded when they are first called for.
-_HOME = {"__version__": "version", "set_float32_matmul_precision": "backends", "get_float32_matmul_precision": "backends",
+_HOME = {"__version__": "version", "set_printoptions": "printing",
+         "set_float32_matmul_precision": "backends", "get_float32_matmul_precision": "backends",
          "sparse_coo_tensor": "sparse", "spmm": "sparse", "explain": "viz.chain", "contributions": "viz.shares",
          "save": "serialization", "load": "serialization", "compile": "compiler", "vmap": "func",
          **dict.fromkeys(("are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",

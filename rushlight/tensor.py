@@ -17,7 +17,6 @@ from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Handle, Node, hooks_of
 from rushlight.device import device, strided
 from rushlight.errors import explain
-from rushlight.printing import format_tensor
 from rushlight.size import Size
 
 if TYPE_CHECKING:
@@ -341,6 +340,8 @@ class Tensor(Methods, metaclass=TensorType):
             return self.array.shown()
         name = None if self.grad_fn is None else self.grad_fn.name()
         prefix = "tensor" if type(self) is Tensor else type(self).__name__
+        from rushlight.printing import format_tensor  # loaded with the first tensor that is shown
+
         return format_tensor(self.array, self.dtype, self.requires_grad, name, prefix=prefix,
                              contents=tensor_contents)
 

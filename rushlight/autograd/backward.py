@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from rushlight.autograd.engine import steps
-from rushlight.autograd.finite import check
 from rushlight.autograd.grad_mode import current, mode
 from rushlight.autograd.node import Node
 from rushlight.errors import explain, suggesting
@@ -158,6 +157,8 @@ def run(seeds: dict[Node, Any], world: str, targets: set[Node] | None, retain: b
     """The engine to its end; returns what arrived at the targets."""
     found = {}
     checks = mode().checks
+    if checks:
+        from rushlight.autograd.finite import check  # loaded with the first anomaly detection
     token = current.set(mode().but(grad=create_graph))
     try:
         for node, g, outgoing in steps(seeds, world, targets, retain or bool(checks)):

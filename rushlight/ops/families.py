@@ -34,7 +34,6 @@ from rushlight.ops.arguments import (
     reduced_dims,
     same_dtype,
 )
-from rushlight.ops.calls import written
 from rushlight.ops.results import into
 from rushlight.ops.table import FLOATING, Op, node_name
 from rushlight.ops.worlds import HUGE, LARGE, large, vjp
@@ -330,6 +329,7 @@ def general(op: Op) -> Callable:
     op.make_node = partial(node_class, several=" " in op.options.get("outputs", "") or op.options.get("list"))
 
     def run(*given: Any) -> Any:                  # the first call writes the real one
+        from rushlight.ops.calls import written
         nonlocal run
         run = written(op)
         return run(*given)
