@@ -10,10 +10,14 @@ from typing import Any
 # silenced, so that the user's own NumPy code still warns.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
 
+# Nothing made here is garbage; to look for some takes a fifth of the time.
 _collects = gc.isenabled()
-gc.disable()                                      # nothing made here is garbage; to look for some takes a fifth of the time
+gc.disable()
 try:
     from rushlight import autograd, copying, creation, dtypes, ops
+    if not gc.get_freeze_count():                 # together: all objects to the oldest generation, without a look at each
+        gc.freeze()
+        gc.unfreeze()
 finally:
     if _collects:
         gc.enable()
@@ -69,7 +73,7 @@ later.left += ["rushlight.nn.functional", "rushlight.sparse"]      # attach meth
 
 _LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "docs", "profiler", "compiler", "cuda", "accelerator", "backends",
          "distributions", "random", "serialization", "linalg", "fft", "special", "masked", "signal", "sparse", "jit", "hub",
-         "onnx", "multiprocessing", "distributed", "testing", "func")
+         "onnx", "multiprocessing", "distributed", "testing", "func", "version")
 
 # Functions whose modules are loaded when they are first called for.
 _HOME = {"__version__": "version", "set_printoptions": "printing",

@@ -6,3 +6,7 @@ from rushlight.ops import lengths as lengths
 from rushlight.ops import masks as masks
 from rushlight.ops import reductions as reductions
 from rushlight.ops import scattering as scattering
+from rushlight.ops import trigonometry as trigonometry
+from rushlight.ops.build import in_place_forms
+
+in_place_forms()

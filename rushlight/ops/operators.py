@@ -9,6 +9,7 @@ import numpy as np
 from rushlight.ops import elementwise as e
 from rushlight.ops import families
 from rushlight.ops.arithmetic import writing
+from rushlight.ops.build import inplace
 from rushlight.ops.docstring import introduce
 from rushlight.ops.products import matmul
 from rushlight.tensor import Tensor, from_array, method
@@ -55,7 +56,7 @@ COMMUTING = ("add", "mul", "and", "or", "xor")
 for name, function in OPERATORS.items():
     method(operator(function), f"__{name}__")
     method(reflected(operator(function), f"__r{name}__", name in COMMUTING), f"__r{name}__")
-    method(getattr(Tensor, function.__name__ + "_"), f"__i{name}__")
+    method(inplace(function.op), f"__i{name}__")  # type: ignore[attr-defined]
 for name in ("eq", "ne", "lt", "le", "gt", "ge"):
     method(operator(getattr(e, name)), f"__{name}__")
 method(matrix_product, "__matmul__")
