@@ -67,7 +67,6 @@ def _offer() -> None:
     globals().update((name, f) for name, f in offered().items() if name not in globals() and not in_namespace(name))
 
 
-_offer()
 later.left.insert(0, "rushlight.common")
 later.left += ["rushlight.nn.functional", "rushlight.sparse"]      # attach methods too: x.hardshrink(), x.to_sparse()
 
@@ -108,7 +107,7 @@ def __getattr__(name: str) -> Any:
         value = globals()[name] = getattr(importlib.import_module(f"rushlight.{_HOME[name]}"), name)
         return value
     if not name.startswith("__"):
-        _offer()                                  # a tensor may have asked for it before
+        _offer()                                  # what is loaded is offered with the first name that is asked for
         while name not in globals() and later.next_part():
             _offer()
         if name in globals():
