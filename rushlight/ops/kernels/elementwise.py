@@ -59,7 +59,7 @@ bitwise_and, bitwise_or, bitwise_xor, bitwise_not = np.bitwise_and, np.bitwise_o
 bitwise_left_shift, bitwise_right_shift = np.left_shift, np.right_shift
 
 
-def quotient(ufunc: np.ufunc) -> Callable:
+def rounded_quotient(ufunc: np.ufunc) -> Callable:
     """A division of which NumPy makes 0 where integers are divided by 0, and torch an error."""
     def kernel(x: ndarray, y: ndarray) -> ndarray:
         if y.dtype.kind in "iu" and not y.all():
@@ -80,7 +80,7 @@ def refusing(kinds: str, function: Callable, words: str = "") -> Callable:
     return kernel
 
 
-floor_divide, remainder, fmod = quotient(np.floor_divide), quotient(np.remainder), quotient(np.fmod)
+floor_divide, remainder, fmod = rounded_quotient(np.floor_divide), rounded_quotient(np.remainder), rounded_quotient(np.fmod)
 fmax = refusing("c", np.fmax, "fmax not implemented for complex tensors.")
 fmin = refusing("c", np.fmin, "fmin not implemented for complex tensors.")
 hypot = refusing("iub", np.hypot)
