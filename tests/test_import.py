@@ -128,3 +128,17 @@ except ImportError as error:
     print("broken" in str(error), later.left[0])
 """
     assert run(code).strip() == "True broken"
+
+
+@pytest.mark.parametrize("first", ["rushlight.ops.library", "rushlight.common", "rushlight.nn.functional"])
+def test_rules_have_their_helpers_in_any_order_of_loading(first):
+    """A kernel of the same name does not take the place of a rule's helper: `quotient` did, and eigh had no gradient."""
+    code = f"""
+import {first}
+import rushlight
+from rushlight.ops.table import SHARED
+from rushlight.ops.worlds import ARRAYS, TENSORS
+dir(rushlight)
+print([name for name in SHARED for world in (ARRAYS, TENSORS) if world[name].__code__ is not SHARED[name].__code__])
+"""
+    assert run(code).strip() == "[]"

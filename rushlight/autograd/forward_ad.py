@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from rushlight.autograd.grad_mode import Setting, Watcher, current, mode
+from rushlight.autograd.grad_mode import Inner, Setting, Watcher, current, mode
 from rushlight.autograd.node import hooks_of
 from rushlight.autograd.tangents import derivative, differentiated, fitted, zeros
 from rushlight.autograd.views import Region, living_views, released
@@ -35,7 +35,7 @@ class Tangents(dict):
         return Tangents, ()                       # copies have none: levels belong to the running program
 
 
-class Level(Watcher):
+class Level(Inner):
     """An open level: `outer` watches too, and before it; `number` counts the levels around it."""
 
     records = differentiates = True               # backward runs as ops, so that gradients have tangents too
@@ -90,8 +90,7 @@ class Level(Watcher):
     # -- what it is told -------------------------------------------------------------------------------------------
 
     def ran(self, op: Any, args: tuple, out: Any) -> None:
-        if self.outer is not None:
-            self.outer.ran(op, args, out)
+        super().ran(op, args, out)
         if not self.held or isinstance(op, type):
             return
         tangents = [self.tangent(x) for x in differentiated(op, args)]
@@ -109,8 +108,7 @@ class Level(Watcher):
 
     def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
         """A user's Function has run: its `jvp` gives the tangents."""
-        if self.outer is not None:
-            self.outer.applied(node, args, out, saved)
+        super().applied(node, args, out, saved)
         tangents = [self.tangent(a) if isinstance(a, Tensor) else None for a in args]
         if any([t is not None for t in tangents]):
             outs = list(out) if isinstance(out, (tuple, list)) else [out]
@@ -119,13 +117,8 @@ class Level(Watcher):
                 found = by_jvp(node, self.below(args), self.below(outs), tangents, self.below(saved))
             self.give_all(outs, found)
 
-    def writing(self, tensor: Tensor) -> None:
-        if self.outer is not None:
-            self.outer.writing(tensor)
-
     def wrote(self, tensor: Tensor, value: Tensor) -> None:
-        if self.outer is not None:
-            self.outer.wrote(tensor, value)
+        super().wrote(tensor, value)
         if not self.held:
             return
         root, t = tensor.root, self.tangent(value)
@@ -138,19 +131,10 @@ class Level(Watcher):
                 _, parent, replay, settings, _ = view.viewing  # type: ignore[misc]
                 self.give(view, replay(self.tangent(parent), *settings))
 
-    def created(self, tensor: Tensor) -> None:
-        if self.outer is not None:
-            self.outer.created(tensor)
-
     def moved(self, to: Tensor, tensor: Tensor) -> None:
-        if self.outer is not None:
-            self.outer.moved(to, tensor)
+        super().moved(to, tensor)
         if KEY in tensor.__dict__:
             to.__dict__[KEY] = tensor.__dict__[KEY]
-
-    def read(self, tensor: Tensor) -> None:
-        if self.outer is not None:
-            self.outer.read(tensor)
 
 
 class Seen(Setting):

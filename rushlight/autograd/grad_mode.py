@@ -47,6 +47,54 @@ class Watcher:
         """Python is about to look at the tensor's numbers (`item`, `if`, `numpy`)."""
 
 
+class Inner(Watcher):
+    """A watcher that tells all it is told to the one around it, `outer`; methods that do more call these first."""
+
+    outer: Watcher | None = None
+
+    def enclosed(self) -> dict[str, Any]:
+        """What changes in the mode where it begins to watch: the watcher of that moment is `outer`."""
+        self.outer = mode().watch
+        self.records = self.outer is not None and self.outer.records
+        self.differentiates = self.outer is not None and self.outer.differentiates
+        return {"watch": self}
+
+    def ran(self, op: Any, args: tuple, out: Any) -> None:
+        if self.outer is not None:
+            self.outer.ran(op, args, out)
+
+    def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
+        if self.outer is not None:
+            self.outer.applied(node, args, out, saved)
+
+    def created(self, tensor: Any) -> None:
+        if self.outer is not None:
+            self.outer.created(tensor)
+
+    def writing(self, tensor: Any) -> None:
+        if self.outer is not None:
+            self.outer.writing(tensor)
+
+    def wrote(self, tensor: Any, value: Any) -> None:
+        if self.outer is not None:
+            self.outer.wrote(tensor, value)
+
+    def moved(self, to: Any, tensor: Any) -> None:
+        if self.outer is not None:
+            self.outer.moved(to, tensor)
+
+    def generator(self, generator: Any) -> Any:
+        return generator if self.outer is None else self.outer.generator(generator)
+
+    def drew(self, tensor: Any) -> None:
+        if self.outer is not None:
+            self.outer.drew(tensor)
+
+    def read(self, tensor: Any) -> None:
+        if self.outer is not None:
+            self.outer.read(tensor)
+
+
 class Mode:
     """What is recorded: `grad`, nodes are made; `watch`, a `Watcher` or None; `checks`, what anomaly detection looks
     for; `batch`, the innermost vmap that runs (func/batching.py)."""

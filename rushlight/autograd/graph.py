@@ -8,7 +8,7 @@ import numpy as np
 
 from rushlight.autograd.clock import Writes, stamp
 from rushlight.autograd.engine import tensors_in
-from rushlight.autograd.grad_mode import Mode, Setting, Watcher, mode
+from rushlight.autograd.grad_mode import Inner, Mode, Setting, mode
 from rushlight.autograd.node import Handle, Node, hooks_of
 from rushlight.autograd.views import as_it_is
 from rushlight.errors import explain
@@ -27,7 +27,7 @@ class Packed:
         self.value, self.node, self.raw = value, node, raw
 
 
-class saved_tensors_hooks(Setting, Watcher):
+class saved_tensors_hooks(Setting, Inner):
     """Inside it, what nodes save goes through `pack_hook(tensor)`, and back through `unpack_hook(packed)` in backward.
 
     >>> with rushlight.autograd.graph.saved_tensors_hooks(lambda t: t.numpy(force=True), rushlight.from_numpy):
@@ -36,26 +36,20 @@ class saved_tensors_hooks(Setting, Watcher):
 
     def __init__(self, pack_hook: Callable, unpack_hook: Callable):
         self.pack, self.unpack = pack_hook, unpack_hook
-        self.outer: Watcher | None = None
 
     @property
     def changes(self) -> dict:  # type: ignore[override]
-        self.outer = mode().watch
-        self.records = self.outer is not None and self.outer.records  # type: ignore[misc]
-        self.differentiates = self.outer is not None and self.outer.differentiates  # type: ignore[misc]
-        return {"watch": self}
+        return self.enclosed()
 
     def again(self) -> saved_tensors_hooks:
         return type(self)(self.pack, self.unpack)
 
     def ran(self, op: Any, args: tuple, out: Any) -> None:
-        if self.outer is not None:
-            self.outer.ran(op, args, out)
+        super().ran(op, args, out)
         self.pack_saved(out)
 
     def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
-        if self.outer is not None:
-            self.outer.applied(node, args, out, saved)
+        super().applied(node, args, out, saved)
         self.pack_saved(out)
 
     def pack_saved(self, out: Any) -> None:
@@ -91,22 +85,6 @@ class saved_tensors_hooks(Setting, Watcher):
         fresh = from_array(t.array)
         fresh.node = packed.node
         return fresh
-
-    def writing(self, tensor: Tensor) -> None:
-        if self.outer is not None:
-            self.outer.writing(tensor)
-
-    def wrote(self, tensor: Tensor, value: Tensor) -> None:
-        if self.outer is not None:
-            self.outer.wrote(tensor, value)
-
-    def moved(self, to: Tensor, tensor: Tensor) -> None:
-        if self.outer is not None:
-            self.outer.moved(to, tensor)
-
-    def read(self, tensor: Tensor) -> None:
-        if self.outer is not None:
-            self.outer.read(tensor)
 
 
 class Unwatched(Setting):
@@ -224,7 +202,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 # -- writes to what is saved ---------------------------------------------------------------------------------------------
 
-class allow_mutation_on_saved_tensors(Setting, Watcher):
+class allow_mutation_on_saved_tensors(Setting, Inner):
     """Inside it, what nodes have saved is copied before somebody writes to it: backward sees what it was.
 
     >>> with rushlight.autograd.graph.allow_mutation_on_saved_tensors():
@@ -238,15 +216,11 @@ class allow_mutation_on_saved_tensors(Setting, Watcher):
     """
 
     def __init__(self) -> None:
-        self.outer: Watcher | None = None
         self.users: dict[int, tuple[Tensor, list[Node]]] = {}      # by id of a memory's owner: the nodes that saved it
 
     @property
     def changes(self) -> dict:  # type: ignore[override]
-        self.outer = mode().watch
-        self.records = self.outer is not None and self.outer.records  # type: ignore[misc]
-        self.differentiates = self.outer is not None and self.outer.differentiates  # type: ignore[misc]
-        return {"watch": self}
+        return self.enclosed()
 
     def again(self) -> allow_mutation_on_saved_tensors:
         return type(self)()
@@ -264,18 +238,15 @@ class allow_mutation_on_saved_tensors(Setting, Watcher):
                     self.users.setdefault(id(kept.root), (kept.root, []))[1].append(node)
 
     def ran(self, op: Any, args: tuple, out: Any) -> None:
-        if self.outer is not None:
-            self.outer.ran(op, args, out)
+        super().ran(op, args, out)
         self.note(out)
 
     def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
-        if self.outer is not None:
-            self.outer.applied(node, args, out, saved)
+        super().applied(node, args, out, saved)
         self.note(out)
 
     def writing(self, tensor: Tensor) -> None:
-        if self.outer is not None:
-            self.outer.writing(tensor)
+        super().writing(tensor)
         writes_of(tensor)                         # made now, as its making would give it to the node again
         root, nodes = self.users.pop(id(tensor.root), (None, []))
         for node in dict.fromkeys(nodes):
@@ -290,15 +261,3 @@ class allow_mutation_on_saved_tensors(Setting, Watcher):
         if isinstance(item, (list, tuple)) and any(isinstance(part, Tensor) for part in item):
             return type(item)([self.copied(part, root) for part in item])
         return item.copy() if isinstance(item, np.ndarray) and np.may_share_memory(item, root.array) else item
-
-    def moved(self, to: Tensor, tensor: Tensor) -> None:
-        if self.outer is not None:
-            self.outer.moved(to, tensor)
-
-    def wrote(self, tensor: Tensor, value: Tensor) -> None:
-        if self.outer is not None:
-            self.outer.wrote(tensor, value)
-
-    def read(self, tensor: Tensor) -> None:
-        if self.outer is not None:
-            self.outer.read(tensor)

@@ -25,9 +25,12 @@ LARGE, HUGE = 1 << 16, 1 << 20                    # elements from which `large` 
 
 
 def adopt(kernels: ModuleType) -> None:
-    """Let every public function of a module of kernels be a name of the world of arrays; not Python's own (math.prod)."""
+    """Let every public function of a module of kernels be a name of the world of arrays; not Python's own (math.prod).
+
+    Helpers of rules keep their names, in whatever order tables are loaded.
+    """
     ARRAYS.update((name, value) for name, value in vars(kernels).items()
-                  if not name.startswith("_") and callable(value)
+                  if not name.startswith("_") and callable(value) and name not in SHARED
                   and getattr(value, "__module__", None) not in ("math", "itertools"))
 
 
