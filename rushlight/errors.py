@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable
-from functools import wraps
+from functools import lru_cache, wraps
 from types import CodeType, FrameType
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ OURS = (PACKAGE, "<frozen ", "<backward", "<rushlight")           # Python's imp
 DEMO = PACKAGE + "demo" + os.sep                                  # a program that uses the library, as the user's do
 
 
+@lru_cache(maxsize=4096)                          # each frame between an op and the user's statement asks
 def ours(file: str) -> bool:
     """Whether the code of a file is the library's, and so no user's statement."""
     return file.startswith(OURS) and not file.startswith(DEMO)

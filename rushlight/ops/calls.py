@@ -21,7 +21,7 @@ from numpy import asarray, ndarray
 
 from rushlight.autograd.clock import tick
 from rushlight.autograd.grad_mode import mode
-from rushlight.autograd.node import USERS, Output, outside
+from rushlight.autograd.node import Output, outside, remember, user
 from rushlight.errors import PACKAGE
 from rushlight.ops.arguments import binder, check_tensors, failure, otherwise, promoted, same_dtype
 from rushlight.ops.results import into, return_type
@@ -101,7 +101,8 @@ ONE = [
     "  n = t.node = new(op.node)",
     "  n.edges, n.saved, n.seq, n.shape = edges, op.save(values, edges, (r,)), tick(), r.shape",
     "  f = frame(2)",
-    "  n.where = (f.f_code, f.f_lasti) if f.f_code.co_filename in USERS else outside(f)",
+    "  c = n.code = f.f_code",
+    "  n.at = f.f_lasti if c is user.code else remember(n, f)",
     " if m.watch is not None: m.watch.ran(op, values, t)"]
 
 
@@ -154,5 +155,5 @@ def finish(op: Op, args: Sequence[Any], edges: tuple | None, r: Any, result: Cal
 
 # What the texts name besides the op's own.
 SCOPE = {"Tensor": Tensor, "ndarray": ndarray, "asarray": asarray, "new": object.__new__, "mode": mode, "tick": tick,
-         "frame": frame, "USERS": USERS, "outside": outside, "otherwise": otherwise, "failure": failure, "into": into,
+         "frame": frame, "user": user, "remember": remember, "otherwise": otherwise, "failure": failure, "into": into,
          "finish": finish, "alike": alike, "together": together, "of_list": of_list}

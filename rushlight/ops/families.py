@@ -17,7 +17,7 @@ from numpy import asarray, ndarray
 
 from rushlight.autograd.clock import tick
 from rushlight.autograd.grad_mode import mode
-from rushlight.autograd.node import USERS, Node, outside
+from rushlight.autograd.node import Node, remember, user
 from rushlight.autograd.views import register
 from rushlight.errors import NoArray
 from rushlight.ops.arguments import (
@@ -96,8 +96,8 @@ def unary(op: Op) -> Callable:
                 n.saved = (r,) if saves_out else ()
             n.edges, n.seq, n.shape = (input.node,), tick(), r.shape
             f = frame(1)
-            c = f.f_code
-            n.where = (c, f.f_lasti) if c.co_filename in USERS else outside(f)
+            c = n.code = f.f_code
+            n.at = f.f_lasti if c is user.code else remember(n, f)
         else:
             t.node = None
         if m.watch is not None:
@@ -187,8 +187,8 @@ def binary(op: Op, asks: bool = False) -> Callable:
             else:
                 n.saved = sx, sy
             f = frame(1)
-            code = f.f_code
-            n.where = (code, f.f_lasti) if code.co_filename in USERS else outside(f)
+            c = n.code = f.f_code
+            n.at = f.f_lasti if c is user.code else remember(n, f)
         else:
             t.node = None
         if m.watch is not None:
@@ -265,8 +265,8 @@ def reduction(op: Op) -> Callable:
             n.saved = (shape, kept) if only_shape else facts(saves, input, r, shape, axes, kept)
             n.edges, n.seq, n.shape = (input.node,), tick(), r.shape
             f = frame(1)
-            c = f.f_code
-            n.where = (c, f.f_lasti) if c.co_filename in USERS else outside(f)
+            c = n.code = f.f_code
+            n.at = f.f_lasti if c is user.code else remember(n, f)
         else:
             t.node = None
         if m.watch is not None:
@@ -308,8 +308,8 @@ def view(op: Op) -> Callable:
             n.edges, n.seq, n.shape = (input.node,), tick(), r.shape
             n.saved = (a.shape,) if only_shape else op.save(args, n.edges, (r,)) if saves else ()
             f = frame(1)
-            code = f.f_code
-            n.where = (code, f.f_lasti) if code.co_filename in USERS else outside(f)
+            c = n.code = f.f_code
+            n.at = f.f_lasti if c is user.code else remember(n, f)
         if m.watch is not None:
             m.watch.ran(op, args, t)
         if not copies or shares(r, a):
