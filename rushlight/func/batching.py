@@ -10,6 +10,8 @@ values. Hence the gradient of one sample's loss is that sample's, also for a wei
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from math import prod
 from sys import _getframe as frame
 from typing import Any
 
@@ -17,11 +19,11 @@ import numpy as np
 
 from rushlight.autograd.clock import tick
 from rushlight.autograd.grad_mode import current, mode
-from rushlight.autograd.node import Output
+from rushlight.autograd.node import Output, outside
 from rushlight.autograd.views import assign, detached, register
 from rushlight.errors import explain, warn
 from rushlight.ops.arguments import Touched, reduced_dims
-from rushlight.ops.families import facts, kept_shape, outside
+from rushlight.ops.families import facts, kept_shape, view
 from rushlight.ops.results import return_type
 from rushlight.ops.table import Op
 from rushlight.tensor import Tensor, created, from_array
@@ -77,7 +79,7 @@ class Batch:
     ndim = property(lambda self: self.value.array.ndim - self.mapped)
     dtype = property(lambda self: self.value.array.dtype)
     itemsize = property(lambda self: self.value.array.itemsize)
-    size = property(lambda self: int(np.prod(self.shape, dtype=np.int64)))
+    size = property(lambda self: prod(self.value.array.shape[self.mapped:]))
     nbytes = property(lambda self: self.size * self.itemsize)
 
     flags = property(lambda self: self.first().flags)
@@ -223,16 +225,20 @@ def write(to: Any, source: Any, casting: str = "unsafe") -> None:
 
 
 class Part:
-    """An argument at a level: `value`, of all samples if `mapped`, and how many dimensions one sample has."""
+    """An argument at a level: `value`, of all samples if `mapped`, how many dimensions one sample has, and the argument's
+    node in the level's graph. (In others' graphs it is met by the ops on the values.)"""
 
-    __slots__ = ("value", "mapped", "ndim", "level")
+    __slots__ = ("value", "mapped", "ndim", "node", "level")
 
     def __init__(self, t: Tensor, level: Level):
         array: Any = t.array
-        here = isinstance(array, Batch) and array.level is level
-        self.value: Tensor = array.value if here else t
-        self.mapped: bool = array.mapped if here else False
-        self.ndim, self.level = array.ndim, level
+        self.level = level
+        if array.__class__ is Batch and array.level is level:
+            self.value: Tensor = array.value
+            self.mapped: bool = array.mapped
+            self.ndim, self.node = array.value.array.ndim - array.mapped, t.node
+        else:
+            self.value, self.mapped, self.ndim, self.node = t, False, array.ndim, None
 
     def lined(self, ndim: int) -> Tensor:
         """The samples with leading dimensions of 1, so that they broadcast from the right: (B, 1, ..., *shape)."""
@@ -260,64 +266,72 @@ def tensors_of(args: Iterable) -> Iterator[Tensor]:
             yield from (t for t in a if isinstance(t, Tensor))
 
 
-def innermost(args: Sequence) -> Level:
+def innermost(args: Iterable) -> Level:
     """The level at which an op runs. RuntimeError for a tensor of a vmap that has returned."""
-    arrays: list[Any] = [t.array for t in tensors_of(args)]
-    levels = [a.level for a in arrays if isinstance(a, Batch)]
-    for level in levels:
-        if not level.open:
-            raise RuntimeError(explain(
-                "Either your tensor may have escaped from inside a function being vmapped and this is a user error (see "
-                "https://pytorch.org/functorch/stable/ux_limitations.html)", "return it from the mapped function instead",
-                vmap_of=level.name))
-    return max(levels, key=lambda level: level.depth)
+    found: Any = None
+    for t in tensors_of(args):
+        array: Any = t.array
+        if array.__class__ is Batch:
+            level = array.level
+            if not level.open:
+                raise RuntimeError(explain(
+                    "Either your tensor may have escaped from inside a function being vmapped and this is a user error (see "
+                    "https://pytorch.org/functorch/stable/ux_limitations.html)", "return it from the mapped function "
+                    "instead", vmap_of=level.name))
+            if found is None or level.depth > found.depth:
+                found = level
+    return found
 
 
 # -- running an op -----------------------------------------------------------------------------------------------------
 
-RULES: list[Callable] = []                        # how an op runs on values: rules.py says it, which stands above
+RULES: list[Callable] = []                        # from an op to how it runs on values: rules.py says it, which stands above
 
 
 def run(op: Op, args: tuple, level: Level | None = None) -> Any:
     """The op on batched arguments (in the order of its entry), recorded at their level."""
-    level = level or innermost(args)
-    n = len(op.inputs)
-    parts = [None if a is None else [Part(t, level) for t in a] if isinstance(a, tuple) else Part(a, level)
-             for a in args[:n]]
-    made, mapped = RULES[0](op, level, parts, args[n:])
-    if isinstance(made, Tensor):
-        if op.family.__name__ == "view" and made is parts[0].value:  # type: ignore[union-attr]
+    return runner(op)(args, level or innermost(args))
+
+
+@cache
+def runner(op: Op) -> Callable[[tuple, Level], Any]:
+    """(args, level) -> what the op makes of them. What is the same for each call is decided here, as in families.py."""
+    n, rule, is_view = len(op.inputs), RULES[0](op), op.family is view
+    ruled = [op.rules[name] is not None for name in op.inputs]
+    names = op.options.get("outputs", "").split()
+    result = return_type(op.options.get("called", op.name).replace(".", "_"), names) if names else tuple
+
+    def run(args: tuple, level: Level) -> Any:
+        parts: list[Any] = [None if a is None else [Part(t, level) for t in a] if a.__class__ is tuple else Part(a, level)
+                            for a in args[:n]]
+        made, mapped = rule(op, level, parts, args[n:])
+        recording = mode().grad
+        edges = edges_of(ruled, parts) if recording else ()
+        if not isinstance(made, Tensor):
+            outs = [wrap(t, level, mapped) for t in made]
+            if any([e is not None for e in edges]):
+                record(op, args, edges, outs)
+            return result(outs)
+        if is_view and made is parts[0].value:
             return args[0]
         out = wrap(made, level, mapped)
-        finish(op, args, level, [out])
+        if any([e is not None for e in edges]):
+            record(op, args, edges, [out])
+        if is_view and made.viewing is not None:
+            register(out, args[0], op.call, args[1:], recording)
         return out
-    outs = [wrap(t, level, mapped) for t in made]
-    finish(op, args, level, outs)
-    names = op.options.get("outputs", "").split()
-    return return_type(op.options.get("called", op.name).replace(".", "_"), names)(outs) if names else tuple(outs)
+    return run
 
 
-def finish(op: Op, args: tuple, level: Level, outs: list[Tensor]) -> None:
-    """Record the op between batched tensors: their nodes, and whose memory they view."""
-    edges = edges_of(op, args, level)
-    recording = mode().grad and edges.count(None) < len(edges)
-    if recording:
-        record(op, args, edges, outs)
-    if op.family.__name__ == "view" and outs[0].array.value.viewing is not None:  # type: ignore[attr-defined]
-        register(outs[0], args[0], op.call, args[1:], mode().grad)
-
-
-def edges_of(op: Op, args: tuple, level: Level) -> tuple:
-    """The nodes of the inputs at this level; those of others' graphs are met by the ops on the values."""
-    def node(t: Any) -> Any:
-        return t.node if isinstance(t, Tensor) and isinstance(t.array, Batch) and t.array.level is level else None
-    found: list = []
-    for name, a in zip(op.inputs, args):
-        if name == "tensors":
-            found += [node(t) for t in a] if op.rules[name] is not None else []
-        else:
-            found.append(node(a) if op.rules[name] is not None else None)
-    return tuple(found)
+def edges_of(ruled: Sequence[bool], parts: Sequence) -> tuple:
+    """The nodes of the inputs at this level."""
+    edges: list = []
+    for p, has_rule in zip(parts, ruled):
+        if p.__class__ is not list:
+            edges.append(p.node if has_rule and p is not None else None)
+        elif has_rule:
+            edges += [one.node for one in p]
+    return tuple(edges)
 
 
 def record(op: Op, args: tuple, edges: tuple, outs: list[Tensor]) -> None:
@@ -329,7 +343,7 @@ def record(op: Op, args: tuple, edges: tuple, outs: list[Tensor]) -> None:
     else:
         saved = op.save(args, edges, arrays)
     node = object.__new__(op.node)
-    node.edges, node.seq, node.where, node.shape = edges, tick(), outside(frame(2)), arrays[0].shape
+    node.edges, node.seq, node.where, node.shape = edges, tick(), outside(frame(3)), arrays[0].shape
     if not several:
         node.saved = saved
         outs[0].node = node

@@ -41,16 +41,21 @@ DYNAMIC = {"distinct", "changes", "counted"}
 
 
 @rules
-def run(op: Op, level: Level, parts: Parts, settings: tuple) -> tuple[Any, bool]:
-    """What the op makes of the values, and whether it has the batch in front."""
-    if op.options.get("random"):
-        return SPECIAL[op.name](op, level, parts, settings)
-    if not any(p.mapped for p in flat(parts)):
-        return call(op, [values(p) for p in parts], settings), False
-    return rule_of(op)(op, level, parts, settings), True
-
-
 def rule_of(op: Op) -> Callable:
+    """(op, level, parts, settings) -> what the op makes of the values, and whether it has the batch in front."""
+    rule = chosen(op)
+    if op.options.get("random"):                  # it says itself
+        return rule
+
+    def run(op: Op, level: Level, parts: Parts, settings: tuple) -> tuple[Any, bool]:
+        for p in parts:
+            if p is not None and (any([one.mapped for one in p]) if p.__class__ is list else p.mapped):
+                return rule(op, level, parts, settings), True
+        return call(op, [values(p) for p in parts], settings), False
+    return run
+
+
+def chosen(op: Op) -> Callable:
     """By its name, its family, its word; else sample by sample."""
     if op.name in SPECIAL:
         return SPECIAL[op.name]
@@ -78,7 +83,7 @@ def call(op: Op, inputs: Sequence, settings: Sequence) -> Any:
 
 def align(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """Samples broadcast from the right: (B, *s) and (B, *t) become (B, 1, ..., *s) and (B, *t)."""
-    ndim = max(p.ndim for p in flat(parts))
+    ndim = max([p.ndim for p in parts if p is not None])
     return call(op, [p and p.lined(ndim) for p in parts], settings)
 
 

@@ -286,8 +286,10 @@ def otherwise(op: Op, args: Sequence[Any], error: Exception, out: Any = None, *m
     """
     if isinstance(error, NoArray):
         return error.instead(op.name, *args)
-    plain = isinstance(error, (RuntimeError, ValueError, IndexError)) and not isinstance(error, Touched)
-    batch = None if plain else first_batch(op, args)
+    if isinstance(error, Touched):
+        batch = error.batch
+    else:
+        batch = None if isinstance(error, (RuntimeError, ValueError, IndexError)) else first_batch(op, args)
     if batch is None:
         raise failure(op, args, error) from error
     if out is not None:
