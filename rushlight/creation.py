@@ -352,26 +352,6 @@ def eye(n: int, m: int | None = None, *, out: Tensor | None = None, dtype: Dtype
     return made(np.eye(n, m, dtype=d.numpy), None, requires_grad, device, out)
 
 
-def triangle(name: str, of: Callable, what: str) -> Callable:
-    def indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Any = None,
-                layout: Any = None) -> Tensor:
-        for side, size in (("row", row), ("col", col)):
-            if size < 0:
-                raise RuntimeError(explain(f"{side} must be non-negative, got{size}", op=name))
-        return made(np.stack(of(row, offset, col)), dtype, False, device)
-    indices.__name__ = indices.__qualname__ = name
-    indices.__doc__ = f"""The rows and columns of a matrix's {what} triangle, as two rows.
-
-    >>> rushlight.{name}(2, 2)
-    {np.array2string(np.stack(of(2, 0, 2)), prefix="    tensor(", separator=", ").join(("tensor(", ")"))}
-    """
-    return indices
-
-
-tril_indices = triangle("tril_indices", np.tril_indices, "lower")
-triu_indices = triangle("triu_indices", np.triu_indices, "upper")
-
-
 def is_tensor(obj: Any) -> bool:
     """Whether the object is a tensor."""
     return isinstance(obj, Tensor)
@@ -414,5 +394,5 @@ for function in (zeros, ones, empty, full, tensor, empty_strided):
 
 FUNCTIONS = {f.__name__: suggesting(f, home="rushlight") for f in (
     tensor, as_tensor, asarray, from_numpy, from_dlpack, frombuffer, zeros, ones, empty, zeros_like, ones_like, empty_like,
-    full, full_like, scalar_tensor, empty_strided, empty_permuted, eye, tril_indices, triu_indices, is_tensor,
+    full, full_like, scalar_tensor, empty_strided, empty_permuted, eye, is_tensor,
     is_floating_point, is_complex, result_type, numel)}

@@ -1,7 +1,8 @@
-"""Ranges of numbers: arange, linspace, logspace."""
+"""Ranges of numbers, arange, linspace, logspace, and of places: tril_indices, triu_indices."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -132,4 +133,39 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Tenso
     return made(np.power(base, powers).astype(d.numpy), None, requires_grad, device, out)
 
 
-MORE.update({f.__name__: suggesting(f, home="rushlight") for f in (arange, linspace, logspace)} | {"range": closed_range})
+def triangle(name: str, of: Callable, row: int, col: int, offset: int, dtype: Dtype, device: Any) -> Tensor:
+    """The places that NumPy's function finds."""
+    for side, size in (("row", row), ("col", col)):
+        if size < 0:
+            raise RuntimeError(explain(f"{side} must be non-negative, got{size}", op=name))
+    return made(np.stack(of(row, offset, col)), dtype, False, device)
+
+
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Any = None,
+                 layout: Any = None) -> Tensor:
+    """The rows and columns of a matrix's lower triangle, as two rows; `offset`: so many diagonals further up.
+
+    RuntimeError for a negative size.
+
+    >>> rushlight.tril_indices(2, 2)
+    tensor([[0, 1, 1],
+            [0, 0, 1]])
+    """
+    return triangle("tril_indices", np.tril_indices, row, col, offset, dtype, device)
+
+
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Any = None,
+                 layout: Any = None) -> Tensor:
+    """The rows and columns of a matrix's upper triangle, as two rows; `offset`: so many diagonals further up.
+
+    RuntimeError for a negative size.
+
+    >>> rushlight.triu_indices(2, 2)
+    tensor([[0, 0, 1],
+            [0, 1, 1]])
+    """
+    return triangle("triu_indices", np.triu_indices, row, col, offset, dtype, device)
+
+
+MORE.update({f.__name__: suggesting(f, home="rushlight") for f in (
+    arange, linspace, logspace, tril_indices, triu_indices)} | {"range": closed_range})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -115,11 +115,13 @@ def sum_to_tensor(g: Any, shape: tuple) -> Any:
 
 # -- hooks -------------------------------------------------------------------------------------------------------
 
-class Walk(NamedTuple):
+class Walk:
     """One run of backward: its nodes in order, and those of them that it goes to if it has targets."""
 
-    order: list[Node]
-    wanted: set[Node] | None
+    __slots__ = ("order", "wanted")
+
+    def __init__(self, order: list[Node], wanted: set[Node] | None):
+        self.order, self.wanted = order, wanted
 
 
 def before(hooks: Hooks, node: Node, g: Any, world: str, walk: Walk) -> Any:

@@ -9,9 +9,11 @@ from numpy import ndarray
 
 from rushlight.adding import FEW, added
 from rushlight.dtypes import of
+from rushlight.ops.kernels.memory import plain
 
 Dims = tuple | None
-_ONES = [np.ones(n, np.float32) for n in range(65)]
+_ones = np.ones(64, np.float32)
+_ONES = [_ones[:n] for n in range(65)]
 FLOAT32, _add = np.dtype(np.float32), np.add.reduce
 
 
@@ -26,17 +28,18 @@ def wide_sum(x: ndarray) -> np.dtype | None:
 def totalled(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
     dtype = wide_sum(x)
     if dtype is None:
-        return added(x, dims, keepdim) if ufunc is np.add else ufunc.reduce(x, dims, None, None, keepdim)
+        return added(x, dims, keepdim) if ufunc is np.add else plain(ufunc.reduce(x, dims, None, None, keepdim))
     r = np.asarray(ufunc.reduce(x, dims, dtype, None, keepdim))
-    return r if dtype.kind == "i" else r.astype(x.dtype)
+    return plain(r if dtype.kind == "i" else r.astype(x.dtype))
 
 
 def sum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
     if x.dtype is FLOAT32:                        # the ordinary case, 0.4 us sooner
         if dims is not None or keepdim:
-            return _add(x, dims, None, None, keepdim) if x.size < FEW else added(x, dims, keepdim)
+            r = _add(x, dims, None, None, keepdim) if x.size < FEW else added(x, dims, keepdim)
+            return r if r.ndim < 2 else plain(r)
         # a few numbers: BLAS's dot takes 0.6 of the time of a ufunc's reduce (1.2 against 2.1 us on a busy machine)
-        return x.ravel().dot(_ONES[x.size]) if x.size <= 64 else _add(x, None)
+        return x.ravel().dot(_ONES[x.size]) if x.size <= 64 else _add(x, None) if x.size < FEW else added(x)
     return totalled(np.add, x, dims, keepdim)
 
 
@@ -73,7 +76,7 @@ def amin(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
 def reduced(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool, name: str) -> ndarray:
     refuse(x, "c", f'"{name[1:]}_values_cpu" not implemented for')
     try:
-        return ufunc.reduce(x, dims, None, None, keepdim)
+        return plain(ufunc.reduce(x, dims, None, None, keepdim))
     except ValueError:
         check_elements(x, dims, name, RuntimeError)
         raise
@@ -102,12 +105,12 @@ def check_elements(x: ndarray, dims: Any, name: str, whole: type[Exception] = In
 
 
 def all(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
-    r = np.logical_and.reduce(x, dims, None, None, keepdim)
+    r = plain(np.logical_and.reduce(x, dims, None, None, keepdim))
     return np.asarray(r, np.uint8) if x.dtype == np.uint8 else r
 
 
 def any(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
-    r = np.logical_or.reduce(x, dims, None, None, keepdim)
+    r = plain(np.logical_or.reduce(x, dims, None, None, keepdim))
     return np.asarray(r, np.uint8) if x.dtype == np.uint8 else r
 
 
@@ -122,11 +125,12 @@ def finite_max(x: ndarray, dims: Dims) -> ndarray:
 def logsumexp(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
     """log sum exp(x), shifted by the largest element so that nothing overflows."""
     m = finite_max(x.real if x.dtype.kind == "c" else x, dims)
-    r = np.log(np.add.reduce(np.exp(x - m), dims, None, None, True)) + m
+    r = plain(np.log(np.add.reduce(np.exp(x - m), dims, None, None, True)) + m)
     return r if keepdim else r.reshape(np.add.reduce(x, dims).shape)
 
 
 def softmax(x: ndarray, dim: int) -> ndarray:
+    x = plain(x)
     e = np.exp(x - np.maximum.reduce(x, dim, None, None, True)) if x.size else x.copy()
     e /= np.add.reduce(e, dim, None, None, True)
     return e
@@ -135,6 +139,7 @@ def softmax(x: ndarray, dim: int) -> ndarray:
 def log_softmax(x: ndarray, dim: int) -> ndarray:
     if not x.size:
         return x.copy()
+    x = plain(x)
     shifted = x - np.maximum.reduce(x, dim, None, None, True)
     shifted -= np.log(np.add.reduce(np.exp(shifted), dim, None, None, True))
     return shifted
@@ -200,7 +205,7 @@ def cumprod(x: ndarray, dim: int) -> ndarray:
 def accumulated(ufunc: np.ufunc, x: ndarray, dim: int) -> ndarray:
     """What has been met so far; float32 in float64, as torch does: the error would grow with every step."""
     wide = np.int64 if x.dtype.kind in "iub" else np.float64 if x.dtype == np.float32 else None
-    r = ufunc.accumulate(np.atleast_1d(x), dim, wide).reshape(x.shape)
+    r = ufunc.accumulate(np.atleast_1d(plain(x)), dim, wide).reshape(x.shape)
     return r.astype(np.float32) if wide is np.float64 else r
 
 
@@ -209,6 +214,7 @@ def cummax(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
     refuse(x, "c", '"cummax_cpu" not implemented for')
+    x = plain(x)
     values = np.maximum.accumulate(x, dim)
     places = np.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
     here = (x == values) | (x != x)               # a nan is the largest from where it stands on
