@@ -8,27 +8,60 @@ import numpy as np
 from numpy import ndarray
 
 FEW = 4096                                        # so many elements are added sooner than BLAS is called
-ROWS = 512                                        # as many are added up one after the other
+ROWS = 128                                        # as many are added up one after the other
+SHORT = 16                                        # elements of a row that are added up together with other rows
 ONES = {np.dtype(t): np.ones(ROWS, t) for t in (np.float32, np.float64)}
 _add: Any = np.add.reduce
 
 
 def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
-    """np.add.reduce(x, dims), with rounding errors that do not grow with the number of rows.
+    """np.add.reduce(x, dims) in C order, with rounding errors that do not grow with the number of rows.
 
     NumPy adds pairwise along the last dimension only; above it, row to row: the sum of 100,000 rows is off by 1e-5.
     Blocks of rows times ones, products of BLAS, take 0.1 to 1 of the time.
     """
-    if dims.__class__ is int and -x.ndim <= dims < x.ndim:
-        dims = (dims % x.ndim,)
-    if x.size < FEW or not dims or dims.__class__ is int or x.dtype not in ONES or not x.flags.c_contiguous:
-        return _add(x, dims, None, None, keepdim)
-    first, last, shape = dims[0], dims[-1] + 1, x.shape
-    if last == len(shape) or last - first > len(dims) or first < 0:   # pairwise, or not one block of dimensions
-        return _add(x, dims, None, None, keepdim)
-    rest = shape[last:]
-    total = rows_added(x.reshape(*shape[:first], -1, prod(rest)))
-    return total.reshape(shape[:first] + (1,) * (len(dims) if keepdim else 0) + rest)
+    axes = (dims,) if dims.__class__ is int else dims
+    if x.size < FEW or x.dtype not in ONES or not (axes is None or axes and valid(axes, x.ndim)):
+        r = _add(x, dims, None, None, keepdim)
+        return r if r.ndim < 2 or r.flags.c_contiguous else r.copy()
+    if axes is None:                              # a few columns of a matrix would be added row to row
+        return _add(x if x.flags.forc else x.copy(), None, None, None, keepdim)
+    order = range(x.ndim)
+    if not x.flags.c_contiguous:                  # in the order of memory, if all of it is there
+        by_stride = sorted(order, key=[-s for s in x.strides].__getitem__)
+        order = by_stride if x.transpose(by_stride).flags.c_contiguous else order
+        x = np.ascontiguousarray(x.transpose(order))
+    total = block_by_block(x, sorted([order.index(d % x.ndim) for d in axes]))
+    if x.ndim > 1:
+        total = total.transpose([order.index(d) for d in range(x.ndim)])
+    kept = total.shape if keepdim else [n for d, n in enumerate(total.shape) if d not in axes and d - x.ndim not in axes]
+    return total.reshape(kept)                    # a copy where the order of memory is another
+
+
+def valid(axes: tuple, ndim: int) -> bool:
+    """Whether these are dimensions, each named once; NumPy reports it where not."""
+    return -ndim <= min(axes) and max(axes) < ndim and len({d % ndim for d in axes}) == len(axes)
+
+
+def block_by_block(x: ndarray, axes: list[int]) -> ndarray:
+    """The sum over `axes`, which rise, with all dimensions kept: each run of neighbours at once, a short last one last."""
+    shape, blocks = list(x.shape), []
+    for d in axes:
+        if blocks and blocks[-1][1] == d:
+            blocks[-1][1] = d + 1
+        else:
+            blocks.append([d, d + 1])
+    if prod(shape[blocks[-1][0]:]) >= SHORT:
+        blocks.reverse()
+    for first, last in blocks:
+        rest, rows = shape[last:], prod(shape[first:last])
+        shape[first:last] = [1] * (last - first)
+        if last == len(shape):
+            x = _add(x.reshape(*shape[:first], rows), -1) if rows != 1 else x
+        else:
+            x = rows_added(x.reshape(*shape[:first], rows, prod(rest)))
+        x = x.reshape(shape)
+    return x
 
 
 def rows_added(x: ndarray) -> ndarray:

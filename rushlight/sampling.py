@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.autograd.grad_mode import mode
-from rushlight.creation import made, shape_of
+from rushlight.autograd.grad_mode import mode, no_grad
+from rushlight.creation import empty_like, made, shape_of
 from rushlight.dtypes import dtype as Dtype
 from rushlight.errors import explain, suggesting
+from rushlight.memory_format import preserve_format
 from rushlight.ops.arguments import mismatch
 from rushlight.ops.build import MORE
 from rushlight.ops.casts import copy_
@@ -100,16 +101,22 @@ def randperm(n: int, *, generator: Generator | None = None, out: Tensor | None =
     return drawn(source(generator).randperm(n, dtype.numpy), None, requires_grad, device, out)
 
 
-def like(name: str, create: Callable) -> Callable:
-    def draw(input: Tensor, *args: Any, dtype: Dtype | None = None, memory_format: Any = None,
+def like(name: str, create: Callable, fill: Callable) -> Callable:
+    def draw(input: Tensor, *args: Any, dtype: Dtype | None = None, memory_format: Any = preserve_format,
              **options: Any) -> Tensor:
+        if memory_format is preserve_format and not input.array.flags.c_contiguous:     # drawn in the order of memory
+            drawn = {name: options.pop(name) for name in ("generator",) if name in options}
+            t = empty_like(input.detach(), dtype=dtype, **options)
+            with no_grad():
+                return fill(t, **drawn)
         return create(*args, tuple(input.array.shape), dtype=input.dtype if dtype is None else dtype, **options)
     draw.__name__ = draw.__qualname__ = name
     draw.__doc__ = f"`{create.__name__}` in the input's shape and dtype."
     return draw
 
 
-rand_like, randn_like = like("rand_like", rand), like("randn_like", randn)
+rand_like = like("rand_like", rand, lambda t, **how: uniform_(t, **how))
+randn_like = like("randn_like", randn, lambda t, **how: normal_(t, **how))
 
 
 def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Dtype | None = None,

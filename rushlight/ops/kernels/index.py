@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy import ndarray
 
+from rushlight.ops.kernels.memory import plain
 from rushlight.ops.kernels.shape import extent
 
 
@@ -27,7 +28,16 @@ HERE = Here()
 
 def index(x: ndarray, tensors: Sequence[ndarray], key: tuple) -> ndarray:
     """x[key], with index arrays in it: always a copy."""
-    return x[merged(key, tensors)]
+    place = merged(key, tensors)
+    *before, last = place
+    if before and last.__class__ is ndarray and last.dtype.kind in "iu" and all_of(before):
+        return x.take(last, len(before))          # in C order, in 0.6 of the time of x[:, last], which is not
+    return plain(x[place])
+
+
+def all_of(key: Sequence) -> bool:
+    """Whether a key, or its beginning, takes dimensions whole."""
+    return builtins_all(part.__class__ is slice and part == slice(None) for part in key)
 
 
 def index_add_zeros(g: ndarray, tensors: Sequence[ndarray], key: tuple, shape: tuple) -> ndarray:
@@ -113,12 +123,12 @@ def gather(x: ndarray, index: ndarray, dim: int) -> ndarray:
             raise RuntimeError(f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger "
                                f"than self {list(x.shape)} apart from dimension {dim}")
     check_index(index, extent(x, dim), "gather", dim, RuntimeError)
-    return x[along(x, index, dim)]
+    return plain(x[along(x, index, dim)])
 
 
 def scatter_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
     """x with source[i][j] added at [index[i][j]][j] for dim 0, and so on."""
-    r = np.array(x)
+    r = np.array(x, order="C")
     if index.size == 0:
         return r
     if r.ndim == 0:
@@ -131,7 +141,7 @@ def scatter_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarra
 
 def scatter(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
     """x with source[i][j] written at [index[i][j]][j] for dim 0, and so on; a number is written everywhere."""
-    r = np.array(x)
+    r = np.array(x, order="C")
     if index.size == 0:
         return r
     part = source if source.ndim == 0 else source[tuple(slice(n) for n in index.shape)]
@@ -153,7 +163,7 @@ def index_select(x: ndarray, index: ndarray, dim: int) -> ndarray:
 
 def index_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
     """x with the slices of `source` added at `index` along `dim`."""
-    r = np.array(x)
+    r = np.array(x, order="C")
     if r.ndim == 0:
         r += source.sum(dtype=r.dtype)
         return r
@@ -164,7 +174,7 @@ def index_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
 
 def index_copy(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
     """x with the slices of `source` written at `index` along `dim`."""
-    r = np.array(x)
+    r = np.array(x, order="C")
     if r.ndim == 0:
         r[...] = source.reshape(())
         return r

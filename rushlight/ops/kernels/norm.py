@@ -7,6 +7,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.adding import added
+from rushlight.ops.kernels.memory import plain, suggested
 from rushlight.ops.kernels.windows import wide_dtype
 
 Dims = tuple[int, ...]
@@ -38,7 +39,7 @@ def layer_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: D
     """Normalized along the trailing `dims`, whose shape weight and bias have."""
     if x.size > 2 * BLOCK:
         return by_rows(x, weight, bias, dims, eps)
-    d, mu, var = moments(x, dims)
+    d, mu, var = moments(plain(x), dims)
     return scaled(d, var, eps, weight, bias, x.dtype), mu, var
 
 
@@ -67,7 +68,7 @@ def by_rows(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: Dims
 def batch_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: Dims,
                eps: float) -> tuple[ndarray, ndarray, ndarray]:
     """Normalized along `dims`, all but the channels in dimension 1; weight and bias (C,)."""
-    d, mu, var = moments(x, dims)
+    d, mu, var = moments(suggested(x), dims)
     return scaled(d, var, eps, per_channel(weight, x.ndim), per_channel(bias, x.ndim), x.dtype), mu, var
 
 
@@ -78,7 +79,7 @@ def frozen_batch_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, 
     factor = 1 / np.sqrt(var + var.dtype.type(eps)) * (1 if weight is None else weight)
     shift = (0 if bias is None else bias) - mu * factor
     factor, shift = (per_channel(a.astype(wide, copy=False), x.ndim) for a in (factor, shift))
-    r = x * factor
+    r = suggested(x) * factor
     r += shift
     return r.astype(x.dtype, copy=False)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 from numpy import ndarray
 
+from rushlight.ops.kernels.memory import plain
 from rushlight.ops.kernels.reduce import check_dim, refuse
 
 
@@ -13,6 +14,7 @@ def cummin(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
     refuse(x, "c", '"cummin_cpu" not implemented for')
+    x = plain(x)
     values = np.minimum.accumulate(x, dim)
     places = np.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
     here = (x == values) | (x != x)               # a nan is the smallest from where it stands on
@@ -26,7 +28,7 @@ def logcumsumexp(x: ndarray, dim: int) -> ndarray:
     if not x.ndim or not x.size:
         return x.copy()
     if x.dtype.kind != "c":
-        wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
+        wide = plain(x.astype(np.float32) if x.dtype.itemsize == 2 else x)
         return np.logaddexp.accumulate(wide, dim).astype(x.dtype, copy=False)
     out = np.moveaxis(x.copy(), dim, 0)           # a view: filled row by row
     for i in range(1, len(out)):

@@ -11,7 +11,7 @@ UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum
 
 def reduce_at(x: ndarray, index: ndarray, source: ndarray, dim: int, reduce: str, include_self: bool = True) -> ndarray:
     """x with source[i][j] reduced into [index[i][j]][j] for dim 0, and so on."""
-    r = np.array(x)
+    r = np.array(x, order="C")
     if index.size == 0:
         return r
     flat = r.reshape(r.shape or 1)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.ops.kernels.memory import plain, suggested
+
 
 def reshape(x: ndarray, shape: tuple) -> ndarray:
     try:
@@ -68,12 +70,12 @@ def flip(x: ndarray, dims: tuple) -> ndarray:
 
 def tril(x: ndarray, diagonal: int = 0) -> ndarray:
     check_matrix(x, "tril")
-    return np.tril(x, diagonal)
+    return plain(np.tril(x, diagonal))
 
 
 def triu(x: ndarray, diagonal: int = 0) -> ndarray:
     check_matrix(x, "triu")
-    return np.triu(x, diagonal)
+    return plain(np.triu(x, diagonal))
 
 
 def check_matrix(x: ndarray, name: str) -> None:
@@ -220,7 +222,7 @@ def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
     """One after another along `dim`; an empty 1-d tensor counts for nothing, as in torch."""
     kept = [t for t in tensors if t.shape != (0,)] or list(tensors[:1])
     try:
-        return np.concatenate(kept, dim)
+        return suggested(np.concatenate(kept, dim))
     except ValueError as error:
         raise RuntimeError(f"{not_joined(kept, dim)}; cure: bring the other dimensions to one size first") from error
 
@@ -242,7 +244,7 @@ def not_joined(tensors: Sequence[ndarray], dim: int) -> str:
 
 def stack(tensors: Sequence[ndarray], new_dim: int = 0) -> ndarray:
     try:
-        return np.stack(tensors, new_dim)
+        return plain(np.stack(tensors, new_dim))
     except ValueError as error:
         if not len(tensors):
             raise ValueError("stack expects a non-empty TensorList") from error

@@ -1,0 +1,69 @@
+"""How results lie in memory: as torch's do, for `view` must work on them and dropout draws in the order of memory."""
+import numpy as np
+import pytest
+
+import rushlight
+
+
+def permuted(lib, *shape, dims=(0, 2, 1)):
+    """Numbers whose dimensions lie in memory in another order than they are named."""
+    x = lib.arange(float(np.prod(shape))).reshape(*[shape[d] for d in dims])
+    back = [dims.index(d) for d in range(len(dims))]
+    return (x % 7 - 3).permute(*back)
+
+
+CALLS = {
+    "softmax": lambda lib, x: x.softmax(-1), "log_softmax": lambda lib, x: x.log_softmax(1),
+    "layer_norm": lambda lib, x: lib.nn.functional.layer_norm(x, x.shape[-1:]),
+    "batch_norm": lambda lib, x: lib.nn.functional.batch_norm(x, None, None, training=True),
+    "cat": lambda lib, x: lib.cat([x, x], 1), "stack": lambda lib, x: lib.stack([x, x], 1),
+    "cumsum": lambda lib, x: x.cumsum(1), "cummax": lambda lib, x: x.cummax(1)[0],
+    "sum": lambda lib, x: x.sum(0), "mean": lambda lib, x: x.mean(0, keepdim=True), "amax": lambda lib, x: x.amax(0),
+    "logsumexp": lambda lib, x: x.logsumexp(0), "all": lambda lib, x: (x > 0).all(0), "prod": lambda lib, x: x.prod(0),
+    "roll": lambda lib, x: x.roll(1, 1), "tril": lambda lib, x: x.tril(),
+    "index": lambda lib, x: x.contiguous()[:, lib.tensor([1, 0, 1])],
+    "index_last": lambda lib, x: x.contiguous()[..., lib.tensor([1, 0])],
+    "mask": lambda lib, x: x.contiguous()[:, lib.tensor([True, False, True, False])],
+    "gather": lambda lib, x: x.gather(1, (x > 0).long()), "scatter": lambda lib, x: x.scatter(1, (x > 0).long(), 9.0),
+    "index_add": lambda lib, x: x.index_add(0, lib.tensor([1]), x[:1]), "relu": lambda lib, x: x.relu(),
+    "einsum": lambda lib, x: lib.einsum("bij,jk->bki", x, lib.ones(x.shape[2], 2)),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_strides_are_torchs(name, oracle):
+    def strides(lib):
+        return list(CALLS[name](lib, permuted(lib, 3, 4, 5)).stride())
+    assert strides(rushlight) == oracle(strides)
+
+
+@pytest.mark.parametrize("name", ["softmax", "layer_norm", "cat", "stack", "sum", "index", "cumsum"])
+def test_view_works_on_results(name):
+    result = CALLS[name](rushlight, permuted(rushlight, 3, 4, 5))
+    assert result.view(-1).shape == (result.numel(),)
+
+
+@pytest.mark.parametrize("name", ["softmax", "layer_norm", "einsum", "relu"])
+def test_dropout_draws_the_same_elements(name, oracle):
+    def kept(lib):
+        lib.manual_seed(0)
+        x = CALLS[name](lib, permuted(lib, 3, 4, 5)) + 10
+        return (lib.nn.functional.dropout(x, 0.5) != 0).tolist()
+    assert kept(rushlight) == oracle(kept)
+
+
+@pytest.mark.parametrize("draw", ["rand_like", "randn_like"])
+@pytest.mark.parametrize("shape", [(3, 4, 5), (2, 2, 2)])
+def test_numbers_like_a_permuted_tensor(draw, shape, oracle):
+    def numbers(lib):
+        lib.manual_seed(0)
+        x = getattr(lib, draw)(permuted(lib, *shape))
+        return [list(x.stride()), x.tolist()]
+    assert numbers(rushlight) == oracle(numbers)
+
+
+def test_images_with_channels_innermost_stay_so(oracle):
+    def strides(lib):
+        x = permuted(lib, 2, 3, 4, 5, dims=(0, 2, 3, 1))
+        return [list(y.stride()) for y in (lib.nn.functional.batch_norm(x, None, None, training=True), lib.cat([x, x], 1))]
+    assert strides(rushlight) == oracle(strides)
