@@ -14,6 +14,7 @@ from rushlight import nn
 from rushlight.autograd import grad
 from rushlight.nn.utils import rnn as sequences
 from rushlight.ops import recurrent
+from rushlight.ops import recurrent_loops as loops
 
 LENGTHS = [2, 4, 1, 3, 4]
 INPUT, HIDDEN, STEPS, BATCH = 3, 4, 4, 5
@@ -191,6 +192,42 @@ def test_layers_are_what_their_cells_say(kind, sizes, reverse):
         ]
         ways = [[t for t in way if t is not None] for way in ways]
     same(*ways, tol=1e-7)
+
+
+@kinds
+@pytest.mark.parametrize("lengths", [None, LENGTHS], ids=["even", "uneven"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_loops_of_large_layers(monkeypatch, name, settings, lengths, dtype):
+    """Compiled loops give NumPy's numbers, forward and back."""
+    pytest.importorskip("numba")
+    module = getattr(nn, name)(INPUT, 37, **settings, dtype=getattr(rushlight, dtype))
+    calls, found = [], []
+    monkeypatch.setattr(loops, "back", lambda *args, back=loops.back: calls.append(1) or back(*args))
+    for least in (1 << 40, 1):
+        monkeypatch.setattr(loops, "LEAST", least)
+        x = leaf(rushlight, numbers(STEPS if module.batch_first else BATCH, STEPS, INPUT).astype(dtype))
+        given = sequences.pack_padded_sequence(x, lengths[: x.size(1)], enforce_sorted=False) if lengths else x
+        if lengths and module.batch_first:
+            given = sequences.pack_padded_sequence(x, lengths[:STEPS], batch_first=True, enforce_sorted=False)
+        out, last = module(given)
+        module.zero_grad()
+        results = [out.data if lengths else out, *flat(last)]
+        sum((t.sin() * t).sum() for t in results).backward()
+        found.append([*results, x.grad, *(p.grad.clone() for p in module.parameters())])
+        assert len(calls) == (0 if least > 1 else module.num_layers * (1 + module.bidirectional))
+    for one, other in zip(*[[t.detach().numpy() for t in results] for results in found]):
+        assert abs(one - other).max() <= 8 * np.finfo(dtype).eps * abs(one).max()
+
+
+def test_small_layers_compile_nothing(monkeypatch):
+    monkeypatch.setattr(loops, "loops", None)
+    nn.LSTM(16, 32)(rushlight.ones(20, 16, 16))[0].sum().backward()
+
+
+def test_loops_are_made_from_the_cells_rules():
+    text = loops.back_text(loops.GRU, np.dtype("float64"))
+    assert "saved_1[j] * (f64(1) - saved_1[j])" in text
+    assert "tanh" not in text                     # it is saved
 
 
 @pytest.mark.parametrize("sizes", [(2, 3, 1), (3, 2), (2, 2, 2)], ids=str)

@@ -14,7 +14,7 @@ def test_loops_are_ready_afterwards(monkeypatch):
     said = []
     count = warmup.warmup(lambda name, seconds: said.append(name), ["relu"])
     assert count == len(said)
-    assert {"relu", "relu, derivative by x", "softmax", "layer_norm, derivative by weight", "Adam()"} <= set(said)
+    assert {"relu", "relu, derivative by x", "softmax", "layer_norm, derivative by weight", "LSTM", "Adam()"} <= set(said)
     assert large.loop_of("relu", "", (("f4", "each"),)).paid.function is not None
     p = rushlight.ones(3, requires_grad=True)
     p.grad = rushlight.ones(3)

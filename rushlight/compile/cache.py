@@ -80,7 +80,8 @@ def scope() -> dict[str, Any]:
     b = backend()
     names: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "b1": np.bool_, "empty": np.empty,
                              "inf": np.inf, "nan": np.nan,
-                             "restrict": b.restrict, "plus": b.plus, "largest": b.largest, "smallest": b.smallest}
+                             "restrict": b.restrict, "wide": b.wide, "plus": b.plus, "largest": b.largest,
+                             "smallest": b.smallest}
     names |= world("float32")
     names |= {f"{name}64": f for name, f in world("float64").items()}
     del names["abs"]                              # Python's own serves all types

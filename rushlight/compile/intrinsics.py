@@ -20,7 +20,7 @@ def backend() -> SimpleNamespace:
                           "pip install rushlight[jit]") from e
     return SimpleNamespace(numba=numba, jit=numba.njit(**FLAGS), select=select(numba, intrinsic),
                            cast_bits=lambda frm, to: cast_bits(intrinsic, frm, to), restrict=restrict(numba, intrinsic),
-                           plus=plus(intrinsic), largest=extreme(intrinsic, "maximum"),
+                           wide=wide(numba, intrinsic), plus=plus(intrinsic), largest=extreme(intrinsic, "maximum"),
                            smallest=extreme(intrinsic, "minimum"))
 
 
@@ -86,3 +86,18 @@ def restrict(numba: Any, intrinsic: Any) -> Any:
             return context.get_dummy_value()
         return numba.types.void(), generate
     return restrict
+
+
+def wide(numba: Any, intrinsic: Any) -> Any:
+    @intrinsic
+    def wide(typing):
+        """Ask for vectors as wide as the processor has, in a function whose loops are long.
+
+        LLVM holds back to half of that on many processors with AVX-512, for the sake of short loops: the gates of an LSTM
+        took 45 us instead of 25 (Cascade Lake). llvmlite knows this attribute's name only as text.
+        """
+        def generate(context, builder, signature, args):
+            set.add(builder.function.attributes, '"prefer-vector-width"="512"')
+            return context.get_dummy_value()
+        return numba.types.void(), generate
+    return wide

@@ -1,6 +1,7 @@
 """Compile beforehand what eager work compiles at its first use: `rushlight warmup`.
 
-The loops of frequent ops on large arrays (ops/large.py, ops/rows.py), of optimizers, and of random numbers, in float32.
+The loops of frequent ops on large arrays (ops/large.py, ops/rows.py), of recurrent layers (ops/recurrent_loops.py), of
+optimizers, and of random numbers, in float32.
 They are kept in the cache folder (compile/cache.py), so it is done once for a version of rushlight, Numba and Python.
 """
 from __future__ import annotations
@@ -33,7 +34,7 @@ def warmup(say: Callable[[str, float], None] | None = None, names: list[str] | N
     """
     backend()
     count = 0
-    for name, build in chain(elementwise(FREQUENT if names is None else names), rows(), optimizers()):
+    for name, build in chain(elementwise(FREQUENT if names is None else names), rows(), recurrent(), optimizers()):
         start = perf_counter()
         build()
         if say is not None:
@@ -80,6 +81,15 @@ def rows() -> Iterator[tuple[str, Callable[[], None]]]:
     for (name, of), function in FUNCTIONS.items():
         given = arguments.get((name, of)) or ((x, x, 1) if of else (x, 1))
         yield f"{name}, derivative by {of}" if of else name, lambda f=function, given=given: f(*given)  # type: ignore[misc]
+
+
+def recurrent() -> Iterator[tuple[str, Callable[[], None]]]:
+    """The loops of a step of each kind of cell, forward and back."""
+    from rushlight.ops import recurrent_loops as loops
+    for name, cell, gates in (("LSTM", loops.LSTM, 4), ("GRU", loops.GRU, 3), ("RNN", loops.TANH, 1),
+                              ("RNN of relus", loops.RELU, 1)):
+        x, h, weight = np.ones((1, gates), np.float32), np.ones((1, 1), np.float32), np.ones((gates, 1), np.float32)
+        yield name, lambda given=(cell, x, h, weight): loops.build(*given)  # type: ignore[misc]
 
 
 def optimizers() -> Iterator[tuple[str, Callable[[], None]]]:

@@ -9,9 +9,11 @@ from typing import Any
 
 from rushlight.autograd.backward import grad
 from rushlight.autograd.grad_mode import enable_grad
+from rushlight.ops import recurrent_loops as kernels
 from rushlight.ops.build import build, inner
-from rushlight.ops.elementwise import add, mul, relu, sigmoid, sub, tanh
-from rushlight.ops.kernels import recurrent as kernels
+from rushlight.ops.cells import gru_gates, lstm_gates, relu_gate, tanh_gate
+from rushlight.ops.elementwise import add
+from rushlight.ops.kernels.recurrent import Steps
 from rushlight.ops.matmul import linear
 from rushlight.ops.shape import cat, clone, narrow, reshape
 from rushlight.ops.shapes import chunk
@@ -62,26 +64,22 @@ Cell = Callable[..., tuple[Tensor, ...]]
 
 def lstm_cell(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, projection: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """x (n, 4 H) and the state before -> h, c."""
-    i, f, g, o = chunk(add(x, linear(h, weight, None)), 4, 1)
-    c = add(mul(sigmoid(f), c), mul(sigmoid(i), tanh(g)))
-    h = mul(sigmoid(o), tanh(c))
+    h, c, _ = lstm_gates(*chunk(add(x, linear(h, weight, None)), 4, 1), c)
     return (h if projection is None else linear(h, projection, None)), c
 
 
 def gru_cell(x: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None) -> tuple[Tensor]:
     """x (n, 3 H) and the state before -> h."""
     (x_r, x_z, x_n), (h_r, h_z, h_n) = chunk(x, 3, 1), chunk(linear(h, weight, bias), 3, 1)
-    r, z = sigmoid(add(x_r, h_r)), sigmoid(add(x_z, h_z))
-    n = tanh(add(x_n, mul(r, h_n)))
-    return (add(n, mul(z, sub(h, n))),)
+    return gru_gates(add(x_r, h_r), add(x_z, h_z), x_n, h_n, h)[:1]
 
 
 def rnn_tanh_cell(x: Tensor, h: Tensor, weight: Tensor) -> tuple[Tensor]:
-    return (tanh(add(x, linear(h, weight, None))),)
+    return tanh_gate(add(x, linear(h, weight, None)))[:1]
 
 
 def rnn_relu_cell(x: Tensor, h: Tensor, weight: Tensor) -> tuple[Tensor]:
-    return (relu(add(x, linear(h, weight, None))),)
+    return relu_gate(add(x, linear(h, weight, None)))[:1]
 
 
 def unrolled(cell: Cell, states: int, tensors: Sequence[Tensor], sizes: tuple | None, reverse: bool) -> tuple[Tensor, ...]:
@@ -89,7 +87,7 @@ def unrolled(cell: Cell, states: int, tensors: Sequence[Tensor], sizes: tuple | 
     x, state, weights = tensors[0], tensors[1:1 + states], tensors[1 + states:]
     rows, batch = reshape(x, (-1, x.array.shape[-1])), state[0].array.shape[0]
     outs, now = [], list(state)
-    for a, b in kernels.Steps(x.array, batch, sizes, reverse).spans:
+    for a, b in Steps(x.array, batch, sizes, reverse).spans:
         new = cell(narrow(rows, 0, a, b - a), *[narrow(s, 0, 0, b - a) for s in now], *weights)
         outs.append(new[0])
         now = [s if b - a == batch else cat([s, narrow(old, 0, b - a, batch - b + a)]) for s, old in zip(new, now)]
