@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 GOLDEN = Path(__file__).parent / "golden"
+EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
 def pytest_addoption(parser):
@@ -136,3 +139,16 @@ def golden_store(request):
 @pytest.fixture
 def oracle(request, golden_store):
     return Oracle(golden_store, request.node.name, request.config.getoption("--golden") == "write")
+
+
+@pytest.fixture
+def run_example(monkeypatch, capsys):
+    """run_example(example, *arguments) -> exit status, standard output, standard error."""
+
+    def call(example, *arguments):
+        monkeypatch.setattr(sys, "argv", [example, *map(str, arguments)])
+        with pytest.raises(SystemExit) as leaving:
+            runpy.run_path(str(EXAMPLES / example), run_name="__main__")
+        return leaving.value.code, *capsys.readouterr()
+
+    return call

@@ -42,6 +42,19 @@ class Programs(dict):
         self[function.__name__] = function
         return function
 
+    def test(self):
+        """The test of all of them, those included that are added after it."""
+        @pytest.mark.parametrize("name", self)
+        def test_program(oracle, name):
+            like_torch(oracle, self[name])
+
+        return test_program
+
+
+def leaf(torch, *numbers):
+    """A vector of float64 that asks for its gradient."""
+    return torch.tensor(numbers, dtype=torch.float64, requires_grad=True)
+
 
 def outcome(function, *args, **kwargs):
     """What a call gives, or the name of the exception that it raises."""

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import pytest
 from ops_calls import agree
+from programs import leaf
 
 import rushlight
-
-
-def leaf(torch, *numbers):
-    return torch.tensor(numbers, dtype=torch.float64, requires_grad=True)
 
 
 def several(torch, mode):

@@ -2,9 +2,7 @@
 
 import functools
 import gzip
-import runpy
 import struct
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -28,21 +26,8 @@ def write(folder, name, count, packed=False):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """run(example, *arguments) -> exit status, standard output, standard error."""
-
-    def call(example, *arguments):
-        monkeypatch.setattr(sys, "argv", [example, *map(str, arguments)])
-        with pytest.raises(SystemExit) as leaving:
-            runpy.run_path(str(EXAMPLES / example), run_name="__main__")
-        return leaving.value.code, *capsys.readouterr()
-
-    return call
-
-
-@pytest.fixture
-def mnist(run):
-    return functools.partial(run, "mnist.py")
+def mnist(run_example):
+    return functools.partial(run_example, "mnist.py")
 
 
 def test_both_pairs(mnist, tmp_path):
@@ -103,52 +88,52 @@ def loss(out):
     return float(out.split("not seen: ")[1].split()[0])
 
 
-def test_names(run, tmp_path):
+def test_names(run_example, tmp_path):
     names = [a + b + c for a in ("an", "be", "ka") for b in ("na", "li", "ro", "mi") for c in ("", "n", "s", "ta")]
     (tmp_path / "names.txt").write_text("\n".join(names * 5))
-    status, out, _ = run("names.py", "--data", tmp_path, "--epochs", 8, "--batch", 32, "--width", 20, "--names", 3)
+    status, out, _ = run_example("names.py", "--data", tmp_path, "--epochs", 8, "--batch", 32, "--width", 20, "--names", 3)
     assert status == 0
     assert loss(out) < 1.5  # any of 14 letters: 2.6
     assert len(out.split("not seen: ")[1].splitlines()) == 4
 
 
-def test_gpt(run, tmp_path):
+def test_gpt(run_example, tmp_path):
     (tmp_path / "tinyshakespeare.txt").write_text(TEXT)
-    status, out, _ = run("gpt.py", "--data", tmp_path, "--steps", 12, "--batch", 8, "--letters", 20)
+    status, out, _ = run_example("gpt.py", "--data", tmp_path, "--steps", 12, "--batch", 8, "--letters", 20)
     assert status == 0
     assert loss(out) < 3.1  # any of 29 letters: 3.4
     assert len(out.split("not seen: ")[1].split("\n", 1)[1]) == 21
 
 
-def test_char_lstm(run, tmp_path):
+def test_char_lstm(run_example, tmp_path):
     (tmp_path / "text").write_text(TEXT)
-    status, out, _ = run("char_lstm.py", "--data", tmp_path / "text", "--batch", 8, "--width", 32, "--letters", 20)
+    status, out, _ = run_example("char_lstm.py", "--data", tmp_path / "text", "--batch", 8, "--width", 32, "--letters", 20)
     assert status == 0
     assert loss(out) < 2.0
     assert len(out.split("not seen: ")[1].split("\n", 1)[1]) == 21
 
 
-def test_per_sample_gradients(run):
-    status, out, _ = run("per_sample_gradients.py", "--steps", 60, "--batch", 32)
+def test_per_sample_gradients(run_example):
+    status, out, _ = run_example("per_sample_gradients.py", "--steps", 60, "--batch", 32)
     assert status == 0
     assert float(out.split("at most ")[1].split(" apart")[0]) < 1e-5
     assert float(out.rsplit("% of 1000", 1)[0].split()[-1]) > 80
 
 
-def test_ensembling(run):
-    status, out, _ = run("ensembling.py", "--models", 4, "--steps", 150)
+def test_ensembling(run_example):
+    status, out, _ = run_example("ensembling.py", "--models", 4, "--steps", 150)
     assert status == 0
     assert float(out.split("at most ")[1].split(" apart")[0]) < 1e-5
     assert float(out.split("steps: ")[1].split()[0]) < 0.05
 
 
 @pytest.mark.parametrize("example", ["names.py", "gpt.py", "char_lstm.py", "mnist.py"])
-def test_bad_input_is_one_line(run, tmp_path, example):
+def test_bad_input_is_one_line(run_example, tmp_path, example):
     for arguments in (("--data", tmp_path / "none"), ("--data", tmp_path), ("--data", tmp_path, "--epochs", 0)):
-        assert refusal(run(example, *arguments)).startswith(f"{example}: ")
+        assert refusal(run_example(example, *arguments)).startswith(f"{example}: ")
     for name in ("names.txt", "tinyshakespeare.txt"):
         (tmp_path / name).write_text("too few")
-    assert refusal(run(example, "--data", tmp_path)).startswith(f"{example}: ")
+    assert refusal(run_example(example, "--data", tmp_path)).startswith(f"{example}: ")
 
 
 def test_each_is_short():

@@ -1,26 +1,20 @@
 """The examples of derivatives learn, or show, what they say they do."""
 
 import re
-import runpy
-import sys
-from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
 NUMBER = r"-?\d+\.?\d*(?:e[+-]\d+)?"
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
+def run(run_example):
     """run(example, *arguments) -> the lines it prints, each as its numbers."""
 
     def call(example, *arguments):
-        monkeypatch.setattr(sys, "argv", [example, *map(str, arguments)])
-        with pytest.raises(SystemExit) as leaving:
-            runpy.run_path(str(EXAMPLES / example), run_name="__main__")
-        assert leaving.value.code == 0
-        return [[float(n) for n in re.findall(NUMBER, line)] for line in capsys.readouterr().out.splitlines()]
+        status, out, _ = run_example(example, *arguments)
+        assert status == 0
+        return [[float(n) for n in re.findall(NUMBER, line)] for line in out.splitlines()]
 
     return call
 

@@ -5,21 +5,13 @@ from __future__ import annotations
 import math
 
 import pytest
-from programs import Programs, like_torch, outcome
+from programs import Programs, leaf, outcome
 
 import rushlight
 from rushlight.autograd import Function, gradcheck, gradgradcheck
 
 program = Programs()
-
-
-@pytest.mark.parametrize("name", program)
-def test_program(oracle, name):
-    like_torch(oracle, program[name])
-
-
-def leaf(torch, *numbers):
-    return torch.tensor(numbers, dtype=torch.float64, requires_grad=True)
+test_program = program.test()
 
 
 @program

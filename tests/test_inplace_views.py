@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from programs import Programs, compare, like_torch, outcome
+from programs import Programs, compare, leaf, outcome
 
 import rushlight
 
 program = Programs()
-
-
-@pytest.mark.parametrize("name", program)
-def test_program(oracle, name):
-    like_torch(oracle, program[name])
-
-
-def leaf(torch, *numbers):
-    return torch.tensor(numbers, dtype=torch.float64, requires_grad=True)
+test_program = program.test()
 
 
 def matrix(torch, *shape):
