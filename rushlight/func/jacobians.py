@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from rushlight.creation import eye
+from rushlight.creation import eye, ones_like
 from rushlight.errors import explain
 from rushlight.func.forward import linearize
 from rushlight.func.mapping import vmap
 from rushlight.func.reverse import vjp
 from rushlight.func.variables import ArgNums, all_settled, numbers_of, outputs_of, split
 from rushlight.tensor import Tensor
-from rushlight.utils.pytree import TreeSpec, tree_flatten, tree_unflatten
+from rushlight.utils.pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
 
 
 def jacrev(func: Callable, argnums: ArgNums = 0, *, has_aux: bool = False, chunk_size: int | None = None,
@@ -103,6 +103,8 @@ def of_chosen(func: Callable, args: tuple, kwargs: dict, argnums: ArgNums) -> tu
 def along_basis(function: Callable, like: Sequence[Tensor], chunk_size: int | None) -> Any:
     """What a linear function of tensors like these makes of every unit vector of them together, stacked."""
     total = sum([t.numel() for t in like])
+    if total == 1 and len(like) == 1:             # the gradient of one number: no batch, whose every op costs more
+        return tree_map(lambda row: row.unsqueeze(0), function(ones_like(like[0])))
     unit = eye(total, dtype=like[0].dtype) if len({t.dtype for t in like}) == 1 else eye(total)
     basis = [part.reshape(total, *t.shape).to(t.dtype) for part, t in zip(apart(unit, like, 1), like)]
     return vmap(function, chunk_size=chunk_size)(*basis)
