@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels.memory import plain
 from rushlight.ops.kernels.shape import extent
+from rushlight.ops.kernels.strided import plain
 
 
 def merged(key: tuple, indices: Sequence[ndarray]) -> tuple:

@@ -1,5 +1,4 @@
-"""How results lie in memory, and memory for large ones, used again: the system hands out fresh pages one by one, zeroed,
-at 2 to 4 GB/s.
+"""Memory for large results, used again: the system hands out fresh pages one by one, zeroed, at 2 to 4 GB/s.
 
 Arrays that were handed out are remembered, and handed out again once nobody else holds them; in this way they own
 their memory as any other array does. At most MOST bytes are remembered.
@@ -13,21 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy import ndarray
-
-
-def plain(a: ndarray) -> ndarray:
-    """The array in C order. So torch lays out results where NumPy keeps the order of the input's dimensions in memory:
-    `view` must work on them, and dropout draws in the order in which elements lie.
-    """
-    return a if a.flags.c_contiguous else a.copy()
-
-
-def suggested(a: ndarray) -> ndarray:
-    """`plain`, but images whose channels, dimension 1, lie innermost stay so."""
-    if a.flags.c_contiguous or a.ndim in (4, 5) and np.moveaxis(a, 1, -1).flags.c_contiguous:
-        return a
-    return a.copy()
-
 
 LEAST, MOST = 1 << 20, 1 << 29                    # bytes: of an array that is remembered; of all of them
 

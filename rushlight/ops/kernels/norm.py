@@ -7,7 +7,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.adding import added
-from rushlight.ops.kernels.memory import plain, suggested
+from rushlight.ops.kernels.strided import plain, suggested
 from rushlight.ops.kernels.windows import wide_dtype
 
 Dims = tuple[int, ...]

@@ -9,7 +9,7 @@ from numpy import ndarray
 
 from rushlight.adding import FEW, added
 from rushlight.dtypes import of
-from rushlight.ops.kernels.memory import plain
+from rushlight.ops.kernels.strided import plain
 
 Dims = tuple | None
 _ones = np.ones(64, np.float32)

@@ -4,8 +4,8 @@ from __future__ import annotations
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels.memory import plain
 from rushlight.ops.kernels.reduce import check_dim, refuse
+from rushlight.ops.kernels.strided import plain
 
 
 def cummin(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels.memory import plain, suggested
+from rushlight.ops.kernels.strided import plain, suggested
 
 
 def reshape(x: ndarray, shape: tuple) -> ndarray:

@@ -1,10 +1,24 @@
-"""Arrays by size, strides and beginning."""
+"""How arrays lie in memory, and arrays by size, strides and beginning."""
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
+
+
+def plain(a: ndarray) -> ndarray:
+    """The array in C order. So torch lays out results where NumPy keeps the order of the input's dimensions in memory:
+    `view` must work on them, and dropout draws in the order in which elements lie.
+    """
+    return a if a.flags.c_contiguous else a.copy()
+
+
+def suggested(a: ndarray) -> ndarray:
+    """`plain`, but images whose channels, dimension 1, lie innermost stay so."""
+    if a.flags.c_contiguous or a.ndim in (4, 5) and np.moveaxis(a, 1, -1).flags.c_contiguous:
+        return a
+    return a.copy()
 
 
 class Memory:
