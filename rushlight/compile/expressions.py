@@ -50,7 +50,7 @@ class Scalar:
     def __invert__(self) -> Scalar:
         if self.dtype != BOOL:
             raise NotFused
-        return Scalar(f"not {self.within(COMPARISON + 1)}", BOOL, COMPARISON - 1)
+        return Scalar(f"{self.within(ATOM)} ^ True", BOOL, COMPARISON + 1)
 
     def __pow__(self, n: Any) -> Scalar:
         return power(self, n)

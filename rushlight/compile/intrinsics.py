@@ -1,6 +1,7 @@
 """Numba, imported at the first compilation, and the few instructions for which Python has no spelling."""
 from __future__ import annotations
 
+import math
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,12 @@ def backend() -> SimpleNamespace:
     except ImportError as e:
         raise ImportError("rushlight.compile fuses loops with Numba, which is not installed: "
                           "pip install rushlight[jit]") from e
-    return SimpleNamespace(numba=numba, jit=numba.njit(**FLAGS), select=select(numba, intrinsic),
+    return instructions(numba, intrinsic)
+
+
+def instructions(numba: Any, intrinsic: Any) -> SimpleNamespace:
+    """What functions of elements are made with."""
+    return SimpleNamespace(numba=numba, jit=numba.njit(**FLAGS), libm=math, select=select(numba, intrinsic),
                            cast_bits=lambda frm, to: cast_bits(intrinsic, frm, to), restrict=restrict(numba, intrinsic),
                            wide=wide(numba, intrinsic), plus=plus(intrinsic), largest=extreme(intrinsic, "maximum"),
                            smallest=extreme(intrinsic, "minimum"))

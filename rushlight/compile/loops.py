@@ -189,6 +189,8 @@ class Kernel:
             return
         if step.op in RESHAPES:
             self.env[out] = self.operand(step.args[0])
+            if out in self.keeps and out not in self.names:
+                self.put(depth, f"{self.kept_in(out)}[j] = {self.env[out].text}")
             return
         arguments = tuple(self.operand(a) if isinstance(a, Value) else a for a in step.args)
         made = expression(TABLE[step.op], arguments, out.dtype)
@@ -279,7 +281,8 @@ class Kernel:
         ends = [s for s in self.steps if levels[target_of(s)] == END]
         sums = [s for s in ends if s.op in REDUCTIONS]
         last = max([self.phases[target_of(s)] for s in self.steps], default=0)
-        self.keeps = dict.fromkeys(v for s in full for v in s.outs if self.needed_later(v))
+        steady = {s.outs[0] for s in full if s.op in RESHAPES and levels.get(s.args[0]) in (ROW, SCALAR)}
+        self.keeps = dict.fromkeys(v for s in full for v in s.outs if v not in steady and self.needed_later(v))
         self.prepare(down, sums)
         self.put(0, f"for i in range({self.length(0)}):")
         for i, s in enumerate(sums):

@@ -15,7 +15,8 @@ from rushlight.compile.loops import Kernel
 from rushlight.compile.memory import Plan
 from rushlight.compile.passes.fuse import RESHAPES, Cluster, Fusion
 from rushlight.compile.passes.simplify import uniform
-from rushlight.compile.report import Item, item_of
+from rushlight.compile.report import Item, Parts, item_of, kind
+from rushlight.compile.whole import Whole
 from rushlight.errors import line_of
 from rushlight.ops.table import TABLE
 
@@ -28,13 +29,17 @@ from rushlight.compile.runtime import check_classes, check_index, f32, f64, i64,
 
 
 class Lowering:
-    """Writes the program of one graph. `text` is the whole module, `constants` what it needs besides."""
+    """Writes the program of one graph. `text` is the whole module, `constants` what it needs besides.
 
-    def __init__(self, graph: Graph, title: str, names: list[str], fuse: bool = True, threads: bool = True):
-        self.graph, self.threads = graph, threads
+    `mark`: what its names begin with, where it shares a module with another program.
+    """
+
+    def __init__(self, graph: Graph, title: str, names: list[str], fuse: bool = True, threads: bool = True, mark: str = ""):
+        self.graph, self.threads, self.mark = graph, threads, mark
         self.constants: dict[str, Any] = {}
         self.count = 0
         self.kernels: dict[str, str] = {}         # text of a loop without its name -> its name
+        self.wholes: dict[str, str] = {}          # name of a loop -> the same on whole arrays (whole.py)
         self.setup: list[str] = []                # statements that run once
         self.binding: list[str] = []              # statements that run when a parameter gets other memory
         self.bound = [v for v in graph.inputs if v.source[0] == "state"]
@@ -64,7 +69,10 @@ class Lowering:
             text = [line for line in self.lines[before:] if not line.startswith("#")]
             made = self.shown(item) or list(item.outs)
             self.report.append(item_of("; ".join(text), steps, made, [place_of(s.line) for s in steps if s.line]))
-        self.text = self.module(title)
+        functions = self.functions()              # first: results may be constants
+        self.parts = Parts(title, mark, self.constants, self.loops(), self.wholes, self.memory(), functions, self.new,
+                           [(v.name, kind(v)) for v in graph.inputs], [v.name for v in self.bound])
+        self.text = self.module()
 
     def shown(self, item: Any) -> list[Value]:
         """What an item has written down; a view has written nothing."""
@@ -111,6 +119,9 @@ class Lowering:
     def write_kernel(self, cluster: Cluster) -> None:
         kernel = Kernel(cluster, self.wanted(cluster), self.threads)
         name = self.loop(kernel.text(""))
+        if name not in self.wholes:
+            whole = Whole(cluster, self.wanted(cluster), self.threads) if cluster.space else None
+            self.wholes[name] = whole.text(f"{name}_whole") if whole else ""       # numbers: the text itself will do
         for v in kernel.outs:
             self.make(v)
         given = {v: self.shaped(v, kernel.inner_shape(v)) for v in kernel.arguments}
@@ -131,7 +142,7 @@ class Lowering:
 
     def loop(self, text: str) -> str:
         """The name of a loop with this text."""
-        return self.kernels.setdefault(text, f"loop_{len(self.kernels)}")
+        return self.kernels.setdefault(text, f"{self.mark}loop_{len(self.kernels)}")
 
     def wanted(self, cluster: Cluster) -> set[Value]:
         """What a cluster makes that others read."""
@@ -211,7 +222,7 @@ class Lowering:
             self.lines.append(f"{v.name} = new({len(self.new)})")
             self.new.append((v.shape, v.dtype))
         else:
-            self.setup.append(f"{v.name} = place({self.plan.take(v)}, {v.shape}, '{v.dtype.name}')")
+            self.setup.append(f"{v.name} = {self.mark}place({self.plan.take(v)}, {v.shape}, '{v.dtype.name}')")
             self.static.add(v)
 
     def shaped(self, v: Value, shape: tuple[int, ...]) -> str:
@@ -237,12 +248,12 @@ class Lowering:
 
     def name(self, letter: str) -> str:
         self.count += 1
-        return f"{letter}{self.count}"
+        return f"{self.mark}{letter}{self.count}"
 
     def array(self, v: Value) -> str:
         """The name of a value's array."""
         if v.kind == "constant" and not v.name:
-            v.name = f"k{len(self.constants)}"
+            v.name = f"{self.mark}k{len(self.constants)}"
             number = uniform(v)
             self.constants[v.name] = np.ascontiguousarray(v.array) if number is None else np.full(v.shape, number, v.dtype)
             self.static.add(v)
@@ -258,31 +269,41 @@ class Lowering:
             return f"[{inside}]" if type(a) is list else f"({inside}{',' if len(a) == 1 else ''})"
         if a is None or a is Ellipsis or type(a) in (bool, int, str, slice) or (type(a) is float and np.isfinite(a)):
             return repr(a)
-        name = f"k{len(self.constants)}"
+        name = f"{self.mark}k{len(self.constants)}"
         self.constants[name] = a
         return name
 
     # -- the whole -------------------------------------------------------------------------------------------------
 
-    def module(self, title: str) -> str:
-        parts = [HEADER.format(title=title)]
-        if self.constants:
-            parts.append("# constants of the traced run: " + ", ".join(self.constants) + "\n")
-        parts += [f"\n@loop\n{text.replace('def ', 'def ' + name, 1)}" for text, name in self.kernels.items()]
-        parts.append("\n# memory, used again where a value is no longer needed: "
-                     f"{sum(self.plan.sizes) / 1e6:.2f} MB of {self.plan.asked / 1e6:.2f}\n"
-                     f"place = memory({self.plan.sizes})\n" + "\n".join(self.setup) + "\n")
+    def module(self) -> str:
+        """The text as rushlight runs it; `standalone` makes one of the parts that runs without rushlight."""
+        parts = self.parts
+        loops = [f"\n@loop\n{text}" for text in parts.loops.values()]
+        return "\n".join([HEADER.format(title=parts.title), *loops, parts.memory, parts.functions])
+
+    def loops(self) -> dict[str, str]:
+        """The name of each loop and its text."""
+        return {name: text.replace("def ", "def " + name, 1) for text, name in self.kernels.items()}
+
+    def memory(self) -> str:
+        """The statements that run once."""
+        return ("\n# memory, used again where a value is no longer needed: "
+                f"{sum(self.plan.sizes) / 1e6:.2f} MB of {self.plan.asked / 1e6:.2f}\n"
+                f"{self.mark}place = memory({self.plan.sizes})\n" + "\n".join(self.setup) + "\n")
+
+    def functions(self) -> str:
+        """`bind`, where there is something to bind, and `run`."""
         results = [self.array(v) for v in self.graph.results]
         grads = [self.array(v) for _, v in self.graph.grads if v is not None]
         body = [*self.lines, f"return [{', '.join(results)}], [{', '.join(grads)}]"]
-        bound = ", ".join(v.name for v in self.bound)
+        text = ""
         if self.views:
             lines = [*self.binding, f"return {', '.join(self.views)},"]
-            parts.append(f"\ndef bind({bound}):\n" + "\n".join("    " + line for line in lines) + "\n")
+            bound = ", ".join(v.name for v in self.bound)
+            text = f"\ndef {self.mark}bind({bound}):\n" + "\n".join("    " + line for line in lines) + "\n\n"
         self.inputs = ", ".join(["new", *(v.name for v in self.graph.inputs), *self.views])
         self.last = body[-1]
-        parts.append(f"\ndef run({self.inputs}):\n" + "\n".join("    " + line for line in body) + "\n")
-        return "\n".join(parts)
+        return f"{text}\ndef {self.mark}run({self.inputs}):\n" + "\n".join("    " + line for line in body) + "\n"
 
     def watched(self, call: str) -> str:
         """The text of `run`, with a call after each item: `call(i, what it has written...)`."""

@@ -19,6 +19,7 @@ from rushlight.compile.lower import Lowering
 from rushlight.compile.passes import optimize
 from rushlight.compile.passes.split import split
 from rushlight.compile.report import Item, Stopwatch, Timings, drawing, kind, memory_table
+from rushlight.compile.standalone import module
 from rushlight.errors import explain
 from rushlight.tensor import Tensor, from_array, writes_of
 
@@ -32,12 +33,12 @@ REUSED = 1 << 14                                  # bytes from which an output's
 class Part:
     """The text of one graph as a function: `run(arrays)` gives its results and gradients."""
 
-    def __init__(self, graph: Graph, title: str, fuse: bool, threads: bool):
+    def __init__(self, graph: Graph, title: str, fuse: bool, threads: bool, mark: str = ""):
         self.sources = [v.source for v in graph.inputs]
         self.layouts = [layout(v.array) for v in graph.inputs]
-        names = [f"{LETTER[v.source[0]]}{i}" for i, v in enumerate(graph.inputs)]
-        lowering = Lowering(graph, title, names, fuse, threads)
-        self.source, self.shapes = lowering.text, lowering.new
+        names = [f"{mark}{LETTER[v.source[0]]}{i}" for i, v in enumerate(graph.inputs)]
+        lowering = Lowering(graph, title, names, fuse, threads, mark)
+        self.parts, self.shapes = lowering.parts, lowering.new
         self.call, self.bind, self.checked = defined(lowering)
         self.lowering: Lowering | None = lowering
         self.items, self.leases, self.sizes = lowering.report, lowering.plan.leases(), lowering.plan.sizes
@@ -137,11 +138,15 @@ class Program:
         self.backward: Part | None = None
         if live:
             graph, late, _ = split(graph)
-            self.backward = Part(late, f"Backward of the program below. {title}", *how)
+            self.backward = Part(late, title, *how, "back_")
         self.owned = [i for i, v in enumerate(graph.inputs) if v in targets]
         self.given_in = [i for i, v in enumerate(graph.inputs) if v.source[0] == "argument"]
-        forward = self.forward = Part(graph, title, *how)
-        self.source = forward.source + (f"\n\n{self.backward.source}" if self.backward else "")
+        self.forward = Part(graph, title, *how)
+
+    @property
+    def source(self) -> str:
+        """A Python module that does the same without rushlight (standalone.py): `call` of the arrays that it names."""
+        return module(p.parts for p in self.parts)
 
     @property
     def parts(self) -> list[Part]:
@@ -331,7 +336,8 @@ def defined(lowering: Lowering) -> tuple[Callable, Callable, Callable | None]:
     exec(compile(lowering.text, name, "exec"), names)
     apart = dict(names)
     exec(compile(lowering.watched("seen"), name.replace("program", "check"), "exec"), apart)
-    return names["run"], names.get("bind", lambda *arrays: ()), apart["watched"]
+    mark = lowering.mark
+    return names[f"{mark}run"], names.get(f"{mark}bind", lambda *arrays: ()), apart["watched"]
 
 
 def rebuilt(plan: Any, tensors: list[Tensor], arguments: list[Any]) -> Any:

@@ -31,6 +31,21 @@ class Lease(NamedTuple):
     last: int
 
 
+class Parts(NamedTuple):
+    """The pieces of a program's text."""
+
+    title: str
+    mark: str                                     # what its names begin with
+    constants: dict[str, Any]
+    loops: dict[str, str]                         # name -> text
+    wholes: dict[str, str]                        # the same on whole arrays; empty where the loop's text will do
+    memory: str
+    functions: str                                # `bind`, if there is something to bind, and `run`
+    new: list[tuple[tuple, Any]]                  # shape and dtype of what is handed out in memory of its own
+    inputs: list[tuple[str, str]]                 # name, what it is: float32[3, 4]
+    bound: list[str]
+
+
 class Break(NamedTuple):
     """Something that no program can do, and where."""
 

@@ -360,14 +360,15 @@ def plain(k: SimpleNamespace) -> dict[str, Callable]:
 
 def calls(k: SimpleNamespace, *names: str) -> dict[str, Callable]:
     """libm's functions, one element at a time."""
-    pairs = {"atan2": math.atan2, "pow": math.pow}
+    libm = backend().libm
+    pairs = {"atan2": libm.atan2, "pow": libm.pow}
 
     def call(f):
         return k.jit(lambda x: f(x))
 
     def call2(f):
         return k.jit(lambda x, y: f(x, y))
-    return {name: call2(pairs[name]) if name in pairs else call(getattr(math, name)) for name in names}
+    return {name: call2(pairs[name]) if name in pairs else call(getattr(libm, name)) for name in names}
 
 
 @cache
@@ -377,9 +378,9 @@ def world(real: str) -> dict[str, Callable]:
     wide = {**plain(k64), **exponentials(k64), **logarithms(k64)}
     if real == "float64":
         return {**wide, **calls(k64, *LIBM, "sin", "cos", "tan", "erf", "erfc", "pow")}
-    k = kind(np.float32)
+    k, lgamma = kind(np.float32), backend().libm.lgamma
     own = {**plain(k), **exponentials(k), **logarithms(k), **circular(k, k64), **calls(k, *LIBM)}
-    own["lgamma"] = k.jit(lambda x: np.float32(math.lgamma(np.float64(x))))       # lgammaf is 6 ulp off
+    own["lgamma"] = k.jit(lambda x: np.float32(lgamma(np.float64(x))))            # lgammaf is 6 ulp off
     return {**own, **bells(k, own, wide)}
 
 

@@ -81,9 +81,10 @@ def folded(call: Call) -> Value | None:
 
 def computed(call: Call) -> np.ndarray:
     """What a call on constants gives."""
-    given = [a.array if isinstance(a, Value) else a for a in call.args]
+    def filled(a: Any) -> Any:
+        return a.array if isinstance(a, Value) else type(a)(map(filled, a)) if type(a) in (tuple, list) else a
     with np.errstate(all="ignore"):
-        return np.asarray(TABLE[call.op].kernel(*given))
+        return np.asarray(TABLE[call.op].kernel(*map(filled, call.args)))
 
 
 def unchanged(call: Call, stored: set[Value], final: set[Value], views: Container[Value]) -> Value | None:

@@ -1,0 +1,303 @@
+"""A program as one Python module that runs with NumPy alone, and Numba where there is one: nothing of rushlight is imported.
+
+Its own statements are those that rushlight runs. Before them stands what they use: functions of elements, kernels of the
+op table, planned memory, as text (bundle.py), and only what is used.
+"""
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from base64 import b85encode
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from rushlight.compile import scalars
+from rushlight.compile.bundle import Bundle, CannotBundle, free, source
+from rushlight.compile.report import Parts
+from rushlight.ops.table import SHARED, TABLE
+from rushlight.ops.worlds import ARRAYS
+
+HERE = "rushlight.compile."
+OURS = HERE + "freestanding"
+INSTEAD = {
+    (HERE + "cache", "loop"): (OURS, "machine_code"), (HERE + "cache", "compiled"): (OURS, "compiled"),
+    (HERE + "intrinsics", "backend"): (OURS, "backend"),
+    (HERE + "paying", "Loop"): (OURS, "Loop"), ("rushlight.random.fast", "Loop"): (OURS, "Loop"),
+    ("rushlight.errors", "explain"): (OURS, "explain"), ("rushlight.dtypes", "of"): (OURS, "of"),
+    ("rushlight.autograd.grad_mode", "mode"): (OURS, "mode"), ("rushlight.ops.arguments", "Touched"): (OURS, "Touched"),
+    ("rushlight.tensor", "from_array"): (OURS, "from_array"),
+    ("rushlight.tensor", "Tensor"): (OURS, "Tensor"), ("rushlight.device", "present"): (OURS, "from_array"),
+    **{("rushlight.ops.recurrent_loops", name): ("rushlight.ops.kernels.recurrent", name)
+       for cell in ("lstm", "gru", "rnn") for name in (cell, f"{cell}_back")},
+    ("rushlight.ops.kernels", "rows"): (OURS, "LOOPS"), ("rushlight.ops.kernels", "channels"): (OURS, "LOOPS")}
+NUMPY = ("asarray", "copyto", "inf", "matmul", "nan")            # what a program imports by name
+TYPES = {"f32": "np.float32", "f64": "np.float64", "i64": "np.int64", "b1": "np.bool_", "empty": "np.empty"}
+INSTRUCTIONS = ("restrict", "wide", "plus", "largest", "smallest")
+RUNTIME = ("check_index", "check_classes", "in_parts", "memory", "f32", "f64", "i64")
+SMALL = 64                                        # elements of a constant that are written as numbers
+WIDE = "kind(np.float64)"
+GROUPS = {                                        # where a function of elements comes from (scalars.py)
+    "": ("plain({})", "exponentials({})", "logarithms({})"),
+    "float32": (f"circular({{}}, {WIDE})",
+                f"bells({{}}, exponentials({{}}), {{**exponentials({WIDE}), **logarithms({WIDE})}})")}
+
+
+class Module(Bundle):
+    """The text under construction; `body`: the program's own statements, whose names nothing else may take."""
+
+    def __init__(self, body: str):
+        used = set(re.findall(r"\b[A-Za-z_]\w*", body))
+        self.wanted = used & ({*RUNTIME, *INSTRUCTIONS, *TYPES} | elements())
+        super().__init__(INSTEAD, used - self.wanted - {"loop"})
+        self.along: list[str] = []                # loops over rows that are asked for by name
+        self.owner |= {"np": "import numpy as np", **{name: f"from numpy import {name}" for name in NUMPY}}
+        self.owner |= {name: (HERE + "runtime" if name in RUNTIME and name not in TYPES else "element", name)
+                       for name in self.wanted}
+
+    def element(self, module: str, name: str) -> str | None:
+        """What a name in a loop means, as a statement of its own."""
+        if name in NUMPY:
+            return None
+        key = "element", name
+        if key not in self.names:
+            self.names[key] = self.claim(name, key)
+            self.texts.append(f"{self.names[key]} = {self.definition(name)}")
+        return None if self.names[key] == name else self.names[key]
+
+    def definition(self, name: str) -> str:
+        if name in TYPES:
+            self.imports["import numpy as np"] = None
+            return TYPES[name]
+        if name in INSTRUCTIONS:
+            return f"{self.need(OURS, 'backend')}().{name}"
+        if name not in elements():
+            return f"{self.need(HERE + 'vectors', 'functions')}()[{name!r}]"
+        own, real = (name[:-2], "float64") if name.endswith("64") else (name, "float32")
+        text = self.group(own, real)
+        for part in re.findall(r"\b[a-z]\w+(?=\()", text):
+            given = self.need(scalars.__name__, part)
+            text = re.sub(rf"\b{part}\(", f"{given}(", text)
+        return f"{text}[{own!r}]"
+
+    def group(self, name: str, real: str) -> str:
+        """The expression for the group of functions that one belongs to."""
+        kind = f"kind(np.{real})"
+        for form in (*GROUPS[""], *GROUPS.get(real, ())):
+            text = form.replace("{}", kind).replace("{{", "{").replace("}}", "}")
+            if name in eval(text, vars(scalars)):
+                return text
+        return f"calls({kind}, {name!r})"
+
+    # -- kernels of the table --------------------------------------------------------------------------------------
+
+    def kernel(self, name: str) -> str:
+        """What a program's `kernels.name` is in the text."""
+        op = TABLE[name]
+        kernel: Any = op.kernel
+        inner = closure(kernel) if "<locals>.<lambda>" in getattr(kernel, "__qualname__", "") else {}
+        if "stay" in inner:
+            deep = closure(inner["stay"])
+            return f"{self.need(OURS, 'staying')}({self.function(name, deep['kernel'])}, {deep['last']})"
+        if "op" in inner and "kernel" in inner:
+            return f"{self.need(OURS, 'by_rows')}({self.rows(name)}, {self.function(name, inner['kernel'])})"
+        return self.function(name, kernel)
+
+    def rows(self, name: str) -> str:
+        """The function of large arrays for an op (ops/rows.py)."""
+        from rushlight.ops.rows import FUNCTIONS
+        function = FUNCTIONS.get((name, ""))
+        if function is None:
+            return "None"
+        if function.__name__ == "run":
+            self.along.append(name)
+            return f"{self.need('rushlight.ops.rows', 'along_rows')}({name!r})"
+        return self.need("rushlight.ops.rows", function.__name__)
+
+    def function(self, name: str, kernel: Any) -> str:
+        """A function of arrays by the name that it has in the text."""
+        if getattr(np, getattr(kernel, "__name__", ""), None) is kernel:
+            self.imports["import numpy as np"] = None
+            return f"np.{kernel.__name__}"
+        if getattr(kernel, "__globals__", None) is ARRAYS:
+            return self.rule(name, kernel)
+        if kernel.__name__ == "<lambda>" and not kernel.__closure__:
+            return self.loose(name, kernel)
+        home = sys.modules.get(kernel.__module__)
+        for module, known in ((home, kernel.__name__), *((m, name) for m in kernel_modules())):
+            if module is not None and getattr(module, known, None) is kernel and known in source(module.__name__).statements:
+                return self.need(module.__name__, known)
+        raise CannotBundle(f"the kernel of {name} has no text of its own")
+
+    def loose(self, name: str, kernel: Any) -> str:
+        """A kernel that is a lambda of a module."""
+        module, node = kernel.__module__, written_rule(kernel)
+        here = source(module)
+        return self.replaced(module, node, *here.span(node)).join("()")
+
+    def loops(self) -> None:
+        """Loops over rows and channels, as far as the text names them, where its functions look for them."""
+        text = "\n".join(self.texts)
+        found = re.findall(r"\bloops\(\)\.(\w+)|by_channels\(\"(\w+)\"", text)
+        for name in dict.fromkeys([*(a or b for a, b in found), *self.along]):
+            module = next(m for m in ("rushlight.ops.kernels.rows", "rushlight.ops.kernels.channels")
+                          if name in source(m).statements)
+            self.texts.append(f"{self.need(OURS, 'LOOPS')}.{name} = {self.need(module, name)}")
+
+    def rule(self, name: str, kernel: Any) -> str:
+        """A kernel that is a rule of the table: its text, in names of kernels."""
+        key = "rule", name
+        if key in self.names:
+            return self.names[key]
+        self.names[key] = self.claim(name, key)
+        tree = written_rule(kernel)
+        for node in free(tree):
+            node = node.value if isinstance(node, ast.Attribute) else node
+            if isinstance(node, ast.Name) and node.id in ARRAYS and not node.id.startswith("__"):
+                node.id = self.rule(node.id, ARRAYS[node.id]) if node.id in SHARED else \
+                    self.kernel(node.id) if node.id in TABLE else self.function(node.id, ARRAYS[node.id])
+        if isinstance(tree, ast.Lambda):
+            arguments = ast.unparse(tree.args)
+            self.texts.append(f"def {self.names[key]}({arguments}):\n    return {ast.unparse(tree.body)}")
+        else:
+            tree.name, tree.decorator_list = self.names[key], []
+            self.texts.append(ast.unparse(tree))
+        return self.names[key]
+
+    # -- constants -------------------------------------------------------------------------------------------------
+
+    def constant(self, a: Any) -> str:
+        """A value as text."""
+        if isinstance(a, np.ndarray):
+            return array_text(a)
+        if isinstance(a, (tuple, list)):
+            inside = ", ".join(map(self.constant, a))
+            return f"[{inside}]" if isinstance(a, list) else f"({inside}{',' if len(a) == 1 else ''})"
+        if type(a).__module__ == "rushlight.dtypes":
+            return f"{self.need(OURS, 'of')}({np.dtype(a.numpy).name!r})"
+        if isinstance(a, np.generic):
+            return f"np.{a.dtype.name}({a.item()!r})"
+        if isinstance(a, (float, complex, str, bytes, bool, int, slice, type(None), type(...), range)):
+            return repr(a) if a == a and a not in (np.inf, -np.inf) else f"float({str(a)!r})"
+        raise CannotBundle(f"a {type(a).__name__} among the settings of a kernel has no text")
+
+
+def module(programs: Iterable[Parts], ending: str = "") -> str:
+    """The text of a module that holds the programs; `ending`: what follows them."""
+    programs = list(programs)
+    loops = [looped(p) for p in programs]
+    own = [text for p, texts in zip(programs, loops) for text in (*texts, p.memory, p.functions)]
+    text = Module("\n".join([*own, *map(calling, programs), ending, "SHAPES kernels"]))
+    for name in sorted(text.wanted & set(RUNTIME) - {*TYPES}):
+        text.need(HERE + "runtime", name)
+    for name in sorted(text.wanted - {*RUNTIME} | text.wanted & {*TYPES}):
+        text.element("", name)
+    if any(loops):
+        text.need(OURS, "loop")
+    names = dict.fromkeys(re.findall(r"\bkernels\.(\w+)", "\n".join(own)))
+    kernels = [f"{name}={text.kernel(name)}" for name in names]
+    text.loops()
+    constants = [f"{name} = {text.constant(value)}" for p in programs for name, value in p.constants.items()]
+    imports = {"import numpy as np": None, **text.imports}
+    if any("b85decode(" in line for line in constants):
+        imports["from base64 import b85decode"] = None
+    if kernels:
+        imports["from types import SimpleNamespace"] = None
+    parts = [f'"""{programs[0].title}\n\nRuns with NumPy alone, its loops as machine code where there is Numba.\n"""',
+             "from __future__ import annotations\n\n" + "\n".join(sorted(imports, key=lambda s: (s.startswith("from"), s))),
+             f"from numpy import {', '.join(NUMPY)}"]
+    parts += [f"\n{t}\n" if t.startswith(("def ", "class ", "@", "#")) else t for t in text.texts]
+    if kernels:
+        parts.append("kernels = SimpleNamespace(\n    " + ",\n    ".join(kernels) + ")")
+    if constants:
+        parts.append("# constants of the traced run\n" + "\n".join(constants))
+    for p, texts in zip(programs, loops):
+        parts += [*texts, p.memory, p.functions, calling(p)]
+    return "\n".join([*parts, ending])
+
+
+def looped(p: Parts) -> list[str]:
+    """The loops, each after what stands in for it without Numba."""
+    return [f"\n{p.wholes.get(name, '')}" + "\n\n" * bool(p.wholes.get(name))
+            + f"@loop({f'{name}_whole' if p.wholes.get(name) else 'None'})\n{text}" for name, text in p.loops.items()]
+
+
+def calling(p: Parts) -> str:
+    """What gives `run` the memory and the views that it asks for."""
+    names = [name for name, _ in p.inputs]
+    views = f", *{p.mark}bind({', '.join(p.bound)})" if f"def {p.mark}bind(" in p.functions else ""
+    shapes = ", ".join(f"({shape}, {np.dtype(dtype).name!r})" for shape, dtype in p.new)
+    return f'''
+{p.mark}SHAPES = [{shapes}]
+
+
+def {p.mark}new(k):
+    """Memory for what is handed out."""
+    return np.empty(*{p.mark}SHAPES[k])
+
+
+def {p.mark}call({', '.join(names)}):
+    """(results, gradients). The arrays that are written: see `copyto` and the loops' parameters p0, p1...
+
+    {(chr(10) + '    ').join(f'{name}: {what}' for name, what in p.inputs)}
+    """
+    with np.errstate(all="ignore"):
+        return {p.mark}run({', '.join([f'{p.mark}new', *names])}{views})
+'''
+
+
+def elements() -> set[str]:
+    """The names of functions of elements."""
+    return {*scalars.NAMES, *(f"{name}64" for name in scalars.NAMES)} - {"abs"}
+
+
+def closure(function: Any) -> dict[str, Any]:
+    cells = getattr(function, "__closure__", None) or ()
+    return dict(zip(function.__code__.co_freevars, (c.cell_contents for c in cells))) if cells else {}
+
+
+def kernel_modules() -> list[Any]:
+    return [m for name, m in list(sys.modules.items()) if name.startswith("rushlight.ops.kernels.") and m is not None]
+
+
+def written_rule(kernel: Any) -> Any:
+    """The syntax tree of a rule: the lambda or function with the same code."""
+    code = kernel.__code__
+    with open(code.co_filename) as file:
+        tree = ast.parse(file.read())
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Lambda, ast.FunctionDef)) and node.lineno >= code.co_firstlineno:
+            made = compile(ast.Expression(node) if isinstance(node, ast.Lambda) else ast.Module([node], []), "rule",
+                           "eval" if isinstance(node, ast.Lambda) else "exec", dont_inherit=True)
+            inner = next((c for c in made.co_consts if hasattr(c, "co_code")), None)
+            if inner is not None and alike(inner, code):
+                return node
+    raise CannotBundle(f"the text of a rule is not found in {code.co_filename}")
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Whether two code objects are of one text; their instructions may differ with what stands around it."""
+    return (a.co_names, a.co_varnames, a.co_firstlineno) == (b.co_names, b.co_varnames, b.co_firstlineno)
+
+
+def array_text(a: np.ndarray) -> str:
+    """An array as an expression: numbers if there are few, else its bytes."""
+    name = a.dtype.name
+    if a.dtype.kind not in "fiubc":
+        raise CannotBundle(f"a constant of dtype {name} has no text")
+    flat = a.ravel()
+    if a.size > 1 and flat.tobytes() == flat[:1].tobytes() * a.size:
+        return f"np.full({a.shape}, {number(flat[0])}, '{name}')"
+    if a.ndim == 1 and a.dtype == np.int64 and np.array_equal(a, np.arange(a.size)):
+        return f"np.arange({a.size})"
+    if a.size <= SMALL:
+        text = repr([number(x) for x in flat]).replace("'", "")
+        return f"np.array({text}, '{name}').reshape({a.shape})"
+    coded = b85encode(np.ascontiguousarray(a).tobytes()).decode()
+    return f"np.frombuffer(b85decode({coded!r}), '{name}').reshape({a.shape})"
+
+
+def number(x: Any) -> str:
+    return repr(x.item()) if x.dtype.kind in "biu" else str(x).replace("(", "").replace(")", "")
