@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parent.parent / "rushlight"
 # and the longest name wins; "" is the package's own __init__, torch's namespace.
 LAYERS = [
     ["version", "errors", "dtypes", "device", "size", "threads", "memory_format", "adding", "ops.kernels", "utils.pytree",
-     "compile.cache", "compile.intrinsics", "compile.parallel", "compile.paying", "compile.scalars"],
+     "compile.cache", "compile.intrinsics", "compile.parallel", "compile.paying", "compile.scalars", "compile.vectors"],
     ["printing", "ops.table", "autograd.node", "autograd.clock", "autograd.grad_mode"],
     ["tensor"],
     # the engine hands out tensors

@@ -67,7 +67,7 @@ def price(text: str, exact: bool = False) -> float:
 def versions() -> tuple[str, ...]:
     """What makes old machine code wrong: another Numba, another Python, other scalar functions."""
     own = Path(__file__).parent
-    sources = [(own / name).read_text() for name in ("scalars.py", "intrinsics.py")]
+    sources = [(own / name).read_text() for name in ("scalars.py", "intrinsics.py", "vectors.py")]
     return (metadata.version("numba"), sys.version, __version__, *sources)
 
 
@@ -77,6 +77,7 @@ def scope() -> dict[str, Any]:
     import numpy as np
 
     from rushlight.compile.scalars import world
+    from rushlight.compile.vectors import functions
     b = backend()
     names: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "b1": np.bool_, "empty": np.empty,
                              "inf": np.inf, "nan": np.nan,
@@ -84,6 +85,7 @@ def scope() -> dict[str, Any]:
                              "smallest": b.smallest}
     names |= world("float32")
     names |= {f"{name}64": f for name, f in world("float64").items()}
+    names |= functions()
     del names["abs"]                              # Python's own serves all types
     return names
 

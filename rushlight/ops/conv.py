@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy import ndarray
-
 from rushlight.ops.build import build, inner
 from rushlight.ops.kernels import conv as kernels
 from rushlight.ops.kernels import windows
 from rushlight.ops.worlds import ARRAYS, TENSORS
 from rushlight.tensor import Tensor
-
-
-def add_bias(r: ndarray, bias: ndarray | None) -> ndarray:
-    """r (N, C, *out), plus a number for each channel, in place."""
-    if bias is not None:
-        r += bias.reshape((-1,) + (1,) * (r.ndim - 2))
-    return r
 
 
 def plain(x: Tensor, weight: Tensor, *settings: Any) -> Tensor:
@@ -27,13 +18,13 @@ def plain(x: Tensor, weight: Tensor, *settings: Any) -> Tensor:
 
 for name in ("conv", "conv_input_grad", "conv_weight_grad"):
     ARRAYS[name] = getattr(kernels, name)
-ARRAYS.update(add_bias=add_bias, im2col=windows.unfold, col2im=windows.fold)
+ARRAYS.update(im2col=windows.unfold, col2im=windows.fold)
 TENSORS["conv"] = plain
 
 # x (N, C, *size), weight (O, C / groups, *kernel), bias (O,) or None -> (N, O, *out); all settings are tuples of ints
 convolution = inner(
     lambda x, weight, bias, /, stride, padding, dilation, groups:
-    add_bias(conv(x, weight, stride, padding, dilation, groups), bias),
+    conv(x, weight, stride, padding, dilation, groups, bias),
     x=lambda g, weight, x_shape, stride, padding, dilation, groups:
     conv_input_grad(g, weight, x_shape[2:], stride, padding, dilation, groups),
     weight=lambda g, x, weight_shape, stride, padding, dilation, groups:

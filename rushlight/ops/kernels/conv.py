@@ -9,7 +9,7 @@ so each row of the kernel is a product with another slice of them, and less is c
 
 Arrays are NumPy's, x (N, C, *size), w (O, C / groups, *kernel); stride, padding, dilation are tuples with a number for
 each spatial dimension. float16 and bfloat16 are computed in float32, integers wrap around, bool is refused as by torch.
-A faster kernel for a common case has one place each: `correlate`, `spread`, `weigh`, which get checked arguments.
+Where there is much to do, float32 has loops of its own (kernels/direct.py): `correlate`, `spread` and `weigh` ask.
 """
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy import ndarray
 
+from rushlight.ops.kernels import direct
 from rushlight.ops.kernels.windows import (
     Ints,
     add_windows,
@@ -94,11 +95,12 @@ def plan_of(size: Ints, filters: Ints, stride: Ints, padding: Ints, dilation: In
                 window, spacing, count, columns, parts)
 
 
-def conv(x: ndarray, w: ndarray, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> ndarray:
-    """out[n, o, p] = sum over c, k of x[n, c, p stride - padding + k dilation] w[o, c, k].
+def conv(x: ndarray, w: ndarray, stride: Ints, padding: Ints, dilation: Ints, groups: int,
+         bias: ndarray | None = None) -> ndarray:
+    """out[n, o, p] = bias[o] + sum over c, k of x[n, c, p stride - padding + k dilation] w[o, c, k].
 
-    x (N, C, *size), w (O, C / groups, *kernel) -> (N, O, *out), out = (size + 2 padding - dilation (kernel - 1) - 1) //
-    stride + 1; output channels are in as many groups as the input's, each seeing its own. RuntimeError, in torch's
+    x (N, C, *size), w (O, C / groups, *kernel), bias (O,) -> (N, O, *out),
+    out = (size + 2 padding - dilation (kernel - 1) - 1) // stride + 1; output channels are in as many groups as the input's, each seeing its own. RuntimeError, in torch's
     words, where channels, groups or sizes do not fit; NotImplementedError for bool.
 
         >>> conv(np.ones((1, 1, 3, 3)), np.ones((1, 1, 2, 2)), (1, 1), (0, 0), (1, 1), 1)[0, 0].tolist()
@@ -107,8 +109,18 @@ def conv(x: ndarray, w: ndarray, stride: Ints, padding: Ints, dilation: Ints, gr
     out = result_size(x.shape, w.shape, stride, padding, dilation, groups)
     check_dtypes(x, w, len(out), "input", "weight")
     if not (x.size and w.size):
-        return np.zeros((x.shape[0], w.shape[0], *out), x.dtype)
-    return computed(correlate, x, w, plan(x.shape[2:], w.shape, stride, padding, dilation, groups))
+        return with_bias(np.zeros((x.shape[0], w.shape[0], *out), x.dtype), bias)
+    p = plan(x.shape[2:], w.shape, stride, padding, dilation, groups)
+    if bias is not None and bias.dtype == x.dtype and direct.suits(x, p):
+        return direct.correlate(x, w, p, bias)
+    return with_bias(computed(correlate, x, w, p), bias)
+
+
+def with_bias(r: ndarray, bias: ndarray | None) -> ndarray:
+    """r (N, C, *out), plus a number for each channel, in place."""
+    if bias is not None:
+        r += bias.reshape((-1,) + (1,) * (r.ndim - 2))
+    return r
 
 
 def conv_input_grad(g: ndarray, w: ndarray, size: Ints, stride: Ints, padding: Ints, dilation: Ints,
@@ -158,6 +170,8 @@ def computed(function: Callable, a: ndarray, b: ndarray, p: Plan) -> ndarray:
 
 
 def correlate(x: ndarray, w: ndarray, p: Plan) -> ndarray:
+    if direct.suits(x, p):
+        return direct.correlate(x, w, p)
     out = np.empty((len(x), p.groups, p.filters, prod(p.out)), x.dtype)
     filters = split_filters(w, p)
     for images, positions, parts, columns in column_blocks(x, p):
@@ -171,6 +185,8 @@ def correlate(x: ndarray, w: ndarray, p: Plan) -> ndarray:
 
 
 def spread(g: ndarray, w: ndarray, p: Plan) -> ndarray:
+    if direct.suits(g, p):
+        return direct.spread(g, w, p)
     if prod(p.stride) == 1 and (p.filters < 2 * p.channels or prod(p.kernel) == 1):
         return correlate(g, *mirrored(w, p))     # columns of g instead of x: up to 1.5 times as fast unless g is larger
     x = np.zeros((len(g), p.groups, p.channels, *p.size), g.dtype)
@@ -192,6 +208,11 @@ def spread(g: ndarray, w: ndarray, p: Plan) -> ndarray:
 
 
 def weigh(g: ndarray, x: ndarray, p: Plan) -> ndarray:
+    made = direct.weigh(g, x, p) if direct.suits(x, p) else None
+    return weigh_columns(g, x, p) if made is None else made
+
+
+def weigh_columns(g: ndarray, x: ndarray, p: Plan) -> ndarray:
     g = g.reshape(len(g), p.groups, p.filters, -1).swapaxes(-1, -2)
     w = np.zeros((len(p.parts), p.groups, p.columns[2], p.filters), x.dtype)
     for images, positions, parts, columns in column_blocks(x, p):

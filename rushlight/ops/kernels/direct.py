@@ -1,0 +1,300 @@
+"""Convolution without columns, for float32, where Numba is installed and there is enough to do.
+
+Images are laid out with their padding, so that a tap is one distance for all places, across lines and images: sums run
+along places, whatever the width of the image. A stride of s splits the source into s phases, or for the gradient of the
+input the result, in each dimension; so all strides and dilations, and both directions, are the same two loops over a list
+of distances (kernels/sliding.py). Nothing needs another layout than (N, C, *size).
+
+    forward           x[u s + r] in phase r, one result          conv
+    input's gradient  g, results x[i s + r] in phase r           conv_input_grad, transposed convolution
+    weight's gradient g and the phases of x                      conv_weight_grad
+
+One core, float32, against columns and BLAS: benchmarks/convolution.py.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, lru_cache
+from importlib.util import find_spec
+from itertools import product
+from math import prod
+from threading import local
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.ops.kernels.memory import memory
+from rushlight.ops.kernels.windows import Ints
+
+LEAST = 1 << 20      # products from which the loops are worth their compilation
+PLACES = 512         # of small images so many together, for vectors to be full
+LINES = 1152         # places whose sums are made for one tile of filters after the other
+KEPT = 1 << 20       # numbers of the largest source's room that is kept for the next
+HELD = 1 << 17       # numbers of the source that stay in the L2 cache meanwhile
+
+
+class Target(NamedTuple):
+    """Results that are added up together: those at starts + steps p, p < count, over `taps`."""
+
+    starts: ndarray
+    count: ndarray
+    kernel: ndarray                  # of each tap, its place in the kernel, flat
+    distances: list[tuple[int, int]]  # and where it reads: the phase of the source, the distance from the result's place
+
+
+class Layout(NamedTuple):
+    """How a source is laid out, and what is read from it for each target; all for three spatial dimensions."""
+
+    starts: ndarray                  # (phases, 3), steps (3,): place u of phase p is the source's u steps + starts[p]
+    steps: ndarray
+    extent: ndarray                  # (3,) places of an image
+    spread: ndarray                  # (3,) the steps of the targets
+    targets: tuple[Target, ...]
+
+
+class Along(NamedTuple):
+    """One dimension of a `Layout`: phases, and targets as (start, count, [(k, phase, distance)])."""
+
+    step: int
+    starts: list[int]
+    extent: int
+    spread: int
+    targets: list[tuple[int, int, list[tuple[int, int, int]]]]
+
+
+def along(size: int, kernel: int, stride: int, padding: int, dilation: int, out: int, back: bool) -> Along:
+    """The phases of one dimension. `back`: the source is the result and the target the input."""
+    if back:
+        met = [(r, [(k, 0, (r + padding - k * dilation) // stride) for k in range(kernel)
+                    if (r + padding - k * dilation) % stride == 0]) for r in range(min(stride, size))]
+        targets = [(r, -(-(size - r) // stride), taps) for r, taps in met]
+        phases, step, length = [0], 1, out
+    else:
+        places = [divmod(k * dilation - padding, stride) for k in range(kernel)]
+        phases = sorted({r for _, r in places})
+        targets = [(0, out, [(k, phases.index(r), a) for k, (a, r) in enumerate(places)])]
+        step, length = stride, size
+    low = min([a for _, _, taps in targets for _, _, a in taps], default=0)
+    need = max([count + a - low for _, count, taps in targets for _, _, a in taps], default=1)
+    front = max(0, -low)                          # zeros before a line, which the line before it may end in
+    known = max([(length - 1 - r) // step - low + 1 for r in phases])
+    extent = max(need - front, min(need, known), max([count for _, count, _ in targets]), 1)
+    return Along(step, [low * step + r for r in phases], extent, stride if back else 1,
+                 [(start, count, [(k, p, a - low) for k, p, a in taps]) for start, count, taps in targets])
+
+
+@lru_cache(maxsize=256)
+def layout(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints, back: bool) -> Layout:
+    """Of spatial shapes, each of three dimensions."""
+    dims = [along(*numbers, back) for numbers in zip(size, kernel, stride, padding, dilation, out)]
+    phases = [len(d.starts) for d in dims]
+    pitch = (dims[1].extent * dims[2].extent, dims[2].extent, 1)
+    targets = []
+    for chosen in product(*[d.targets for d in dims]):
+        starts, counts, taps = zip(*chosen)
+        met = list(product(*taps))
+        targets.append(Target(
+            np.array(starts), np.array(counts), np.array([flat([t[0] for t in tap], kernel) for tap in met], np.int64),
+            [(flat([t[1] for t in tap], phases), sum(t[2] * q for t, q in zip(tap, pitch))) for tap in met]))
+    return Layout(np.array(list(product(*[d.starts for d in dims]))), np.array([d.step for d in dims]),
+                  np.array([d.extent for d in dims]), np.array([d.spread for d in dims]), tuple(targets))
+
+
+def flat(at: Any, size: Any) -> int:
+    place = 0
+    for i, n in zip(at, size):
+        place = place * n + i
+    return place
+
+
+class Buffer(NamedTuple):
+    """Room for some images at a time, (channels, phases, `across` numbers), and its layout."""
+
+    lay: Layout
+    flat: ndarray                    # with slack at the end, as whole vectors are read
+    images: int
+    across: int
+
+    def fill(self, source: ndarray, first: int, end: int) -> int:
+        """Lay out images from `first` on; -> how many."""
+        count = min(self.images, end - first)
+        sliding().fill()(source.reshape(-1), np.array(source.shape), self.flat, self.across, self.lay.starts, self.lay.steps,
+                         self.lay.extent, first, count)
+        return count
+
+    def offsets(self, target: Target, channels: int) -> ndarray:
+        """The distances of all taps, channel by channel."""
+        phases = len(self.lay.starts)
+        near = np.array([p * self.across + a for p, a in target.distances])
+        return (np.arange(channels)[:, None] * (phases * self.across) + near).ravel()
+
+
+class Workspace(local):
+    """Each thread's room for sources, used again: fresh pages cost as much as laying out."""
+
+    def __init__(self) -> None:
+        self.rooms: list[ndarray] = [np.empty(0, np.float32)] * 2
+
+    def zeros(self, size: int, which: int) -> ndarray:
+        if size > KEPT:
+            return np.zeros(size, np.float32)
+        if size > len(self.rooms[which]):
+            self.rooms[which] = np.empty(size, np.float32)
+        room = self.rooms[which][:size]
+        room.fill(0)
+        return room
+
+
+workspace = Workspace()
+
+
+def buffer(lay: Layout, channels: int, images: int, which: int = 0) -> Buffer:
+    """Zeros: the padding stays zero whatever is laid out. `across` is an odd number of vectors, as channels a power of two
+    apart would meet in the same lines of the cache."""
+    lanes, size = sliding().machine()[0], prod(lay.extent.tolist())
+    across = (-(-images * size // lanes) | 1) * lanes
+    slack = 8 * lanes + max([a for target in lay.targets for _, a in target.distances], default=0)
+    return Buffer(lay, workspace.zeros(channels * len(lay.starts) * across + slack, which), images, across)
+
+
+@cache
+def sliding() -> Any:
+    """The compiled loops; None without Numba."""
+    if find_spec("numba") is None:
+        return None
+    from rushlight.ops.kernels import sliding
+    return sliding
+
+
+def suits(x: ndarray, p: Any) -> bool:
+    """Whether there is enough to do for these loops, and they are the faster."""
+    taps = prod(p.kernel)                         # a single one is a product of matrices: BLAS
+    work = len(x) * p.groups * p.filters * p.channels * taps * prod(p.out)
+    return x.dtype == np.float32 and taps > 1 and work >= LEAST and len(p.out) <= 3 and sliding() is not None
+
+
+def three(numbers: Ints, fill: int) -> Ints:
+    return (fill,) * (3 - len(numbers)) + tuple(numbers)
+
+
+def geometry(p: Any, back: bool) -> Layout:
+    return layout(three(p.size, 1), three(p.kernel, 1), three(p.stride, 1), three(p.padding, 0), three(p.dilation, 1),
+                  three(p.out, 1), back)
+
+
+def spatial(x: ndarray) -> ndarray:
+    """(N, C, *size) with three spatial dimensions, as the loops want it."""
+    return (x if x.flags.carray else x.copy()).reshape(*x.shape[:2], *three(x.shape[2:], 1))
+
+
+def correlate(x: ndarray, w: ndarray, p: Any, bias: ndarray | None = None) -> ndarray:
+    """conv: x (N, C, *size), w (O, C / groups, *kernel), bias (O,) -> (N, O, *out)."""
+    n = prod(p.kernel)
+    shape, strides = (p.groups, p.filters, p.channels), (p.filters * p.channels * n, p.channels * n, n)
+    return slid(x, w, np.array(shape), np.array(strides), geometry(p, False), p.out, bias)
+
+
+def spread(g: ndarray, w: ndarray, p: Any) -> ndarray:
+    """conv_input_grad: g (N, O, *out) -> (N, C, *size)."""
+    n = prod(p.kernel)
+    shape, strides = (p.groups, p.channels, p.filters), (p.filters * p.channels * n, n, p.channels * n)
+    return slid(g, w, np.array(shape), np.array(strides), geometry(p, True), p.size)
+
+
+def slid(source: ndarray, w: ndarray, shape: ndarray, strides: ndarray, lay: Layout, size: Ints,
+         bias: ndarray | None = None) -> ndarray:
+    """All targets of `lay` from the source (N, C, ...), with filters w of this shape (groups, made, read)."""
+    groups, made, read = shape.tolist()
+    height = tile_height(made)
+    result = memory.take((len(source), groups * made, *size), np.dtype(np.float32))
+    out, source = spatial(result), spatial(source)
+    packed = [pack(w, shape, strides, target.kernel, height) for target in lay.targets]
+    added = np.zeros((groups, -(-made // height) * height), np.float32)
+    if bias is not None:
+        added[:, :made] = bias.reshape(groups, made)
+    loop = sliding().slide(height)
+
+    def part(first: int, end: int, step: int) -> None:
+        room = buffer(lay, source.shape[1], step)
+        lines = block_lines(lay, source.shape[1])
+        sums = np.empty(height * (lines * int(lay.extent[2]) + 8 * sliding().machine()[0]), np.float32)
+        offsets = [room.offsets(target, read) for target in lay.targets]
+        across, to, sizes = read * len(lay.starts) * room.across, out.reshape(-1), np.array(out.shape)
+        for start in range(first, end, step):
+            images = room.fill(source, start, end)
+            for target, filters, places in zip(lay.targets, packed, offsets):
+                loop(room.flat, across, groups, places, filters, added.reshape(-1), sums, to, sizes, start, images,
+                     lay.extent, target.count, target.starts, lay.spread, lines)
+
+    in_parts(part, len(source), together(lay, source.shape[1], len(source)))
+    return result
+
+
+def pack(w: ndarray, shape: ndarray, strides: ndarray, kernel: ndarray, height: int) -> ndarray:
+    """The filters as the loop reads them: (groups, tiles, read, taps, height), flat."""
+    groups, made, read = shape.tolist()
+    packed = np.empty(groups * -(-made // height) * height * read * len(kernel), np.float32)
+    sliding().pack()((w if w.flags.carray else w.copy()).reshape(-1), shape, strides, kernel, packed, height)
+    return packed
+
+
+def block_lines(lay: Layout, channels: int) -> int:
+    """Over how many lines one tile of filters goes before the next: what it reads and makes stays in the caches. Whole
+    images, or whole parts of an image, so that the lines of padding between images are left out."""
+    pitch, rows = int(lay.extent[2]), prod(lay.extent.tolist()[:2])
+    most = max(1, min(LINES, max(PLACES, HELD // channels)) // pitch)
+    if rows > most:
+        return -(-rows // -(-rows // most))
+    return rows if rows * pitch >= PLACES // 2 else most // rows * rows
+
+
+def tile_height(filters: int) -> int:
+    """How many filters are added up at once: the number that leaves the fewest rows without a filter."""
+    most = 8 if sliding().machine()[1] == 32 else 4
+    return min([h for h in (8, 6, 4, 2, 1) if h <= most], key=lambda h: (-(-filters // h) * h, -h))
+
+
+def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
+    """conv_weight_grad: (O, C / groups, *kernel); None where it is not finite. Places beside an image meet gradients of
+    zero, and 0 inf is nan: what is not finite is for columns to find."""
+    lay = geometry(p, False)
+    target, = lay.targets
+    beside = lay._replace(starts=np.zeros((1, 3), np.int64), steps=np.ones(3, np.int64))
+    gs, xs = spatial(g), spatial(x)
+    found: list[ndarray] = []
+
+    def part(first: int, end: int, step: int) -> None:
+        a, b = buffer(beside, gs.shape[1], step), buffer(lay, xs.shape[1], step, 1)
+        total = np.zeros((p.groups, p.filters, p.channels * len(target.kernel)), np.float32)
+        offsets = b.offsets(target, p.channels)
+        for start in range(first, end, step):
+            count = b.fill(xs, start, end)
+            a.fill(gs, start, end)
+            places = count * prod(lay.extent.tolist())
+            a.flat[:gs.shape[1] * a.across].reshape(-1, a.across)[:, places:] = 0    # of earlier images, if these are fewer
+            sliding().weigh()(a.flat, b.flat, p.channels * len(lay.starts) * b.across, a.across, offsets, total,
+                              places)
+        found.append(total)
+
+    in_parts(part, len(x), together(lay, gs.shape[1] + xs.shape[1], len(x)))
+    total = found[0] if len(found) == 1 else np.sum(found, 0)
+    if not np.isfinite(total).all():
+        return None
+    w = np.empty((p.groups, p.filters, p.channels, prod(p.kernel)), np.float32)
+    w[..., target.kernel] = total.reshape(p.groups, p.filters, p.channels, -1)
+    return w.reshape(-1, p.channels, *p.kernel)
+
+
+def together(lay: Layout, channels: int, images: int) -> int:
+    """How many images are laid out at a time: what stays in the cache."""
+    return max(1, min(images, HELD // (channels * len(lay.starts) * prod(lay.extent.tolist()))))
+
+
+def in_parts(part: Callable, images: int, step: int) -> None:
+    """part(first, end, step) of all images, cut for all cores."""
+    from rushlight.compile.parallel import cores, pool
+    blocks = -(-images // step)
+    parts = min(cores(), blocks)
+    bounds = [min(images, blocks * k // parts * step) for k in range(parts + 1)]
+    pool.run(part, [(*bounds[k:k + 2], step) for k in range(parts)])

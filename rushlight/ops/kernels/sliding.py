@@ -1,0 +1,221 @@
+"""Compiled loops of direct convolution (kernels/direct.py), for float32: images laid out with their padding, sums of
+products kept in vector registers, and results put where they belong.
+
+Their text is written for the number of registers: `height` filters times `width` vectors of positions are added up at
+once, with one load for each vector and one for each filter of a tap: 24 fused multiply-adds for 11 loads on AVX-512.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from rushlight.compile.cache import compiled
+from rushlight.compile.vectors import machine
+
+FILL = """def kernel(x, shape, out, across, starts, steps, extent, first, images):
+    \"\"\"out[c, p, n, u] = x[first + n, c, u steps + starts[p]] where there is such a place; the rest is left as it is.
+
+    x: flat, of this shape (N, C, *size); out: flat, (C, phases, across), with images of this extent in `across`.
+    \"\"\"
+    restrict()
+    deep, high, wide = shape[2], shape[3], shape[4]
+    for c in range(shape[1]):
+        for p in range(starts.shape[0]):
+            begin, step = starts[p, 2], steps[2]
+            low = max(0, -(begin // step))
+            many = min(extent[2], (wide - 1 - begin) // step + 1) - low
+            for n in range(images):
+                plane = ((first + n) * shape[1] + c) * deep
+                to = (c * starts.shape[0] + p) * across + n * extent[0] * extent[1] * extent[2] + low
+                for d in range(extent[0]):
+                    i = d * steps[0] + starts[p, 0]
+                    for h in range(extent[1]):
+                        k = h * steps[1] + starts[p, 1]
+                        if 0 <= i < deep and 0 <= k < high and many > 0:
+                            at = ((plane + i) * high + k) * wide + low * step + begin
+                            if step == 1 and many >= {lanes}:
+                                for j in range(0, many - {lanes}, {lanes}):
+                                    store(out, to + j, load(x, at + j))
+                                store(out, to + many - {lanes}, load(x, at + many - {lanes}))
+                            elif step == 1:
+                                copy(out, to, x, at, many)
+                            elif step == 2:
+                                whole = many // {lanes} * {lanes}
+                                for j in range(0, whole, {lanes}):
+                                    store(out, to + j, evens(load(x, at + 2 * j), load(x, at + 2 * j + {lanes} - 1)))
+                                for j in range(whole, many):
+                                    put(out, to + j, get(x, at + 2 * j))
+                            else:
+                                for j in range(many):
+                                    put(out, to + j, get(x, at + j * step))
+                        to += extent[2]
+"""
+
+SLIDE = """def kernel(x, room, groups, offsets, filters, bias, sums, out, shape, first, images, extent, count, starts, steps,
+           lines):
+    \"\"\"out[first + n, o, starts + steps p] = bias[o] + sum over t of filters[., t, o] x[place of (n, p) + offsets[t]].
+
+    x: a flat buffer, `room` numbers for each group, an image (extent) of lines of extent[2] places. filters: flat, (groups
+    tiles, taps, height); out: flat, of this shape (N, O, *size); sums: room for what is added up, height times `lines`
+    lines and a few vectors.
+    \"\"\"
+    restrict()
+    taps = offsets.shape[0]
+    pitch = extent[2]
+    high = extent[1]
+    deep = extent[0]
+    wide = count[2]
+    many = shape[1] // groups
+    tiles = (many + {height} - 1) // {height}
+    size = sums.shape[0] // {height}
+    for top in range(0, images * deep * high, lines):
+        bottom = min(top + lines, images * deep * high)
+        last = bottom - 1
+        while last >= top and (last % high >= count[1] or last // high % deep >= count[0]):
+            last -= 1
+        if last < top:
+            continue
+        stop = last * pitch + count[2]
+        for group in range(groups):
+            for tile in range(tiles):
+                near = (group * tiles + tile) * {height}
+                start = top * pitch
+                q = start
+                while q < stop:
+{blocks}
+                for a in range(min({height}, many - tile * {height})):
+                    o = group * many + tile * {height} + a
+                    for line in range(top, last + 1):
+                        h = line % high
+                        d = line // high % deep
+                        if h >= count[1] or d >= count[0]:
+                            continue
+                        n = (first + line // (high * deep)) * shape[1] + o
+                        i = n * shape[2] + d * steps[0] + starts[0]
+                        to = (i * shape[3] + h * steps[1] + starts[1]) * shape[4] + starts[2]
+                        at = a * size + line * pitch - start
+                        if steps[2] == 1 and wide >= {lanes}:
+                            for j in range(0, wide - {lanes}, {lanes}):
+                                store(out, to + j, load(sums, at + j))
+                            store(out, to + wide - {lanes}, load(sums, at + wide - {lanes}))
+                        elif steps[2] == 1:
+                            copy(out, to, sums, at, wide)
+                        elif steps[2] == 2:
+                            for j in range(wide):
+                                put(out, to + 2 * j, get(sums, at + j))
+                        else:
+                            for j in range(wide):
+                                put(out, to + j * steps[2], get(sums, at + j))
+"""
+
+PACK = """def kernel(w, shape, strides, kernel, out, height):
+    \"\"\"out[group, tile, c, t, a] = w[group, tile height + a, c, kernel[t]], zero for filters beyond the last.
+
+    w: flat, of this shape (groups, filters, channels) and these strides, with the kernel last; out: flat.
+    \"\"\"
+    restrict()
+    to = 0
+    for group in range(shape[0]):
+        for first in range(0, shape[1], height):
+            for c in range(shape[2]):
+                at = group * strides[0] + first * strides[1] + c * strides[2]
+                for t in range(kernel.shape[0]):
+                    for a in range(height):
+                        v = f32(0)
+                        if first + a < shape[1]:
+                            v = get(w, at + a * strides[1] + kernel[t])
+                        put(out, to + a, v)
+                    to += height
+"""
+
+WEIGH = """def kernel(g, x, room, across, offsets, out, stop):
+    \"\"\"out[o, t] += sum over q < stop of g[o, q] x[q + offsets[t]], for each group of filters.
+
+    g: flat, `across` numbers for each filter, zero where there is no result and from `stop` on; x: flat, `room` numbers for
+    each group; out (groups, filters in a group, taps).
+    \"\"\"
+    restrict()
+    taps = offsets.shape[0]
+    many = out.shape[1]
+    for group in range(out.shape[0]):
+        for begin in range(0, stop, {chunk}):
+            end = min(begin + {chunk}, stop)
+            for o in range(0, many, {height}):
+{rows}
+                for t in range(0, taps, {width}):
+{columns}
+{sums}
+                    for q in range(begin, end, {lanes}):
+{products}
+{totals}
+"""
+
+CHUNK = 1152         # places that are added up at once: their gradients and one channel stay in the L1 cache
+
+
+def indented(lines: list[str], by: int) -> str:
+    return "\n".join(" " * by + line for line in lines)
+
+
+def block(height: int, width: int, lanes: int) -> list[str]:
+    """The sums of `height` filters over `width` vectors of places, from q on."""
+    pairs = [(a, k) for a in range(height) for k in range(width)]
+    return [*[f"s{a}_{k} = spread(bias, near + {a})" for a, k in pairs],
+            "at = near * taps",
+            "for t in range(taps):",
+            "    i = q + group * room + offsets[t]",
+            *[f"    x{k} = load(x, i + {k * lanes})" for k in range(width)],
+            *[line for a in range(height) for line in (
+                f"    w = spread(filters, at + {a})", *[f"    s{a}_{k} = fma(w, x{k}, s{a}_{k})" for k in range(width)])],
+            f"    at += {height}",
+            *[f"store(sums, {a} * size + q - start + {k * lanes}, s{a}_{k})" for a, k in pairs],
+            f"q += {width * lanes}"]
+
+
+def widths(height: int) -> int:
+    """How many vectors of places are added up at once: all registers but those for the places and a filter."""
+    registers = machine()[1]
+    return min(8, (registers - 1) // (height + 1))
+
+
+@cache
+def slide(height: int) -> Callable:
+    """The loop `SLIDE` for filters in tiles of `height`; what is left over has fewer vectors."""
+    lanes, width = machine()[0], widths(height)
+    blocks: list[str] = []
+    for k in range(width, 0, -1):
+        blocks += [f"{'if' if k == width else 'elif'} stop - q > {(k - 1) * lanes}:",
+                   *["    " + line for line in block(height, k, lanes)]]
+        if k > 3:                                 # 4 or more vectors: what is left over goes one by one
+            blocks += ["else:", *["    " + line for line in block(height, 1, lanes)]]
+            break
+    return compiled(SLIDE.format(height=height, lanes=lanes, blocks=indented(blocks, 20)))
+
+
+@cache
+def weigh() -> Callable:
+    lanes, registers = machine()
+    height, width = (4, 6) if registers == 32 else (2, 4)
+    pairs = [(a, k) for a in range(height) for k in range(width)]
+    parts = {
+        "rows": [f"g{a} = (group * many + min(o + {a}, many - 1)) * across" for a in range(height)],
+        "columns": [f"x{k} = group * room + offsets[min(t + {k}, taps - 1)]" for k in range(width)],
+        "sums": [f"s{a}_{k} = none()" for a, k in pairs],
+        "products": [*[f"v{k} = load(x, x{k} + q)" for k in range(width)],
+                     *[line for a in range(height) for line in (
+                         f"w = load(g, g{a} + q)", *[f"s{a}_{k} = fma(w, v{k}, s{a}_{k})" for k in range(width)])]],
+        "totals": [line for a, k in pairs for line in (
+            f"if o + {a} < many and t + {k} < taps:", f"    out[group, o + {a}, t + {k}] += along(s{a}_{k})")]}
+    depth = {"rows": 16, "columns": 20, "sums": 20, "products": 24, "totals": 20}
+    return compiled(WEIGH.format(height=height, width=width, lanes=lanes, chunk=CHUNK,
+                                 **{name: indented(lines, depth[name]) for name, lines in parts.items()}))
+
+
+@cache
+def fill() -> Callable:
+    return compiled(FILL.format(lanes=machine()[0]))
+
+
+@cache
+def pack() -> Callable:
+    return compiled(PACK)
