@@ -1,6 +1,7 @@
 """`backward` and `grad`: what users call to run the engine."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -69,6 +70,9 @@ def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Any = None, retain_gra
     >>> rushlight.autograd.grad(g, x)
     (tensor(18.),)
     """
+    if materialize_grads and allow_unused is False:
+        raise ValueError(explain("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+                                 "allow_unused=False."))
     if is_grads_batched:
         return batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     outs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
@@ -76,9 +80,6 @@ def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Any = None, retain_gra
     seeds, world = seed(outs, grad_outputs, create_graph)
     found = run(seeds, world, targets_of(ins), create_graph if retain_graph is None else retain_graph, create_graph)
     results = [found.get(t.node) for t in ins if t.node is not None]
-    if materialize_grads and allow_unused is False:
-        raise ValueError(explain("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
-                                 "allow_unused=False."))
     if allow_unused is None:
         allow_unused = materialize_grads
     if not allow_unused and any(g is None for g in results):
@@ -97,13 +98,27 @@ def finished(g: Any, t: Tensor, world: str, materialize: bool) -> Any:
 
 def batched(outputs: Tensors, inputs: Tensors, grad_outputs: Any, retain_graph: bool | None, create_graph: bool,
             allow_unused: bool | None, materialize: bool) -> tuple[Any, ...]:
-    """One backward for each row of the gradients, stacked."""
-    rows = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
-    count = rows[0].array.shape[0]
-    each = [grad(outputs, inputs, [None if r is None else r[i] for r in rows],  # type: ignore[index]
-                 retain_graph if i == count - 1 else True, create_graph, True, allow_unused, False, materialize)
-            for i in range(count)]
-    return tuple(None if gs[0] is None else gs[0]._stacked(gs) for gs in zip(*each))
+    """One backward for all rows of the gradients: `vmap` of `grad`."""
+    outs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    ins = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    rows = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs or (None,) * len(outs))
+    for i, (t, r) in enumerate(zip(outs, rows)):
+        if r is not None and r.array.shape[1:] != t.array.shape:
+            raise RuntimeError(explain(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. "
+                "The sizes of the remaining dimensions are expected to match the shape of corresponding output, but a "
+                f"mismatch was detected: grad_output[{i}] has a shape of {r.shape} and output[{i}] has a shape of "
+                f"{t.shape}.", "give gradients of shape (rows, *output.shape); func.vmap batches some of them only"))
+    used: list[int] = []
+
+    def vjp(*given: Tensor) -> tuple[Tensor, ...]:
+        found = grad(outs, ins, given, retain_graph, create_graph, True, allow_unused or materialize)
+        used[:] = [i for i, g in enumerate(found) if g is not None]
+        return tuple([found[i] for i in used])
+    vmap = sys.modules["rushlight"].vmap          # it stands above, and is loaded with its first use
+    found = vmap(vjp)(*[first_gradient(t, r, i) if r is None else r for i, (t, r) in enumerate(zip(outs, rows))])
+    results = dict(zip(used, found))
+    return tuple([results[i] if i in results else finished(None, t, "tensors", materialize) for i, t in enumerate(ins)])
 
 
 def seed(outputs: Sequence[Tensor], grads: Any, create_graph: bool) -> tuple[dict[Node, Any], str]:

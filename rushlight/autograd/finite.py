@@ -11,7 +11,7 @@ from numpy import generic, ndarray, vdot
 from rushlight.autograd.engine import reachable, tensors_in
 from rushlight.autograd.node import Node
 from rushlight.errors import explain
-from rushlight.tensor import Tensor
+from rushlight.tensor import Tensor, numbers
 
 NAN, BOTH = "nan", "nan or inf"                   # what `mode().checks` may say
 
@@ -30,7 +30,7 @@ def finite(array: np.ndarray) -> bool:
 def check(node: Node, outgoing: Any, looks_for: str) -> None:
     """RuntimeError if a gradient that the node's rules have made is not finite, naming the statement and where it began."""
     for i, g in enumerate(outgoing):
-        array: Any = g if g.__class__ is ndarray or isinstance(g, generic) else getattr(g, "array", None)
+        array: Any = numbers(g) if isinstance(g, Tensor) else g if isinstance(g, (ndarray, generic)) else None
         if array is None or finite(array):        # None: no gradient, or parts of several, which were looked at as they came
             continue
         found = "nan" if np.isnan(array).any() else "inf"
@@ -58,14 +58,15 @@ def values(node: Node) -> Iterator[tuple[Node | None, np.ndarray]]:
     """(node that made it, array) for each tensor that the node keeps of the forward pass."""
     leaf = getattr(node, "variable", None)
     if leaf is not None:
-        yield node, leaf.array
+        yield node, numbers(leaf)
     for tensor in tensors_in(node.saved or ()):
-        yield tensor.node, tensor.array
+        yield tensor.node, numbers(tensor)
     op = node.op
     if op is None or not node.saved:
         return
     kept = dict(zip(op.saves, node.saved))
     if isinstance(kept.get("out"), np.ndarray):
         yield node, kept["out"]
-    elif op.elementwise and not op.settings and all(isinstance(kept.get(name), Tensor) for name in op.inputs):
+    elif op.elementwise and not op.settings and all(
+            isinstance(getattr(kept.get(name), "array", None), ndarray) for name in op.inputs):
         yield node, np.asarray(op.kernel(*[kept[name].array for name in op.inputs]))

@@ -281,11 +281,3 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
         k = shift % n if n else 0
         input = s.cat((s.narrow(input, d, n - k, k), s.narrow(input, d, 0, n - k)), d)
     return input
-
-
-def stacked(first: Tensor, rows: Sequence[Tensor]) -> Tensor:
-    """For `autograd.grad(is_grads_batched=True)`: tensors as the rows of one."""
-    return s.stack(list(rows))
-
-
-method(stacked, "_stacked")
