@@ -42,6 +42,8 @@ def derivative(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
         i = ruled_inputs(op).index(name)
         if (t := left[i]) is not None:
             at, left[i] = op.inputs.index(name), None
+            if "strides" in op.options:
+                t = lying_as(t, args[at])
             found = added(found, as_list(TENSORS[op.name](*args[:at], t, *args[at + 1:])))
     if any([t is not None for t in left]):
         diagonal = op.elementwise and not any(x.array.dtype.kind == "c" for x in (*outs, *args) if isinstance(x, Tensor))
@@ -120,6 +122,12 @@ def node_like(op: Any, args: tuple, outs: list, edges: tuple) -> Any:
 
 def zeros(x: Tensor) -> Tensor:
     return created(from_array(np.zeros(x.array.shape, x.array.dtype)))
+
+
+def lying_as(t: Tensor, x: Tensor) -> Tensor:
+    """A tangent that lies in memory as x does: views of it mean the same places."""
+    strides = x.array.strides
+    return t if t.array.strides == strides else t._placed(strides)  # type: ignore[attr-defined]
 
 
 def fitted(t: Tensor, x: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from rushlight.errors import explain
 from rushlight.func.batching import Level, Part, wrap
 from rushlight.func.draws import ERROR
 from rushlight.func.rules import SPECIAL, Parts, align, call, fold, folded, one_by_one, shift, unfolded
+from rushlight.ops.kernels.strided import reach
 from rushlight.ops.table import Op
 from rushlight.ops.worlds import TENSORS as ops
 from rushlight.ranges import arange
@@ -76,7 +77,44 @@ def overwrite(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     return call(op, [x.whole(), y.lined(x.ndim)], ())
 
 
-@rule("placed", "laid_out")
+@rule("lie")
+def lie(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """The steps of a sample behind that from one sample to the next; the first begins where the values do."""
+    value, (size, stride, start, own) = parts[0].value, settings
+    step = value.stride(0)
+    return call(op, [value], ((level.size, *size), (step, *stride), start, (step, *own)))
+
+
+@rule("unlie")
+def unlie(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    shape, size, stride, start, own = settings
+    step = beyond((shape, own, 0), (size, stride, start))
+    return call(op, [parts[0].whole()], ((level.size, *shape), (level.size, *size), (step, *stride), start, (step, *own)))
+
+
+@rule("lie_again")
+def lie_again(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    x, (size, stride, start, own) = parts[0].whole(), settings
+    step = beyond((x.array.shape[1:], own, 0), (size, stride, start))
+    return call(op, [x], ((level.size, *size), (step, *stride), start, (step, *own)))
+
+
+def beyond(*regions: tuple) -> int:
+    """A step between samples in memory of their own, in which none reaches the next."""
+    found = [reach(*region) for region in regions if 0 not in region[0]]
+    return max([high for _, high in found], default=0) - min([low for low, _ in found], default=0)
+
+
+@rule("placed")
+def placed(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """Each sample lies as it is said, one behind the other."""
+    value, (strides,) = parts[0].value, settings
+    _, end = reach(value.array.shape[1:], strides, 0)
+    item = value.array.itemsize
+    return call(op, [value], (((end + 2 * item - 2) // item * item, *strides),))
+
+
+@rule("laid_out")
 def elsewhere_in_memory(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """A copy; where its elements lie is the matter of a sample alone, which has no memory of its own."""
     return ops["clone"](parts[0].value)

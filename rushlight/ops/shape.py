@@ -39,7 +39,7 @@ diagonal   = view(lambda x, /, offset=0, dim0=0, dim1=1: diagonal(x, offset, dim
 
 view_as_shape = inner_view(lambda x, /, shape: view(x, shape), x=lambda g, x_shape: reshape(g, x_shape),
                   kernel=kernels.view, variadic="shape", names={"shape": "size"}, node="ViewBackward0",
-                  called="view")
+                  called="view", strides=True)
 getitem    = inner_view(lambda x, /, key: x[key],              x=lambda g, x_shape, key: embed(g, x_shape, key),
                   node=of_index, called="indexing")
 unpermute  = inner_view(lambda x, /, dims: unpermute(x, dims), x=lambda g, dims: permute(g, dims))

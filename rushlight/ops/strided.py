@@ -15,6 +15,7 @@ from rushlight.ops import shape as s
 from rushlight.ops.arguments import sizes
 from rushlight.ops.build import build, composite, inner, inner_view
 from rushlight.ops.kernels import strided as kernels
+from rushlight.ops.kernels.strided import reach
 from rushlight.ops.products import t
 from rushlight.ops.rearranging import swapaxes
 from rushlight.tensor import Tensor, from_array, method
@@ -22,7 +23,7 @@ from rushlight.tensor import Tensor, from_array, method
 # `own`: the strides of x, `start`: where the result begins, both in elements from x's first one on.
 lie        = inner_view(lambda x, /, size, stride, start, own: lie(x, size, stride, start, own),
                         x=lambda g, x_shape, size, stride, start, own: unlie(g, x_shape, size, stride, start, own),
-                        node="AsStridedBackward0", called="as_strided")
+                        node="AsStridedBackward0", called="as_strided", strides=True)
 unlie      = inner(lambda x, /, shape, size, stride, start, own: unlie(x, shape, size, stride, start, own),
                    x=lambda g, size, stride, start, own: lie_again(g, size, stride, start, own))
 lie_again  = inner(lambda x, /, size, stride, start, own: lie_again(x, size, stride, start, own),
@@ -36,7 +37,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     """A view of the tensor's memory with any size, steps and beginning, all in elements.
 
     The gradient of an element of memory that stands several times in the view is their sum; memory outside the input
-    gets none. RuntimeError for what does not lie in the memory.
+    gets none. RuntimeError for what does not lie in the memory; inside vmap, for what does not lie in that of the sample.
 
     >>> rushlight.arange(5).as_strided((3, 2), (1, 1))
     tensor([[0, 1],
@@ -44,24 +45,53 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             [2, 3]])
     """
     size, stride = sizes(size), sizes(stride)
-    offset = input.storage_offset() if storage_offset is None else storage_offset
-    check_room(input, size, stride, offset)
+    memory = holder(input)
+    first = memory.storage_offset()
+    offset = first if storage_offset is None else storage_offset
     own = tuple(step // input.array.itemsize for step in input.array.strides)
-    return lie(input, size, stride, offset - input.storage_offset(), own)
+    check_steps(size, stride)
+    if memory is input:
+        check_room(input, size, stride, offset)
+    else:
+        check_sample(input, size, stride, offset, own, first)
+    return lie(input, size, stride, offset - first, own)
 
 
-def check_room(input: Tensor, size: tuple, stride: tuple, offset: int) -> None:
-    """RuntimeError unless this lies in the tensor's memory."""
+def holder(input: Tensor) -> Tensor:
+    """The tensor that holds the numbers: of all samples, where the input stands for one of vmap's."""
+    while not isinstance(input.array, np.ndarray):
+        input = input.array.value
+    return input
+
+
+def check_steps(size: tuple, stride: tuple) -> None:
+    """RuntimeError unless there is a step for each size, and none leads back."""
     if len(size) != len(stride):
         raise RuntimeError(explain(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}"))
     if any(step < 0 for step in stride):
         raise RuntimeError(explain("as_strided: Negative strides are not supported at the moment, got strides: "
                                    f"{list(stride)}", "use flip()"))
+
+
+def check_sample(input: Tensor, size: tuple, stride: tuple, offset: int, own: tuple, first: int) -> None:
+    """RuntimeError unless this lies in the memory of one sample of vmap, in each at the same place."""
+    low, high = reach(size, stride, offset)
+    least, most = reach(input.array.shape, own, first)
+    if 0 not in size and not least <= low <= high <= most:
+        raise RuntimeError(explain(
+            f"result = tensor.as_strided({list(size)}, {list(stride)}, {offset}) can access memory outside of `tensor`. "
+            f"`result` can access some memory in range [{low}, {high}], but `tensor` can only access some memory in range "
+            f"[{least}, {most}]. This is not supported inside of vmap, please try to rewrite the `as_strided` call as a "
+            "sequence of PyTorch view operations"))
+
+
+def check_room(input: Tensor, size: tuple, stride: tuple, offset: int) -> None:
+    """RuntimeError unless this lies in the tensor's memory."""
     if offset < 0 or any(n < 0 for n in size):
         raise RuntimeError(explain(f"as_strided: sizes and offset cannot be negative: {list(size)}, {offset}"))
     low, high = byte_bounds(input.root.array)
     item = input.array.itemsize
-    needed = (1 + offset + sum((n - 1) * step for n, step in zip(size, stride))) * item
+    needed = reach(size, stride, offset)[1] * item
     if 0 not in size and needed > high - low:
         raise RuntimeError(explain(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
                                    f"itemsize {item} requiring a storage size of {needed} are out of bounds for storage "

@@ -41,6 +41,11 @@ def lie(x: ndarray, size: tuple, stride: tuple, start: int, own: tuple = ()) -> 
     return view if view.dtype == x.dtype else view.view(x.dtype)         # bfloat16, which the interface calls void
 
 
+def reach(size: tuple, stride: tuple, start: int) -> tuple[int, int]:
+    """From which place in memory on elements lie, and the place behind the last."""
+    return start, start + 1 + sum([(n - 1) * step for n, step in zip(size, stride)])
+
+
 def places(size: tuple, stride: tuple, start: int) -> ndarray:
     """Where in memory each element lies, in elements."""
     found = np.full((), start)
