@@ -315,3 +315,40 @@ def test_what_is_refused(oracle, name):
     expected, text = oracle(ask)
     assert kind == expected
     assert text in words
+
+
+def test_refusing_hooks_on_saved_tensors_silences_nobody(oracle):
+    """`disable_saved_tensors_hooks` inside a dual level, inside and around hooks, and twice."""
+    def ask(torch):
+        import importlib
+        fw, graph = importlib.import_module(f"{torch.__name__}.autograd.forward_ad"), torch.autograd.graph
+        packed = []
+
+        def hooks():
+            return graph.saved_tensors_hooks(lambda t: packed.append(1) or t, lambda t: t)
+
+        def refused(outer, inner):
+            try:
+                with outer(), inner():
+                    return "both"
+            except RuntimeError as error:
+                return str(error)
+
+        def one():
+            return graph.disable_saved_tensors_hooks("one")
+
+        def two():
+            return graph.disable_saved_tensors_hooks("two")
+        with fw.dual_level():
+            x = fw.make_dual(point(torch), point(torch))
+            with one():
+                tangent = fw.unpack_dual(x.exp()).tangent
+        with one(), two():
+            pass
+        with hooks():
+            point(torch).requires_grad_().exp()
+        return [tangent, refused(one, hooks), refused(hooks, one), refused(one, two), len(packed),
+                refused(one, graph.save_on_cpu)]
+    answers, expected = ask(rushlight), oracle(ask)
+    np.testing.assert_allclose(answers[0].array, expected[0])
+    assert answers[1:] == list(expected[1:])

@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from rushlight.autograd.grad_mode import Inner, Setting, Watcher, current, mode
+from rushlight.autograd.grad_mode import Inner, Setting, Watcher, current, innermost, mode
 from rushlight.autograd.node import hooks_of
-from rushlight.autograd.tangents import derivative, differentiated, fitted, zeros
+from rushlight.autograd.tangents import derivative, differentiated, fitted, lying_as, zeros
 from rushlight.autograd.views import Region, living_views, released
 from rushlight.errors import explain
 from rushlight.func.batching import Batch, aligned, wrap
@@ -42,7 +42,7 @@ class Level(Inner):
 
     def __init__(self) -> None:
         self.outer = mode().watch
-        around = innermost(self.outer)
+        around: Level | None = innermost(Level, self.outer)
         self.number: int = 0 if around is None else around.number + 1
         self.held: WeakSet = WeakSet()            # what to take this level's tangents from, when it is closed
         self.token = current.set(mode().but(watch=self))
@@ -149,13 +149,6 @@ class Seen(Setting):
         return m
 
 
-def innermost(watch: Any) -> Level | None:
-    """The first level among the watchers."""
-    while watch is not None and not isinstance(watch, Level):
-        watch = getattr(watch, "outer", None)
-    return watch
-
-
 def same_tangents(alias: Tensor, x: Tensor) -> None:
     """Let an alias of x have x's tangents."""
     if KEY in x.__dict__:
@@ -183,7 +176,7 @@ def written(x: Tensor, root: Tensor, t: Tensor | None, known: Tensor | None) -> 
     t = zeros(x) if t is None else fitted(t, x)
     if x.viewing is None:
         return t
-    whole = zeros(root) if known is None else known.clone()  # type: ignore[attr-defined]
+    whole = lying_as(zeros(root) if known is None else known.clone(), root)  # type: ignore[attr-defined]
     Region(x).of(whole).copy_(t)  # type: ignore[attr-defined]
     return whole
 
@@ -251,7 +244,7 @@ def enter_dual_level() -> int:
 
 def exit_dual_level(*, level: int | None = None) -> None:
     """Close the innermost level: its tangents are gone. RuntimeError for a level that is not the innermost."""
-    last = innermost(mode().watch)
+    last = innermost(Level, mode().watch)
     if last is None:
         raise RuntimeError(explain("Dual level must be a positive number.", "there is no open level to exit"))
     if level is not None and level != last.number:
@@ -282,9 +275,9 @@ class dual_level(Setting):
 
 def level_of(number: int | None) -> Level | None:
     """The open level of this number, or the innermost."""
-    found = innermost(mode().watch)
+    found: Level | None = innermost(Level, mode().watch)
     while found is not None and number is not None and found.number != number:
-        found = innermost(found.outer)
+        found = innermost(Level, found.outer)
     return found
 
 

@@ -95,6 +95,13 @@ class Inner(Watcher):
             self.outer.read(tensor)
 
 
+def innermost(kind: type, watch: Any) -> Any:
+    """The first watcher of a kind, from this one outward; None if there is none."""
+    while watch is not None and not isinstance(watch, kind):
+        watch = getattr(watch, "outer", None)
+    return watch
+
+
 class Mode:
     """What is recorded: `grad`, nodes are made; `watch`, a `Watcher` or None; `checks`, what anomaly detection looks
     for; `batch`, the innermost vmap that runs (func/batching.py)."""

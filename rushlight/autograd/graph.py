@@ -8,7 +8,7 @@ import numpy as np
 
 from rushlight.autograd.clock import Writes, stamp
 from rushlight.autograd.engine import tensors_in
-from rushlight.autograd.grad_mode import Inner, Mode, Setting, mode
+from rushlight.autograd.grad_mode import Inner, Mode, Setting, innermost, mode
 from rushlight.autograd.node import Handle, Node, hooks_of
 from rushlight.autograd.views import as_it_is
 from rushlight.errors import explain
@@ -39,6 +39,9 @@ class saved_tensors_hooks(Setting, Inner):
 
     @property
     def changes(self) -> dict:  # type: ignore[override]
+        disabled = innermost(disable_saved_tensors_hooks, mode().watch)
+        if disabled is not None:
+            raise RuntimeError(disabled.message)
         return self.enclosed()
 
     def again(self) -> saved_tensors_hooks:
@@ -100,13 +103,25 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(lambda t: t, lambda t: t)
 
 
-class disable_saved_tensors_hooks(Setting):
-    """Inside it, `saved_tensors_hooks` from outside have no effect."""
+class disable_saved_tensors_hooks(Setting, Inner):
+    """Says that `saved_tensors_hooks` do not go with what is done inside it: RuntimeError(error_message) for those inside
+    it, and where it is entered inside one.
 
-    changes = {"watch": None}
+    >>> with rushlight.autograd.graph.disable_saved_tensors_hooks("no hooks here"):
+    ...     y = rushlight.ones(2, requires_grad=True).exp()
+    """
 
-    def __init__(self, error_message: str = ""):
+    def __init__(self, error_message: str):
         self.message = error_message
+
+    @property
+    def changes(self) -> dict:  # type: ignore[override]
+        if innermost(saved_tensors_hooks, mode().watch) is not None:
+            raise RuntimeError(self.message)
+        return self.enclosed()
+
+    def again(self) -> disable_saved_tensors_hooks:
+        return type(self)(self.message)
 
 
 def increment_version(tensor: Tensor) -> None:
