@@ -6,6 +6,7 @@ Without Numba, functions of elements (scalars.py) work on whole arrays: the same
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from functools import cache
 from types import SimpleNamespace
@@ -23,10 +24,11 @@ except ImportError:                               # loops then work on whole arr
 
 
 def machine_code(function):
-    """A loop, compiled at its first call; kept on disk where this text is a file."""
+    """A loop, compiled at its first call; kept on disk where its text is a file."""
     if numba is None:
         return function
-    return numba.njit(cache="__file__" in globals(), fastmath={"contract"}, error_model="numpy", nogil=True)(function)
+    kept = os.path.exists(function.__code__.co_filename)
+    return numba.njit(cache=kept, fastmath={"contract"}, error_model="numpy", nogil=True)(function)
 
 
 def loop(whole):

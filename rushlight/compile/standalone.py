@@ -184,12 +184,16 @@ class Module(Bundle):
         raise CannotBundle(f"a {type(a).__name__} among the settings of a kernel has no text")
 
 
-def module(programs: Iterable[Parts], ending: str = "") -> str:
-    """The text of a module that holds the programs; `ending`: what follows them."""
+def module(programs: Iterable[Parts], ending: str = "", stored: Any = None) -> str:
+    """The text of a module that holds the programs; `ending`: what follows them.
+
+    `stored(name, value)`: what to write for a constant that stands elsewhere; with `text` that reads it, and its `imports`.
+    """
     programs = list(programs)
     loops = [looped(p) for p in programs]
     own = [text for p, texts in zip(programs, loops) for text in (*texts, p.memory, p.functions)]
-    text = Module("\n".join([*own, *map(calling, programs), ending, "SHAPES kernels"]))
+    reading = "" if stored is None else stored.text
+    text = Module("\n".join([*own, *map(calling, programs), ending, reading, "SHAPES kernels"]))
     for name in sorted(text.wanted & set(RUNTIME) - {*TYPES}):
         text.need(HERE + "runtime", name)
     for name in sorted(text.wanted - {*RUNTIME} | text.wanted & {*TYPES}):
@@ -199,8 +203,9 @@ def module(programs: Iterable[Parts], ending: str = "") -> str:
     names = dict.fromkeys(re.findall(r"\bkernels\.(\w+)", "\n".join(own)))
     kernels = [f"{name}={text.kernel(name)}" for name in names]
     text.loops()
-    constants = [f"{name} = {text.constant(value)}" for p in programs for name, value in p.constants.items()]
-    imports = {"import numpy as np": None, **text.imports}
+    constants = [f"{name} = {stored and stored(name, value) or text.constant(value)}"
+                 for p in programs for name, value in p.constants.items()]
+    imports = {"import numpy as np": None, **text.imports, **dict.fromkeys(stored.imports if stored else ())}
     if any("b85decode(" in line for line in constants):
         imports["from base64 import b85decode"] = None
     if kernels:
@@ -211,6 +216,7 @@ def module(programs: Iterable[Parts], ending: str = "") -> str:
     parts += [f"\n{t}\n" if t.startswith(("def ", "class ", "@", "#")) else t for t in text.texts]
     if kernels:
         parts.append("kernels = SimpleNamespace(\n    " + ",\n    ".join(kernels) + ")")
+    parts.append(reading)
     if constants:
         parts.append("# constants of the traced run\n" + "\n".join(constants))
     for p, texts in zip(programs, loops):

@@ -1,0 +1,142 @@
+"""`rushlight.export`: a folder that gives the model's answers without rushlight."""
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight import nn
+from rushlight.compile import CannotCompile
+from rushlight.nn import functional as F
+
+RUN = """
+import sys
+import numpy as np
+for name in ("rushlight", "scipy", "safetensors", *sys.argv[2:]):
+    sys.modules[name] = None
+from {folder} import model
+given = np.load("given.npz")
+made = model(*[given[str(i)] for i in range(len(given.files))])
+again = model(*[given[str(i)] for i in range(len(given.files))])
+assert np.array_equal(made, again)
+np.save("made.npy", made)
+"""
+
+
+def answers(place, arrays, without=()):
+    """What the folder's model gives in a process of its own."""
+    (place.parent / "run.py").write_text(RUN.format(folder=place.name))
+    np.savez(place.parent / "given.npz", **{str(i): a for i, a in enumerate(arrays)})
+    done = subprocess.run([sys.executable, "run.py", "-", *without], cwd=place.parent, capture_output=True, text=True,
+                          env={"PATH": ""})
+    assert done.returncode == 0, done.stderr
+    return np.load(place.parent / "made.npy")
+
+
+class Small(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4)
+        self.drop, self.line = nn.Dropout(0.5), nn.Linear(4 * 25, 3)
+
+    def forward(self, image):
+        x = F.max_pool2d(F.gelu(self.norm(self.conv(image))), 2)
+        return F.softmax(self.line(self.drop(x.flatten(1))), -1)
+
+
+def test_a_folder_answers_as_the_model_does(tmp_path):
+    torch.manual_seed(0)
+    model = Small()
+    model.norm.running_mean.fill_(0.3)
+    x = torch.randn(2, 1, 12, 12)
+    place = torch.export(model, x, tmp_path / "small")
+    assert model.training
+    assert model.drop.training
+    model.eval()
+    want = model(x).detach().numpy()
+    for without in ((), ("numba",)):
+        np.testing.assert_allclose(answers(place, [x.numpy()], without), want, rtol=1e-5, atol=1e-6)
+    weights = torch.load(place / "weights.safetensors")
+    assert set(weights) >= {"conv.weight", "norm.running_mean", "line.bias"}
+    assert len((place / "__init__.py").read_text()) < 60_000
+
+
+def test_a_folder_of_calls_alone_is_small(tmp_path):
+    model = nn.Sequential(nn.Linear(20, 8), nn.ReLU(), nn.Linear(8, 2))
+    place = torch.export(model, torch.randn(1, 20), tmp_path / "mlp")
+    x = torch.randn(1, 20)
+    np.testing.assert_allclose(answers(place, [x.numpy()], ("numba",)), model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+    assert len((place / "__init__.py").read_text()) < 20_000
+
+
+def load(place):
+    names = {"__name__": place.name, "__file__": str(place / "__init__.py")}
+    exec((place / "__init__.py").read_text(), names)
+    return names
+
+
+def test_what_is_given_and_returned_may_be_nested(tmp_path):
+    def f(pair, named, k):
+        return {"sum": pair[0] + named["y"] * k, "same": [pair[1], 3, None], "pair": (pair[0].exp(),)}
+    a, b, y = torch.ones(2), torch.zeros(3), torch.tensor([1.0, 2.0])
+    names = load(torch.export(f, ((a, b), {"y": y}, 2), tmp_path / "nested"))
+    made = names["model"]((a.numpy(), b.numpy()), {"y": y.numpy()})
+    assert made["sum"].tolist() == [3, 5]
+    assert made["same"][1:] == [3, None]
+    assert made["same"][0].tolist() == [0, 0, 0]
+    assert isinstance(made["pair"], tuple)
+
+
+def test_other_shapes_and_dtypes_are_refused(tmp_path):
+    model = load(torch.export(nn.Linear(3, 2), torch.ones(4, 3), tmp_path / "line"))["model"]
+    with pytest.raises(ValueError, match=r"input is float32\[5, 3\], but the model was exported for float32\[4, 3\]"):
+        model(np.ones((5, 3), np.float32))
+    with pytest.raises(ValueError, match=r"float64\[4, 3\]"):
+        model(np.ones((4, 3)))
+
+
+def test_an_existing_folder_stays_unless_told(tmp_path):
+    place = tmp_path / "line"
+    torch.export(nn.Linear(3, 2), torch.ones(4, 3), place)
+    before = (place / "__init__.py").read_bytes()
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        torch.export(nn.Linear(3, 1), torch.ones(4, 3), place)
+    assert (place / "__init__.py").read_bytes() == before
+    torch.export(nn.Linear(3, 1), torch.ones(4, 3), place, overwrite=True)
+    assert (place / "__init__.py").read_bytes() != before
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["line"]            # nothing half written is left
+
+
+def test_a_failed_export_leaves_nothing(tmp_path, monkeypatch):
+    def broken(*args, **kwargs):
+        raise OSError("disk full")
+    monkeypatch.setattr("rushlight.compile.export.save_file", broken)
+    with pytest.raises(OSError, match="disk full"):
+        torch.export(nn.Linear(3, 2), torch.ones(4, 3), tmp_path / "line")
+    assert not list(tmp_path.iterdir())
+
+
+def test_graph_breaks_are_named(tmp_path):
+    def f(x):
+        if x.sum() > 0:
+            x = x + 1
+        return x
+    with pytest.raises(CannotCompile, match=r"test_export.py:\d+"):
+        torch.export(f, torch.ones(2), tmp_path / "f")
+    with pytest.raises(ValueError, match="is no name that Python can import"):
+        torch.export(nn.Linear(1, 1), torch.ones(1, 1), tmp_path / "my-model")
+    assert not list(tmp_path.iterdir())
+
+
+def test_large_constants_lie_among_the_weights(tmp_path):
+    mask = np.sqrt(np.arange(1600, dtype=np.float32)).reshape(40, 40)
+
+    def f(x):
+        return x + torch.arange(1600.0).sqrt().reshape(40, 40)
+    place = torch.export(f, torch.ones(40, 40), tmp_path / "masked")
+    made = load(place)["model"](np.ones((40, 40), np.float32))
+    assert np.array_equal(made, mask + 1)
+    assert len((place / "__init__.py").read_text()) < 20_000
