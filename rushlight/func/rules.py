@@ -1,4 +1,4 @@
-"""How vmap runs an op on all samples at once: decided by its family, for general ops by the word in BATCHED.
+"""How vmap runs an op on all samples at once: decided by its family, for general ops by the word `batched` in their entry.
 
 A rule gets the op, the level, the inputs as `Part`s and the settings as the op was given them for one sample, and returns
 what the op makes of all samples, the batch first. What has no rule runs sample by sample, with a warning.
@@ -16,28 +16,7 @@ from rushlight.tensor import Tensor
 
 Parts = Sequence[Any]                             # of Part, of a list of them, or None for an input left out
 SPECIAL: dict[str, Callable] = {}                 # rules of single ops, by name: special_rules.py
-
-# align: samples broadcast from the right, or the op does the same to each element.
-# matrix: on the last two dimensions, all others are stacks of matrices. shift: settings name dimensions, shapes, keys.
-# fold: on (N, C, ...), where the batch is as good as N. whole: inputs and results of one shape each.
-BATCHED = {
-    "align": "to clone frexp polar_parts contiguous real_part imag_part view_as_real view_as_complex mm",
-    "matrix": "tril triu linalg_cholesky_ex linalg_eigh linalg_eigvalsh linalg_eig linalg_eigvals linalg_svd linalg_svdvals "
-              "linalg_qr lu_core geqrf ldl ldl_solution linalg_det linalg_slogdet cofactors linalg_inv_ex solution "
-              "triangular least_squares linalg_matrix_exp euclidean",
-    "shift": "flatten unsqueeze transpose narrow select diagonal getitem unfold_dim unflatten flip "
-             "embed embed_diagonal add_windows unbind split_sizes var_core softmax log_softmax max_dim min_dim sort topk "
-             "cummax cummin cumsum cumprod logcumsumexp vector_norm kthvalue mode median_dim nanmedian_dim constant_pad "
-             "c2c r2c c2r hashed cat stack argmax argmin",
-    "fold": "max_pool adaptive_max_pool fractional_max_pool scatter_spatial gather_spatial avg_pool avg_pool_grad "
-            "adaptive_avg_pool adaptive_avg_pool_grad im2col col2im grid_position grid_slope grid_taps sampled sampled_back "
-            "sampled_slope",
-    "whole": "moved",
-}
-WORDS = {name: word for word, names in BATCHED.items() for name in names.split()}
 DIMENSIONS = {"dim", "dim0", "dim1", "new_dim", "start_dim", "end_dim", "axis", "first", "second"}
-# Ops whose results have a shape that their numbers decide.
-DYNAMIC = {"distinct", "changes", "counted"}
 
 
 @rules
@@ -56,14 +35,9 @@ def rule_of(op: Op) -> Callable:
 
 
 def chosen(op: Op) -> Callable:
-    """By its name, its family, its word; else sample by sample."""
-    if op.name in SPECIAL:
-        return SPECIAL[op.name]
-    if op.elementwise:
-        return align
-    if op.family.__name__ == "reduction":
-        return reduction
-    return globals()[WORDS[op.name]] if op.name in WORDS else one_by_one
+    """By its name, the word in its entry, its family; else sample by sample."""
+    word = op.options.get("batched", "align" if op.elementwise else op.family.__name__)  # type: ignore[attr-defined]
+    return SPECIAL.get(op.name) or WORDS.get(word, one_by_one)
 
 
 def flat(parts: Parts) -> list[Part]:
@@ -82,7 +56,8 @@ def call(op: Op, inputs: Sequence, settings: Sequence) -> Any:
 # -- families ------------------------------------------------------------------------------------------------------------
 
 def align(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Samples broadcast from the right: (B, *s) and (B, *t) become (B, 1, ..., *s) and (B, *t)."""
+    """Samples broadcast from the right: (B, *s) and (B, *t) become (B, 1, ..., *s) and (B, *t). Elementwise ops, and those
+    that do the same to each element."""
     ndim = max([p.ndim for p in parts if p is not None])
     return call(op, [p and p.lined(ndim) for p in parts], settings)
 
@@ -114,11 +89,12 @@ def matrix(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 
 def whole(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """Inputs and results of one shape each."""
     return call(op, [p and p.whole() for p in parts], settings)
 
 
 def shift(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """The settings that name a dimension name the next one; shapes and keys begin with the batch."""
+    """Settings that name dimensions, shapes, keys: a dimension is the next one; shapes and keys begin with the batch."""
     names = op.inputs + op.settings
     ndim = max((p.ndim for p in flat(parts)), default=0)
     if op.name == "cat":                          # empty vectors go with everything, as in torch
@@ -156,7 +132,7 @@ def shifted(name: str, value: Any, size: int, ndim: int) -> Any:
 
 
 def fold(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """(B, N, ...) as (B N, ...), and back."""
+    """On (N, C, ...), where the batch is as good as N: (B, N, ...) as (B N, ...), and back."""
     inputs = [p and folded(p.whole()) for p in parts]
     return unfolded(call(op, inputs, settings), level.size)
 
@@ -175,13 +151,16 @@ def unfolded(made: Any, b: int) -> Any:
     return made.reshape((b, n // b if b else n, *rest))
 
 
+def dynamic(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """RuntimeError: numbers decide the shape of the result, which no batch could have."""
+    raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
+                       f"over aten::{op.called}.")
+
+
 # -- sample by sample ----------------------------------------------------------------------------------------------------
 
 def one_by_one(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """The op on each sample, and the results stacked."""
-    if op.name in DYNAMIC:
-        raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
-                           f"over aten::{op.called}.")
     slow(op.called)
 
     def sample(p: Any, i: int) -> Any:
@@ -193,3 +172,6 @@ def one_by_one(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
         raise RuntimeError(f"vmap: {op.called} runs sample by sample, and there is none: its shape is not known")
     stack = TENSORS["stack"]
     return stack(made, 0) if isinstance(made[0], Tensor) else [stack(list(outs), 0) for outs in zip(*made)]
+
+
+WORDS: dict[str, Callable] = {rule.__name__: rule for rule in (align, reduction, matrix, whole, shift, fold, dynamic)}

@@ -38,12 +38,12 @@ def joined(x: np.ndarray) -> np.ndarray:
     return x.view(np.result_type(x.dtype, np.complex64))[..., 0]
 
 
-real_part  = inner_view(lambda x, /: x.real,    x=lambda g, x_dtype: to(g, x_dtype))
-imag_part  = inner_view(lambda x, /: x.imag,    x=lambda g, x_dtype: to(g, x_dtype) * 1j)
+real_part  = inner_view(lambda x, /: x.real,    x=lambda g, x_dtype: to(g, x_dtype), batched="align")
+imag_part  = inner_view(lambda x, /: x.imag,    x=lambda g, x_dtype: to(g, x_dtype) * 1j, batched="align")
 of_parts   = op(lambda x, y, /: x + 1j * y,     method=False, inplace=False, function=False,
                 x=lambda g: real(g),            y=lambda g: real(g * 1j), node="ComplexBackward0", called="complex")
-view_as_real = view(lambda x, /: view_pairs(x), x=lambda g: view_as_complex(g))
-view_as_complex = view(lambda x, /: join_pairs(x), x=lambda g: view_as_real(conj(g)), copies=True)
+view_as_real = view(lambda x, /: view_pairs(x), x=lambda g: view_as_complex(g), batched="align")
+view_as_complex = view(lambda x, /: join_pairs(x), x=lambda g: view_as_real(conj(g)), copies=True, batched="align")
 
 build(globals())
 

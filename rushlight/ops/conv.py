@@ -49,9 +49,10 @@ conv_weight_grad = inner(
 im2col = inner(
     lambda x, /, kernel, dilation, padding, stride: im2col(x, kernel, dilation, padding, stride),
     x=lambda g, x_shape, kernel, dilation, padding, stride:
-    col2im(g, x_shape[2:], kernel, dilation, padding, stride), node="Im2ColBackward0")
+    col2im(g, x_shape[2:], kernel, dilation, padding, stride), node="Im2ColBackward0", batched="fold")
 col2im = inner(
     lambda x, /, size, kernel, dilation, padding, stride: col2im(x, size, kernel, dilation, padding, stride),
-    x=lambda g, kernel, dilation, padding, stride: im2col(g, kernel, dilation, padding, stride), node="Col2ImBackward0")
+    x=lambda g, kernel, dilation, padding, stride: im2col(g, kernel, dilation, padding, stride), node="Col2ImBackward0",
+    batched="fold")
 
 build(globals())

@@ -19,29 +19,32 @@ from rushlight.tensor import Tensor, from_array, numbers
 adopt(kernels)
 
 linalg_cholesky_ex = inner(lambda x, /: linalg_cholesky_ex(x), outputs="L info",
-                    x=lambda gs, L: conj(cholesky_gradient(conj(gs[0]), L)))
+                    x=lambda gs, L: conj(cholesky_gradient(conj(gs[0]), L)), batched="matrix")
 linalg_eigh = inner(lambda x, /, UPLO="L": linalg_eigh(x, UPLO), outputs="eigenvalues eigenvectors",
                     x=lambda gs, eigenvalues, eigenvectors:
-                    conj(eigh_gradient(conj(gs[0]), conj(gs[1]), eigenvalues, eigenvectors)))
+                    conj(eigh_gradient(conj(gs[0]), conj(gs[1]), eigenvalues, eigenvectors)), batched="matrix")
 linalg_eigvalsh = inner(lambda x, /, UPLO="L": linalg_eigvalsh(x, UPLO),
-                    x=lambda g, x, UPLO: spectral(linalg_eigh(x, UPLO)[1], g))
+                    x=lambda g, x, UPLO: spectral(linalg_eigh(x, UPLO)[1], g), batched="matrix")
 linalg_eig = inner(lambda x, /: linalg_eig(x), outputs="eigenvalues eigenvectors",
                     x=lambda gs, x, eigenvalues, eigenvectors:
-                    of_kind(conj(eig_gradient(conj(gs[0]), conj(gs[1]), eigenvalues, eigenvectors)), x))
+                    of_kind(conj(eig_gradient(conj(gs[0]), conj(gs[1]), eigenvalues, eigenvectors)), x), batched="matrix")
 linalg_eigvals = inner(lambda x, /: linalg_eigvals(x),
-                    x=lambda g, x: of_kind(similar(linalg_eig(x)[1].mT, diagonal_matrix(g)), x))
+                    x=lambda g, x: of_kind(similar(linalg_eig(x)[1].mT, diagonal_matrix(g)), x), batched="matrix")
 linalg_svd = inner(lambda x, /, full_matrices=True: linalg_svd(x, full_matrices), outputs="U S Vh",
-                    x=lambda gs, U, S, Vh: conj(svd_gradient(conj(gs[0]), conj(gs[1]), conj(gs[2]), U, S, Vh)))
-linalg_svdvals = inner(lambda x, /: linalg_svdvals(x), x=lambda g, x: svdvals_gradient(g, x))
+                    x=lambda gs, U, S, Vh: conj(svd_gradient(conj(gs[0]), conj(gs[1]), conj(gs[2]), U, S, Vh)),
+                    batched="matrix")
+linalg_svdvals = inner(lambda x, /: linalg_svdvals(x), x=lambda g, x: svdvals_gradient(g, x), batched="matrix")
 linalg_qr  = inner(lambda x, /, mode="reduced": linalg_qr(x, mode), outputs="Q R",
-                    x=lambda gs, Q, R, mode, x_shape: conj(qr_gradient(conj(gs[0]), conj(gs[1]), Q, R, mode, x_shape)))
+                    x=lambda gs, Q, R, mode, x_shape: conj(qr_gradient(conj(gs[0]), conj(gs[1]), Q, R, mode, x_shape)),
+                    batched="matrix")
 lu_core    = inner(lambda x, /: lu_core(x), outputs="LU pivots info", node="LinalgLuFactorExBackward0",
-                    x=lambda gs, LU, pivots: exchange(pivots, LU) @ lu_gradient(gs[0], LU))
-geqrf      = inner(lambda x, /: geqrf(x), outputs="a tau", x=lambda gs: no_derivative("geqrf"))
+                    x=lambda gs, LU, pivots: exchange(pivots, LU) @ lu_gradient(gs[0], LU), batched="matrix")
+geqrf      = inner(lambda x, /: geqrf(x), outputs="a tau", x=lambda gs: no_derivative("geqrf"), batched="matrix")
 ldl        = inner(lambda x, /, hermitian: ldl(x, hermitian), outputs="LD pivots info", node="LinalgLdlFactorExBackward0",
-                    x=lambda gs: no_derivative("linalg.ldl_factor"))
+                    x=lambda gs: no_derivative("linalg.ldl_factor"), batched="matrix")
 ldl_solution = inner(lambda x, pivots, b, /, hermitian: ldl_solution(x, pivots, b, hermitian),
-                    x=lambda g: no_derivative("linalg.ldl_solve"), b=lambda g: no_derivative("linalg.ldl_solve"))
+                    x=lambda g: no_derivative("linalg.ldl_solve"), b=lambda g: no_derivative("linalg.ldl_solve"),
+                    batched="matrix")
 
 
 @shared

@@ -9,11 +9,12 @@ from rushlight.ops.worlds import adopt, shared
 adopt(kernels)
 
 vector_norm = inner(lambda x, /, p, axes, keepdim=False: vector_norm(x, p, axes, keepdim), node="LinalgVectorNormBackward0",
-                    x=lambda g, x, out, p, axes: norm_gradient(kept(g, x, axes), x, kept(out, x, axes), p, axes))
+                    x=lambda g, x, out, p, axes: norm_gradient(kept(g, x, axes), x, kept(out, x, axes), p, axes),
+                    batched="shift")
 # distances between the rows of x (..., m, n) and y (..., k, n)
 euclidean  = inner(lambda x, y, /: euclidean(x, y), node="CdistBackward0",
                    x=lambda g, x, y, out: drawn(g * per_length(out), x, y),
-                   y=lambda g, x, y, out: drawn((g * per_length(out)).mT, y, x))
+                   y=lambda g, x, y, out: drawn((g * per_length(out)).mT, y, x), batched="matrix")
 
 
 @shared

@@ -24,10 +24,10 @@ nextafter  = op(lambda x, y, /: nextafter(x, y), numbers="",
 isreal     = predicate(lambda x, /: isreal(x), inplace=False, doc="Whether the imaginary part is 0.")
 frexp      = general(lambda x, /: frexp(x), outputs="mantissa exponent",
                      x=lambda gs, exponent: gs[0] / exp2(cast(exponent, gs[0])),
-                     doc="m and e with input = m 2^e and 1/2 <= |m| < 1.")
+                     doc="m and e with input = m 2^e and 1/2 <= |m| < 1.", batched="align")
 polar_parts = general(lambda x, y, /: polar(x, y), method=False, function=False, node="PolarBackward0", called="polar",
                       x=lambda g, y: real(g) * cos(y) - imag(g) * sin(y),
-                      y=lambda g, x, y: -x * (real(g) * sin(y) + imag(g) * cos(y)))
+                      y=lambda g, x, y: -x * (real(g) * sin(y) + imag(g) * cos(y)), batched="align")
 scaled_quotient = op(lambda x, y, z, /, value=1: x + y / z * value, promote="x y z", method=False, function=False,
                      x=lambda g: g, y=lambda g, z, value: g / z * value, z=lambda g, y, z, value: -g * y / (z * z) * value,
                      node="AddcdivBackward0", called="addcdiv")

@@ -27,6 +27,7 @@ def opposite(amounts):
 
 
 constant_pad = inner(lambda x, /, amounts, value: constant_pad(x, amounts, value), kernel=padded,
-                     x=lambda g, amounts: constant_pad(g, opposite(amounts), 0), node="ConstantPadNdBackward0")
+                     x=lambda g, amounts: constant_pad(g, opposite(amounts), 0), node="ConstantPadNdBackward0",
+                     batched="shift")
 
 build(globals())

@@ -17,32 +17,34 @@ max_pool = inner(
     lambda x, /, kernel, stride, padding, dilation, ceil_mode:
     max_pool(x, kernel, stride, padding, dilation, ceil_mode),
     x=lambda gs, indices, x_shape: scatter_spatial(gs[0], indices, x_shape[2:]), outputs="out indices",
-    node=of_pool("MaxPool", "WithIndices"))
+    node=of_pool("MaxPool", "WithIndices"), batched="fold")
 adaptive_max_pool = inner(
     lambda x, /, output_size: adaptive_max_pool(x, output_size), outputs="out indices",
-    x=lambda gs, indices, x_shape: scatter_spatial(gs[0], indices, x_shape[2:]), node=of_pool("AdaptiveMaxPool"))
+    x=lambda gs, indices, x_shape: scatter_spatial(gs[0], indices, x_shape[2:]), node=of_pool("AdaptiveMaxPool"),
+    batched="fold")
 fractional_max_pool = inner(
     lambda x, samples, /, kernel, output_size: fractional_max_pool(x, samples, kernel, output_size),
-    x=lambda gs, indices, x_shape: scatter_spatial(gs[0], indices, x_shape[2:]), outputs="out indices")
+    x=lambda gs, indices, x_shape: scatter_spatial(gs[0], indices, x_shape[2:]), outputs="out indices", batched="fold")
 scatter_spatial = inner(lambda x, indices, /, size: scatter_spatial(x, indices, size),
-                        x=lambda g, indices: gather_spatial(g, indices))
+                        x=lambda g, indices: gather_spatial(g, indices), batched="fold")
 gather_spatial = inner(lambda x, indices, /: gather_spatial(x, indices),
-                       x=lambda g, indices, x_shape: scatter_spatial(g, indices, x_shape[2:]))
+                       x=lambda g, indices, x_shape: scatter_spatial(g, indices, x_shape[2:]), batched="fold")
 
 avg_pool = inner(
     lambda x, /, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override:
     avg_pool(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override),
     x=lambda g, x_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override:
     avg_pool_grad(g, x_shape[2:], kernel, stride, padding, ceil_mode, count_include_pad, divisor_override),
-    node=of_pool("AvgPool"))
+    node=of_pool("AvgPool"), batched="fold")
 avg_pool_grad = inner(
     lambda x, /, size, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override:
     avg_pool_grad(x, size, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override),
     x=lambda g, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override:
-    avg_pool(g, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override))
+    avg_pool(g, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override), batched="fold")
 adaptive_avg_pool = inner(lambda x, /, output_size: adaptive_avg_pool(x, output_size),
-                          x=lambda g, x_shape: adaptive_avg_pool_grad(g, x_shape[2:]), node=of_pool("AdaptiveAvgPool"))
+                          x=lambda g, x_shape: adaptive_avg_pool_grad(g, x_shape[2:]), node=of_pool("AdaptiveAvgPool"),
+                          batched="fold")
 adaptive_avg_pool_grad = inner(lambda x, /, size: adaptive_avg_pool_grad(x, size),
-                               x=lambda g, x_shape: adaptive_avg_pool(g, x_shape[2:]))
+                               x=lambda g, x_shape: adaptive_avg_pool(g, x_shape[2:]), batched="fold")
 
 build(globals())

@@ -47,31 +47,34 @@ any        = reduction(lambda x, /, dim=None, keepdim=False: any(x, dim, keepdim
 
 var_core   = inner_floating(lambda x, /, axes, correction: var(x, axes, True, correction), node="VarBackward0",
                        x=lambda g, x, axes, correction: g * (x - mean(x, axes, True)) * spread(x, axes, correction),
-                       rows=True)
+                       rows=True, batched="shift")
 
 softmax    = inner_floating(lambda x, /, dim: softmax(x, dim),
-                       x=lambda g, out, dim: out * (g - sum(g * out, dim, True)), rows=True)
+                       x=lambda g, out, dim: out * (g - sum(g * out, dim, True)), rows=True, batched="shift")
 log_softmax = inner_floating(lambda x, /, dim: log_softmax(x, dim),
-                       x=lambda g, out, dim: g - exp(out) * sum(g, dim, True), rows=True)
+                       x=lambda g, out, dim: g - exp(out) * sum(g, dim, True), rows=True, batched="shift")
 
 argmax     = general(lambda x, /, dim=None, keepdim=False: argmax(x, dim, keepdim))
 argmin     = general(lambda x, /, dim=None, keepdim=False: argmin(x, dim, keepdim))
 max_dim    = inner(lambda x, /, dim, keepdim=False: max_dim(x, dim, keepdim), outputs="values indices",
                    x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
-                   node="MaxBackward0", called="max")
+                   node="MaxBackward0", called="max", batched="shift")
 min_dim    = inner(lambda x, /, dim, keepdim=False: min_dim(x, dim, keepdim), outputs="values indices",
                    x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
-                   node="MinBackward0", called="min")
+                   node="MinBackward0", called="min", batched="shift")
 sort       = general(lambda x, /, dim=-1, descending=False, stable=False: sort(x, dim, descending, stable),
                    x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True),
-                   outputs="values indices")
+                   outputs="values indices", batched="shift")
 topk       = general(lambda x, /, k, dim=-1, largest=True, sorted=True: topk(x, k, dim, largest, sorted),
                    x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True),
-                   outputs="values indices")
+                   outputs="values indices", batched="shift")
 cummax     = general(lambda x, /, dim: cummax(x, dim), outputs="values indices",
-                     x=lambda gs, indices, dim, x_shape: scatter_add(zeros(x_shape, gs[0]), indices, gs[0], dim))
-cumsum     = inner(lambda x, /, dim: cumsum(x, dim),    x=lambda g, dim: flip(cumsum(flip(g, (dim,)), dim), (dim,)))
-cumprod    = inner(lambda x, /, dim: cumprod(x, dim),   x=lambda g, x, out, dim: cumprod_gradient(g, x, out, dim))
+                     x=lambda gs, indices, dim, x_shape: scatter_add(zeros(x_shape, gs[0]), indices, gs[0], dim),
+                     batched="shift")
+cumsum     = inner(lambda x, /, dim: cumsum(x, dim),    x=lambda g, dim: flip(cumsum(flip(g, (dim,)), dim), (dim,)),
+                   batched="shift")
+cumprod    = inner(lambda x, /, dim: cumprod(x, dim),   x=lambda g, x, out, dim: cumprod_gradient(g, x, out, dim),
+                   batched="shift")
 
 
 @shared

@@ -8,25 +8,26 @@ from rushlight.ops.worlds import adopt, shared
 
 adopt(kernels)
 
-linalg_det = inner(lambda x, /: linalg_det(x),         x=lambda g, x: as_factor(g) * cofactors(x))
+linalg_det = inner(lambda x, /: linalg_det(x),         x=lambda g, x: as_factor(g) * cofactors(x), batched="matrix")
 linalg_slogdet = inner(lambda x, /: linalg_slogdet(x), outputs="sign logabsdet",
-                  x=lambda gs, x, sign: slogdet_gradient(gs[0], gs[1], x, sign))
-cofactors  = inner(lambda x, /: cofactors(x),          x=lambda g, x: cofactors_gradient(g, x))
+                  x=lambda gs, x, sign: slogdet_gradient(gs[0], gs[1], x, sign), batched="matrix")
+cofactors  = inner(lambda x, /: cofactors(x),          x=lambda g, x: cofactors_gradient(g, x), batched="matrix")
 linalg_inv_ex = inner(lambda x, /: linalg_inv_ex(x),   outputs="inverse info",
-                  x=lambda gs, inverse: -(inverse.mT @ gs[0] @ inverse.mT))
+                  x=lambda gs, inverse: -(inverse.mT @ gs[0] @ inverse.mT), batched="matrix")
 # X with a X = b
 solution   = inner(lambda x, b, /: solution(x, b),     outputs="result info", node="LinalgSolveExBackward0",
-                  x=lambda gs, x, result: -(solution(x.mT, gs[0])[0] @ result.mT), b=lambda gs, x: solution(x.mT, gs[0])[0])
+                  x=lambda gs, x, result: -(solution(x.mT, gs[0])[0] @ result.mT), b=lambda gs, x: solution(x.mT, gs[0])[0],
+                  batched="matrix")
 triangular = inner(lambda x, b, /, upper=False, unitriangular=False: triangular(x, b, upper, unitriangular),
                   x=lambda g, x, out, upper, unitriangular: triangular_gradient(g, x, out, upper, unitriangular),
                   b=lambda g, x, upper, unitriangular: triangular(x.mT, g, not upper, unitriangular),
-                  node="LinalgSolveTriangularBackward0")
+                  node="LinalgSolveTriangularBackward0", batched="matrix")
 inverse_of_rank = inner(lambda x, atol, rtol, /, hermitian=False: inverse_of_rank(x, atol, rtol, hermitian),
                   x=lambda g, x, out: conj(pinv_gradient(conj(g), x, out)), node="LinalgPinvBackward0")
 least_squares = inner(lambda x, b, /, rcond, driver: least_squares(x, b, rcond, driver),
                   outputs="solution rank singular_values", node="LinalgLstsqBackward0",
-                  x=lambda gs, x, b: lstsq_gradient(gs[0], x, b), b=lambda gs, x: pinv_of(x).mT @ gs[0])
-linalg_matrix_exp = inner(lambda x, /: linalg_matrix_exp(x), x=lambda g, x: exponential_gradient(g, x))
+                  x=lambda gs, x, b: lstsq_gradient(gs[0], x, b), b=lambda gs, x: pinv_of(x).mT @ gs[0], batched="matrix")
+linalg_matrix_exp = inner(lambda x, /: linalg_matrix_exp(x), x=lambda g, x: exponential_gradient(g, x), batched="matrix")
 
 
 @shared

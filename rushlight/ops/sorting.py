@@ -20,16 +20,17 @@ adopt(kernels)
 kthvalue   = general(lambda x, /, k, dim=-1, keepdim=False: kthvalue(x, k, dim, keepdim), outputs="values indices",
                      separate=True,
                      x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
-                     doc="The k-th smallest element along `dim`, k from 1 on, and where it stands.")
+                     doc="The k-th smallest element along `dim`, k from 1 on, and where it stands.", batched="shift")
 mode       = general(lambda x, /, dim=-1, keepdim=False: mode(x, dim, keepdim), outputs="values indices",
                      x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
-                     doc="The most frequent element along `dim`, the smallest of several, and the last place it has.")
+                     doc="The most frequent element along `dim`, the smallest of several, and the last place it has.",
+                     batched="shift")
 median_dim = inner(lambda x, /, dim, keepdim=False: median_dim(x, dim, keepdim), outputs="values indices",
                    x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
-                   node="MedianBackward1", called="median")
+                   node="MedianBackward1", called="median", batched="shift")
 nanmedian_dim = inner(lambda x, /, dim, keepdim=False: nanmedian_dim(x, dim, keepdim), outputs="values indices",
                    x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
-                   node="NanmedianBackward1", called="nanmedian")
+                   node="NanmedianBackward1", called="nanmedian", batched="shift")
 median_all = inner(lambda x, /: median_all(x), x=lambda g, x, out: g * evenly(standing(x, out), None, g),
                    node="MedianBackward0", called="median")
 nanmedian_all = inner(lambda x, /: nanmedian_all(x), x=lambda g, x, out: g * evenly(standing(x, out), None, g),
@@ -38,9 +39,9 @@ places     = inner(lambda x, values, sorter, /, right, small: searchsorted(x, va
                    kernel=kernels.searchsorted, called="searchsorted")
 among      = inner(lambda x, y, /, invert: isin(x, y, invert), kernel=kernels.isin, promote="x y", called="isin")
 distinct   = inner(lambda x, /, dim=None: unique(x, dim), kernel=kernels.unique, called="unique",
-                   outputs="output inverse_indices counts")
+                   outputs="output inverse_indices counts", batched="dynamic")
 changes    = inner(lambda x, /, dim=None: unique_consecutive(x, dim), kernel=kernels.unique_consecutive,
-                   outputs="output inverse_indices counts", called="unique_consecutive")
+                   outputs="output inverse_indices counts", called="unique_consecutive", batched="dynamic")
 
 
 @shared

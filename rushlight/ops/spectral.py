@@ -13,14 +13,14 @@ adopt(kernels)
 
 # dims, a tuple; x may be real
 c2c        = inner(lambda x, /, dims, forward, power: c2c(x, dims, forward, power), node="FftC2CBackward0",
-                   x=lambda g, x_dtype, dims, forward, power: to(c2c(g, dims, forward, power), x_dtype))
+                   x=lambda g, x_dtype, dims, forward, power: to(c2c(g, dims, forward, power), x_dtype), batched="shift")
 # (..., n, ...) -> (..., n // 2 + 1, ...)
 r2c        = inner(lambda x, /, dim, forward, power: r2c(x, dim, forward, power), node="FftR2CBackward0",
                    x=lambda g, x_shape, dim, forward, power: c2r(
-                       mirrored(g, x_shape[dim], dim, 0.5), dim, x_shape[dim], forward, power))
+                       mirrored(g, x_shape[dim], dim, 0.5), dim, x_shape[dim], forward, power), batched="shift")
 # (..., n // 2 + 1, ...) -> (..., n, ...)
 c2r        = inner(lambda x, /, dim, n, forward, power: c2r(x, dim, n, forward, power), node="FftC2RBackward0",
-                   x=lambda g, dim, n, forward, power: mirrored(r2c(g, dim, not forward, power), n, dim, 2))
+                   x=lambda g, dim, n, forward, power: mirrored(r2c(g, dim, not forward, power), n, dim, 2), batched="shift")
 
 
 @shared

@@ -24,8 +24,8 @@ from rushlight.tensor import Tensor, created, from_array, numbers
 adopt(kernels)
 
 counted    = inner(lambda x, weights, /, minlength: bincount(x, weights, minlength), kernel=kernels.bincount,
-                   called="bincount")
-hashed     = inner(lambda x, /, axes, keepdim: hashed(x, axes, keepdim), called="hash_tensor")
+                   called="bincount", batched="dynamic")
+hashed     = inner(lambda x, /, axes, keepdim: hashed(x, axes, keepdim), called="hash_tensor", batched="shift")
 
 build(globals())
 

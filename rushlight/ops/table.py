@@ -135,6 +135,7 @@ OPTIONS = {
     "copies": "a view that may have to copy",
     "strides": "a view that depends on how the tensor lies in memory",
     "node": "torch's name of the node where it is not the op's, or a function of the node that tells (ops/node_names.py)",
+    "batched": "how vmap runs it where its family does not say: align, matrix, shift, fold, whole, dynamic (func/rules.py)",
     "linear": "the inputs in each of which it is linear: its derivative there, forward, is the op itself",
     "random": "draws fresh numbers: two calls are never one, and nothing is computed once for all",
 }
