@@ -3,7 +3,8 @@
 `load(x, i)` reads as many float32 of a flat array as a register holds, from i on; `spread(x, i)` repeats x[i],
 `fma(a, b, c)` is a b + c, `store(x, i, v)` writes, `none()` is zeros, `along(v)` adds up, `evens(a, b)` is every other
 number of a, then of what stands one further in b. These live in local variables only. `get`, `put` and
-`copy(x, i, y, j, n)`, x[i:i+n] = y[j:j+n], are for numbers. Nothing asks whether i is inside.
+`copy(x, i, y, j, n)`, x[i:i+n] = y[j:j+n], are for numbers of any type;
+`select(condition, a, b)` chooses without a branch. Nothing asks whether i is inside.
 """
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def machine() -> tuple[int, int]:
 def functions() -> dict[str, Any]:
     """The names, for the globals of loops."""
     k = kinds(machine()[0])
-    return numbers(k) | moves(k) | sums(k)
+    return {"select": backend().select} | numbers(k) | moves(k) | sums(k)
 
 
 def kinds(lanes: int) -> SimpleNamespace:
@@ -63,14 +64,14 @@ def numbers(k: SimpleNamespace) -> dict[str, Any]:
     def get(typing, x, i):
         def generate(context, builder, signature, args):
             return builder.load(address(context, builder, signature.args[0], *args))
-        return k.types.float32(x, k.types.intp), generate
+        return x.dtype(x, k.types.intp), generate
 
     @k.intrinsic
     def put(typing, x, i, v):
         def generate(context, builder, signature, args):
             builder.store(args[2], address(context, builder, signature.args[0], *args[:2]))
             return context.get_dummy_value()
-        return k.types.void(x, k.types.intp, k.types.float32), generate
+        return k.types.void(x, k.types.intp, x.dtype), generate
 
     @k.intrinsic
     def copy(typing, x, i, y, j, n):

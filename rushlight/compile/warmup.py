@@ -1,7 +1,8 @@
 """Compile beforehand what eager work compiles at its first use: `rushlight warmup`.
 
 The loops of frequent ops on large arrays (ops/large.py, ops/rows.py), of recurrent layers (ops/recurrent_loops.py), of
-convolution (ops/kernels/direct.py), of optimizers, and of random numbers, in float32.
+convolution (ops/kernels/direct.py), of attention (ops/kernels/attention_loops.py), of optimizers, and of random numbers, in
+float32.
 They are kept in the cache folder (compile/cache.py), so it is done once for a version of rushlight, Numba and Python.
 """
 from __future__ import annotations
@@ -35,7 +36,7 @@ def warmup(say: Callable[[str, float], None] | None = None, names: list[str] | N
     backend()
     count = 0
     for name, build in chain(elementwise(FREQUENT if names is None else names), rows(), recurrent(), convolutions(),
-                             optimizers()):
+                             attention(), optimizers()):
         start = perf_counter()
         build()
         if say is not None:
@@ -96,12 +97,23 @@ def recurrent() -> Iterator[tuple[str, Callable[[], None]]]:
 def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops of direct convolution: those of few filters too, as of depthwise ones."""
     from rushlight.ops.kernels.conv import plan
+    from rushlight.ops.kernels import pool_loops
     from rushlight.ops.kernels.direct import correlate, spread, weigh
     for filters in (8, 6, 4, 2, 1):
         x, w = np.ones((1, 1, 4, 4), np.float32), np.ones((filters, 1, 3, 3), np.float32)
         p = plan((4, 4), w.shape, (1, 1), (1, 1), (1, 1), 1)
         yield f"convolution of {filters} filters", lambda x=x, w=w, p=p: correlate(x, w, p)  # type: ignore[misc]
     yield "convolution, derivatives", lambda: (spread(x, w, p), weigh(x, x, p))
+    yield "max_pool", lambda: (pool_loops.maxima().build(), pool_loops.scatter().build())
+
+
+def attention() -> Iterator[tuple[str, Callable[[], None]]]:
+    """The loops of attention, forward and back."""
+    from rushlight.ops.kernels import attention as kernels
+    x, lse = np.ones((1, 1, 8, 8), np.float32), np.ones((1, 1, 8), np.float32)
+    for name, more in (("forward", ()), ("back", (x, *np.empty((3, *x.shape), np.float32)))):
+        given = (name, x, x, x, None, np.empty_like(x), lse, more, True, 1.0)
+        yield f"attention, {name}", lambda given=given: kernels.run(*given)  # type: ignore[misc]
 
 
 def optimizers() -> Iterator[tuple[str, Callable[[], None]]]:

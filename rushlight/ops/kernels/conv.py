@@ -100,8 +100,9 @@ def conv(x: ndarray, w: ndarray, stride: Ints, padding: Ints, dilation: Ints, gr
     """out[n, o, p] = bias[o] + sum over c, k of x[n, c, p stride - padding + k dilation] w[o, c, k].
 
     x (N, C, *size), w (O, C / groups, *kernel), bias (O,) -> (N, O, *out),
-    out = (size + 2 padding - dilation (kernel - 1) - 1) // stride + 1; output channels are in as many groups as the input's, each seeing its own. RuntimeError, in torch's
-    words, where channels, groups or sizes do not fit; NotImplementedError for bool.
+    out = (size + 2 padding - dilation (kernel - 1) - 1) // stride + 1; output channels are in as many groups as the
+    input's, each seeing its own. RuntimeError, in torch's words, where channels, groups or sizes do not fit;
+    NotImplementedError for bool.
 
         >>> conv(np.ones((1, 1, 3, 3)), np.ones((1, 1, 2, 2)), (1, 1), (0, 0), (1, 1), 1)[0, 0].tolist()
         [[4.0, 4.0], [4.0, 4.0]]

@@ -241,12 +241,24 @@ def pack(w: ndarray, shape: ndarray, strides: ndarray, kernel: ndarray, height: 
 
 def block_lines(lay: Layout, channels: int) -> int:
     """Over how many lines one tile of filters goes before the next: what it reads and makes stays in the caches. Whole
-    images, or whole parts of an image, so that the lines of padding between images are left out."""
+    images or parts of one, so that the lines of padding between images are left out; small ones several at a time, if
+    that fills vectors better."""
     pitch, rows = int(lay.extent[2]), prod(lay.extent.tolist()[:2])
     most = max(1, min(LINES, max(PLACES, HELD // channels)) // pitch)
     if rows > most:
         return -(-rows // -(-rows // most))
-    return rows if rows * pitch >= PLACES // 2 else most // rows * rows
+    return rows if whole_vectors(places(lay)) <= rows * pitch else most // rows * rows
+
+
+def places(lay: Layout) -> int:
+    """From the first place of an image that has a result to the last."""
+    extent, count = lay.extent.tolist(), np.max([target.count for target in lay.targets], 0).tolist()
+    return flat([n - 1 for n in count], extent) + 1
+
+
+def whole_vectors(n: int) -> int:
+    lanes = sliding().machine()[0]
+    return -(-n // lanes) * lanes
 
 
 def tile_height(filters: int) -> int:
@@ -263,18 +275,20 @@ def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
     beside = lay._replace(starts=np.zeros((1, 3), np.int64), steps=np.ones(3, np.int64))
     gs, xs = spatial(g), spatial(x)
     found: list[ndarray] = []
+    loop = sliding().weigh()
 
     def part(first: int, end: int, step: int) -> None:
         a, b = buffer(beside, gs.shape[1], step), buffer(lay, xs.shape[1], step, 1)
         total = np.zeros((p.groups, p.filters, p.channels * len(target.kernel)), np.float32)
         offsets = b.offsets(target, p.channels)
+        size, used = prod(lay.extent.tolist()), places(lay)
+        apart = whole_vectors(used) <= size       # else the last vector of an image would reach into the next
         for start in range(first, end, step):
             count = b.fill(xs, start, end)
             a.fill(gs, start, end)
-            places = count * prod(lay.extent.tolist())
-            a.flat[:gs.shape[1] * a.across].reshape(-1, a.across)[:, places:] = 0    # of earlier images, if these are fewer
-            sliding().weigh()(a.flat, b.flat, p.channels * len(lay.starts) * b.across, a.across, offsets, total,
-                              places)
+            a.flat[:gs.shape[1] * a.across].reshape(-1, a.across)[:, count * size:] = 0    # of earlier images
+            loop(a.flat, b.flat, p.channels * len(lay.starts) * b.across, a.across, offsets, total,
+                 *((count, size, used) if apart else (1, 0, count * size)))
         found.append(total)
 
     in_parts(part, len(x), together(lay, gs.shape[1] + xs.shape[1], len(x)))

@@ -16,6 +16,7 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
+from rushlight.ops.kernels import pool_loops
 from rushlight.ops.kernels.windows import Ints, Tap, check_windows, reach, taps, wide_dtype, window_counts
 
 BLOCK = 1 << 18          # bytes of input looked at in one go, to stay in the cache with what is made of it
@@ -43,7 +44,8 @@ def max_pool(x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: In
     if prod(out) < prod(kernel):
         values, indices = best_of_each(planes, tuple(map(valid_windows, size, kernel, stride, padding, dilation, out)))
     else:
-        values, indices = best_of_taps(planes, kernel, stride, padding, dilation, out)
+        values, indices = (pool_loops.max_pool(planes, kernel, stride, padding, dilation, out) or
+                           best_of_taps(planes, kernel, stride, padding, dilation, out))
     shape = (*x.shape[:2], *out)
     return values.reshape(shape).astype(x.dtype, copy=False), indices.reshape(shape)
 
@@ -150,8 +152,11 @@ def scatter_spatial(g: ndarray, indices: ndarray, size: Ints) -> ndarray:
         [[[0.0, 0.0, 0.0, 2.0]]]
     """
     check_indices("scatter_spatial", indices, size)
-    total = np.zeros(g.shape[0] * g.shape[1] * prod(size), wide_dtype(g.dtype))
-    np.add.at(total, flat_indices(indices, size).ravel(), g.astype(total.dtype, copy=False).ravel())
+    planes = g.shape[0] * g.shape[1]
+    total = pool_loops.scatter_spatial(g, indices, prod(size), planes)
+    if total is None:
+        total = np.zeros(planes * prod(size), wide_dtype(g.dtype))
+        np.add.at(total, flat_indices(indices, size).ravel(), g.astype(total.dtype, copy=False).ravel())
     return total.astype(g.dtype, copy=False).reshape(*g.shape[:2], *size)
 
 

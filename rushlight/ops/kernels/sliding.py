@@ -128,24 +128,31 @@ PACK = """def kernel(w, shape, strides, kernel, out, height):
                     to += height
 """
 
-WEIGH = """def kernel(g, x, room, across, offsets, out, stop):
-    \"\"\"out[o, t] += sum over q < stop of g[o, q] x[q + offsets[t]], for each group of filters.
+WEIGH = """def kernel(g, x, room, across, offsets, out, images, size, used):
+    \"\"\"out[o, t] += sum over q of g[o, q] x[q + offsets[t]], for each group of filters; q: the first `used` places of
+    images that lie `size` apart.
 
-    g: flat, `across` numbers for each filter, zero where there is no result and from `stop` on; x: flat, `room` numbers for
-    each group; out (groups, filters in a group, taps).
+    g: flat, `across` numbers for each filter, zero where there is no result; x: flat, `room` numbers for each group; out
+    (groups, filters in a group, taps).
     \"\"\"
     restrict()
     taps = offsets.shape[0]
     many = out.shape[1]
+    pieces = (used + {chunk} - 1) // {chunk}
+    length = ((used + pieces - 1) // pieces + {lanes} - 1) // {lanes} * {lanes}
+    some = max(1, {chunk} // length)
     for group in range(out.shape[0]):
-        for begin in range(0, stop, {chunk}):
-            end = min(begin + {chunk}, stop)
-            for o in range(0, many, {height}):
+        for first in range(0, images, some):
+            last = min(images, first + some)
+            for begin in range(0, used, length):
+                end = min(begin + length, used)
+                for o in range(0, many, {height}):
 {rows}
-                for t in range(0, taps, {width}):
+                    for t in range(0, taps, {width}):
 {columns}
 {sums}
-                    for q in range(begin, end, {lanes}):
+                        for n in range(first, last):
+                            for q in range(n * size + begin, n * size + end, {lanes}):
 {products}
 {totals}
 """
@@ -206,7 +213,7 @@ def weigh() -> Callable:
                          f"w = load(g, g{a} + q)", *[f"s{a}_{k} = fma(w, v{k}, s{a}_{k})" for k in range(width)])]],
         "totals": [line for a, k in pairs for line in (
             f"if o + {a} < many and t + {k} < taps:", f"    out[group, o + {a}, t + {k}] += along(s{a}_{k})")]}
-    depth = {"rows": 16, "columns": 20, "sums": 20, "products": 24, "totals": 20}
+    depth = {"rows": 20, "columns": 24, "sums": 24, "products": 32, "totals": 24}
     return compiled(WEIGH.format(height=height, width=width, lanes=lanes, chunk=CHUNK,
                                  **{name: indented(lines, depth[name]) for name, lines in parts.items()}))
 

@@ -1,0 +1,111 @@
+"""Compiled loops of pooling, which give the results of kernels/pool.py to the last bit, and so are compiled once NumPy's
+passes have cost as much (compile/paying.py). All for three spatial dimensions, planes (P, *size) one after the other.
+"""
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.compile.paying import Loop
+from rushlight.ops.kernels.windows import Ints
+
+MAXIMA = """def kernel(x, size, kernel, stride, padding, dilation, out, values, indices):
+    \"\"\"values[p, o] = the largest of a window of x[p], flat, and where it stands in the plane.\"\"\"
+    restrict()
+    deep, high, wide = size[0], size[1], size[2]
+    to = 0
+    for plane in range(0, x.shape[0], deep * high * wide):
+        for d in range(out[0]):
+            i0 = d * stride[0] - padding[0]
+            i1 = min(deep, i0 + (kernel[0] - 1) * dilation[0] + 1)
+            i0 = i0 if i0 >= 0 else i0 % dilation[0]
+            for h in range(out[1]):
+                k0 = h * stride[1] - padding[1]
+                k1 = min(high, k0 + (kernel[1] - 1) * dilation[1] + 1)
+                k0 = k0 if k0 >= 0 else k0 % dilation[1]
+                for o in range(out[2]):
+                    j0 = o * stride[2] - padding[2]
+                    j1 = min(wide, j0 + (kernel[2] - 1) * dilation[2] + 1)
+                    j0 = j0 if j0 >= 0 else j0 % dilation[2]
+                    best = f32(-inf)
+                    where = (i0 * high + k0) * wide + j0
+                    i = i0
+                    while i < i1:
+                        k = k0
+                        while k < k1:
+                            j = j0
+                            while j < j1:
+                                at = (i * high + k) * wide + j
+                                v = get(x, plane + at)
+                                better = (v > best) | (v != v)
+                                best = select(better, v, best)
+                                where = select(better, at, where)
+                                j += dilation[2]
+                            k += dilation[1]
+                        i += dilation[0]
+                    put(values, to, best)
+                    put(indices, to, where)
+                    to += 1
+"""
+
+SCATTER = """def kernel(g, indices, volume, out):
+    \"\"\"out[p, indices[p, q]] += g[p, q], with `volume` numbers in a plane of out.\"\"\"
+    many = g.shape[0] // (out.shape[0] // volume)
+    for p in range(out.shape[0] // volume):
+        for q in range(p * many, (p + 1) * many):
+            at = p * volume + get(indices, q)
+            put(out, at, get(out, at) + get(g, q))
+"""
+
+
+def three(numbers: Ints, fill: int) -> ndarray:
+    return np.array((fill,) * (3 - len(numbers)) + tuple(numbers))
+
+
+def example() -> tuple:
+    one, x, i = np.ones(3, np.int64), np.zeros(1, np.float32), np.zeros(1, np.int64)
+    return x, one, one, one, 0 * one, one, one, x, i
+
+
+@cache
+def maxima() -> Loop:
+    return Loop(lambda: MAXIMA, 40, example)
+
+
+@cache
+def scatter() -> Loop:
+    def example() -> tuple:
+        x = np.zeros(1, np.float32)
+        return x, np.zeros(1, np.int64), 1, x.copy()
+    return Loop(lambda: SCATTER, 20, example)
+
+
+def max_pool(x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
+             out: Ints) -> tuple[ndarray, ndarray] | None:
+    """Maxima and places of x (P, *size); None while NumPy is to do it."""
+    loop, n = maxima(), len(x)
+    if x.dtype != np.float32 or len(out) > 3 or not x.flags.carray:
+        return None
+    if loop.function is None:
+        loop.pay(x.size)
+        return None
+    values, indices = np.empty((n, *out), np.float32), np.empty((n, *out), np.int64)
+    loop.function(x.reshape(-1), three(x.shape[1:], 1), three(kernel, 1), three(stride, 1), three(padding, 0),
+                  three(dilation, 1), three(out, 1), values.reshape(-1), indices.reshape(-1))
+    return values, indices
+
+
+def scatter_spatial(g: ndarray, indices: ndarray, volume: int, planes: int) -> ndarray | None:
+    """The sums of float32 g at their places, flat; None while NumPy is to do it."""
+    loop = scatter()
+    if g.dtype != np.float32 or not (g.flags.carray and indices.flags.carray):
+        return None
+    if loop.function is None:
+        loop.pay(g.size)
+        return None
+    total = np.zeros(planes * volume, np.float32)
+    if len(total):
+        loop.function(g.reshape(-1), indices.reshape(-1), volume, total)
+    return total
