@@ -59,18 +59,19 @@ def array_of(data: Any, dtype: Dtype) -> Any:
         data = list(data)                         # any other sequence: a deque, a range
     if dtype is not None and isinstance(data, (bool, int, float, complex)):
         return np.asarray(data).astype(dtypes.as_dtype(dtype).numpy)
+    data, given = plain_lists(data), data
     try:
-        array = np.array(plain_lists(data))
+        array = np.array(data)
     except ValueError as error:
         raise ValueError(explain("expected sequences of equal length at every dimension", "pad the shorter ones",
                                  numpy_says=error)) from error
     if array.dtype.kind == "O":
-        raise RuntimeError(explain(f"Could not infer dtype of {type(first_leaf(data)).__name__}", "give numbers"))
+        raise RuntimeError(explain(f"Could not infer dtype of {type(first_leaf(given)).__name__}", "give numbers"))
     if array.dtype.kind in "USV" and array.dtype.names is None:
-        raise TypeError(explain(f"new(): invalid data type '{type(first_leaf(data)).__name__}'", "give numbers"))
+        raise TypeError(explain(f"new(): invalid data type '{type(first_leaf(given)).__name__}'", "give numbers"))
     if dtype is not None or array.dtype.kind in "biu":
         return array
-    return array.astype(dtype_of(data, array).numpy)
+    return array.astype(dtype_of(given, array).numpy)
 
 
 def dtype_of(data: Any, array: np.ndarray) -> dtypes.dtype:
@@ -98,12 +99,23 @@ def default(complex_numbers: bool) -> dtypes.dtype:
 
 
 def plain_lists(data: Any) -> Any:
-    """Lists in which every tensor has become an array; no deeper than the data is."""
+    """Lists in which every tensor, of one number, has become that number; no deeper than the data is."""
     if isinstance(data, Tensor):
-        return data.array
+        return number_of(data)
     if isinstance(data, (list, tuple)) and any(isinstance(x, (Tensor, list, tuple)) for x in data):
         return [plain_lists(x) for x in data]
     return data
+
+
+def number_of(x: Tensor) -> np.ndarray:
+    """What stands in a list for a tensor of one number, whatever its shape."""
+    if x.array.size == 1:
+        return x.array.reshape(())
+    whole = x.array.dtype.kind in "iu"
+    raise (TypeError if whole else ValueError)(explain(
+        "only integer tensors of a single element can be converted to an index" if whole else
+        "only one element tensors can be converted to Python scalars", "torch.stack makes one tensor of many",
+        shape=tuple(x.shape)))
 
 
 def first_leaf(data: Any) -> Any:

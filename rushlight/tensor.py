@@ -58,6 +58,8 @@ class Tensor(Methods, metaclass=TensorType):
 
     def __init__(self, *args: Any, device: Any = None):
         from_data = len(args) == 1 and not isinstance(args[0], int)
+        if from_data and isinstance(args[0], (list, tuple)):         # a tensor in a list stands for its number
+            args = ([x.item() if isinstance(x, Tensor) else x for x in args[0]],)
         array = np.array(args[0], np.float32) if from_data else np.empty([index(n) for n in args], np.float32)
         self.array, self.node, self._grad, self.viewing, self.writes = array, None, None, None, None
 

@@ -11,7 +11,7 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
     try:
         if x.ndim == 2 and y.ndim <= 2:
             return np.dot(x, y)                   # small ones cost two thirds of np.matmul's
-        if x.shape[-1] == 1 == y.shape[-2] and x.dtype == y.dtype:
+        if x.ndim > 1 < y.ndim and x.shape[-1] == 1 == y.shape[-2] and x.dtype == y.dtype:
             return x * y                          # outer products: a third of np.matmul's time
         return np.matmul(x, y)
     except ValueError:
