@@ -55,6 +55,11 @@ HAND = {
                                Sample(x(1, 4, 2), 4)],
     "swapaxes": [Sample(x(2, 3, 2), 0, 2), Sample(x(2, 3), -1, 0), Sample(x(2, 3), 1, 1), Sample(x(3), 0, -1)],
 
+    # queries, keys and values, with a mask and without; the way back takes what the op saved: no slope by moving one input
+    "attention": [Sample([x(2, 3, 2), x(2, 4, 2), x(2, 4, 3)], False, 0.7), Sample([x(1, 2, 3, 2)] * 3, True, 1.0),
+                  Sample([x(3, 2), x(4, 2), x(4, 2), x(3, 4, constant=True)], False, 0.5, smooth=False, slopes=False)],
+    "attention_back": [Sample([x(3, 2), x(4, 2), x(4, 2), x(3, 2), x(3), x(3, 2)], False, 0.5, smooth=False)],
+
     # the slope is that of a log_softmax's input, not of the log-probabilities alone: no finite differences find it
     "ctc": [Sample(LOG_PROBABILITIES, LABELS, (4, 4), (2, 2), 0, smooth=False, slopes=True),
             Sample(LOG_PROBABILITIES, IN_A_ROW, (4, 3), (2, 1), 0, smooth=False, slopes=True),

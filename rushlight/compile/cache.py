@@ -134,7 +134,7 @@ def from_file(text: str, key: str, exact: bool) -> Callable | None:
 
 
 def in_memory(text: str, key: str, exact: bool) -> Callable:
-    names = {**scope(), "__name__": __name__}
+    names = {**scope(), "cached": backend().numba.njit(**FLAGS), "__name__": __name__}      # of functions beside the loop
     exec(compile(text, f"<loop {key}>", "exec"), names)
     return backend().numba.njit(**EXACT if exact else FLAGS)(names["kernel"])
 

@@ -5,12 +5,11 @@ import math
 
 import numpy as np
 
+from rushlight.autograd.grad_mode import mode
 from rushlight.errors import explain
 from rushlight.nn.functional.dropout import dropout
 from rushlight.ops import elementwise as e
-from rushlight.ops import reduce as r
-from rushlight.ops.products import matmul
-from rushlight.ops.shape import transpose
+from rushlight.ops.attention import attention, seen, weights
 from rushlight.ops.shapes import repeat_interleave
 from rushlight.tensor import Tensor, created, from_array
 
@@ -32,35 +31,32 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     if enable_gqa:
         heads = query.array.shape[-3]
         key, value = (repeat_interleave(t, heads // t.array.shape[-3], -3) for t in (key, value))
-    query = e.mul(query, 1 / math.sqrt(query.array.shape[-1]) if scale is None else scale)
-    scores = matmul(query, transpose(key, -2, -1))
-    somewhere = None
-    if is_causal:
-        scores = e.where(causal(scores), scores, -math.inf)
-    elif attn_mask is not None:
-        scores, somewhere = masked(scores, attn_mask)
-    weights = r.softmax(scores, scores.array.ndim - 1)
-    if dropout_p > 0:
-        weights = dropout(weights, dropout_p)
-    out = matmul(weights, value)
-    return out if somewhere is None else e.where(somewhere, out, 0)
+    scale = 1 / math.sqrt(query.array.shape[-1]) if scale is None else scale
+    if dropout_p > 0 or not at_once(query, key, value, attn_mask):
+        p, somewhere = weights(query, key, attn_mask, is_causal, scale)
+        return seen(dropout(p, dropout_p) if dropout_p > 0 else p, value, somewhere)
+    if attn_mask is None:
+        return attention([query, key, value], is_causal, scale)[0]
+    if attn_mask.array.dtype.kind == "b":
+        attn_mask = e.where(attn_mask, created(from_array(np.zeros((), query.array.dtype))), -math.inf)
+    return attention([query, key, value, attn_mask], is_causal, scale)[0]
 
 
-def masked(scores: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Scores (..., L, S) under a mask, and which queries (..., L, 1) may look anywhere.
+def at_once(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> bool:
+    """Whether one op can do it: of plain tensors whose leading dimensions agree, under a mask without a gradient."""
+    q, k, v, m = query.array, key.array, value.array, mode()
+    if q.__class__ is not np.ndarray or k.__class__ is not np.ndarray or v.__class__ is not np.ndarray:
+        return False                              # samples of vmap
+    q_shape, k_shape, v_shape = q.shape, k.shape, v.shape
+    return (q.dtype.kind in "fV" and q_shape[:-2] == k_shape[:-2] == v_shape[:-2] and q_shape[-1] == k_shape[-1]
+            and k_shape[-2] == v_shape[-2] and q.size > 0 < v.size and (m.watch is None or not m.watch.differentiates)
+            and (mask is None or ((mask.node is None or not m.grad) and mask.array.__class__ is np.ndarray
+                                  and covers(mask.array.shape, (*q_shape[:-1], k_shape[-2])))))
 
-    The others keep their scores, so that no softmax is nan; what they see must become 0.
-    """
-    is_bool = mask.array.dtype.kind == "b"
-    somewhere = r.any(mask if is_bool else e.ne(mask, -math.inf), (mask.array.ndim - 1,), True)
-    if is_bool:
-        return e.where(e.logical_or(mask, e.logical_not(somewhere)), scores, -math.inf), somewhere
-    return e.add(scores, e.where(somewhere, mask, 0)), somewhere
 
-
-def causal(scores: Tensor) -> Tensor:
-    """True on and below the diagonal."""
-    return created(from_array(np.tri(*scores.array.shape[-2:], dtype=bool)))
+def covers(mask: tuple, scores: tuple) -> bool:
+    """Whether a mask of this shape broadcasts to the scores."""
+    return len(mask) <= len(scores) and all([n in (1, m) for n, m in zip(mask[::-1], scores[::-1])])
 
 
 def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool) -> None:

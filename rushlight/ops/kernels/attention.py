@@ -1,0 +1,144 @@
+"""Attention without all scores in memory: as many at a time as the cache holds, which the way back computes again.
+
+tensors: q (..., L, E), k (..., S, E), v (..., S, F) with the same leading dimensions, and a mask of numbers to add, or none.
+A query that may look at nothing gets 0. Much float32 goes to the compiled loops (kernels/attention_loops.py).
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+from numpy.lib.stride_tricks import as_strided
+
+from rushlight.ops.kernels.memory import memory
+from rushlight.ops.kernels.windows import wide_dtype
+
+BLOCK = 1 << 18                                   # scores at a time
+LEAST = 1 << 19                                   # products from which the loops are used: NumPy takes 0.1 ms
+FLOAT = np.dtype(np.float32)
+
+
+def attention(tensors: Sequence[ndarray], causal: bool, scale: float) -> tuple[ndarray, ndarray]:
+    """softmax(q k^T scale + mask) v, and for each query log sum exp of its scores."""
+    q, k, v, *rest = tensors
+    mask = rest[0] if rest else None
+    out = room((*q.shape[:-1], v.shape[-1]), q if q.shape[-1] == v.shape[-1] else None, v.dtype)
+    lse = np.empty(q.shape[:-1], wide_dtype(q.dtype))
+    if looped(q, k, v):
+        run("forward", q, k, v, mask, out, lse, (), causal, scale)
+        return out, lse
+    for part, (a, b, c, m, to, total, _, first) in blocks(q, k, v, mask, out, lse, out):
+        s = scores(a * a.dtype.type(scale), b, m, first if causal else None)
+        top = s.max(-1, keepdims=True)
+        top = np.where(top == -np.inf, s.dtype.type(0), top)
+        s -= top
+        np.exp(s, out=s)
+        weights = s.sum(-1, keepdims=True)
+        to[...] = np.matmul(s, c) / np.where(weights == 0, s.dtype.type(1), weights)
+        with np.errstate(divide="ignore"):
+            total[...] = (np.log(weights) + top)[..., 0]
+    return out, lse
+
+
+def attention_back(tensors: Sequence[ndarray], causal: bool, scale: float) -> list[ndarray]:
+    """The gradients of q, k and v. tensors: those of `attention`, what it gave, and the gradient of its first output.
+
+    p = exp(scores - lse), dv = p^T g, ds = p (g v^T - sum(g out)), dq = ds k scale, dk = ds^T q scale.
+    """
+    q, k, v, *rest, out, lse, g = tensors
+    mask = rest[0] if rest else None
+    dq, dk, dv = (room(a.shape, a, a.dtype) for a in (q, k, v))
+    if looped(q, k, v):
+        run("back", q, k, v, mask, out, lse, (g, dq, dk, dv), causal, scale)
+        return [dq, dk, dv]
+    dk[...], dv[...] = 0, 0
+    delta = (g.astype(lse.dtype, copy=False) * out).sum(-1)
+    for part, (a, b, c, m, to, total, slope, first) in blocks(q, k, v, mask, dq, lse, g):
+        a = a * a.dtype.type(scale)
+        p = scores(a, b, m, first if causal else None)
+        p -= np.where(total == -np.inf, np.inf, total)[..., None].astype(p.dtype, copy=False)
+        np.exp(p, out=p)
+        dv[part[0]] += np.matmul(p.swapaxes(-1, -2), slope)
+        ds = np.matmul(slope, c.swapaxes(-1, -2))
+        ds -= delta[part][..., None]
+        ds *= p
+        to[...] = np.matmul(ds, b) * a.dtype.type(scale)
+        dk[part[0]] += np.matmul(ds.swapaxes(-1, -2), a)
+    return [dq, dk, dv]
+
+
+def room(shape: tuple, like: ndarray | None, dtype: np.dtype) -> ndarray:
+    """An array of this shape; its heads lie in memory as those of `like`: a row of all of them in one piece, or apart."""
+    if like is not None and len(shape) == 4 and like.strides[1] < like.strides[2]:
+        return memory.take((shape[0], shape[2], shape[1], shape[3]), dtype).transpose(0, 2, 1, 3)
+    return memory.take(shape, dtype)
+
+
+# -- NumPy ---------------------------------------------------------------------------------------------------------------
+
+def blocks(q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None, out: ndarray, lse: ndarray,
+           g: ndarray) -> Iterator[tuple]:
+    """((samples, queries), (q, k, v, mask, out, lse, g, the first query's number)) for parts of at most BLOCK scores."""
+    lead, (L, S) = q.shape[:-2], (q.shape[-2], k.shape[-2])
+    wide = wide_dtype(q.dtype)
+    q, k, v, g = (a.astype(wide, copy=False) for a in (q, k, v, g))
+    of_sample = prod(lead[1:]) * S
+    rows = max(1, BLOCK // max(1, of_sample))
+    samples = max(1, rows // max(1, L)) if lead else 1
+    if mask is not None:
+        mask = np.broadcast_to(mask.astype(wide, copy=False), (*lead, L, S))
+    for n in range(0, lead[0] if lead else 1, samples):
+        own: Any = slice(n, n + samples) if lead else Ellipsis
+        for i in range(0, L, min(rows, L)):
+            to = slice(i, i + rows)
+            part = (own, *(slice(None),) * (len(lead) - 1), to)
+            yield part, (q[part], k[own], v[own], None if mask is None else mask[part], out[part], lse[part], g[part], i)
+
+
+def scores(q: ndarray, k: ndarray, mask: ndarray | None, first: int | None) -> ndarray:
+    """q k^T + mask, and -inf for keys beyond the query's number, which counts from `first`, unless that is None."""
+    s = np.matmul(q, k.swapaxes(-1, -2))
+    if first is not None:
+        rows, columns = s.shape[-2:]
+        np.copyto(s, -np.inf, where=np.arange(columns) > np.arange(first, first + rows)[:, None])
+    if mask is not None:
+        s += mask
+    return s
+
+
+# -- the compiled loops --------------------------------------------------------------------------------------------------
+
+def looped(q: ndarray, k: ndarray, v: ndarray) -> bool:
+    """Whether there is enough to do: by the sizes alone, so that a program gives the same numbers each time."""
+    return q.dtype is FLOAT and q.size * k.shape[-2] >= LEAST and find_spec("numba") is not None
+
+
+def matrix(a: ndarray, heads: tuple[int, int]) -> ndarray:
+    """The array in four dimensions, the numbers of a row one after the other."""
+    a = a if a.ndim == 4 else a.reshape(*heads, *a.shape[-2:])
+    return a if a.strides[-1] == a.itemsize or a.shape[-1] == 1 else np.ascontiguousarray(a)
+
+
+def run(name: str, q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None, out: ndarray, lse: ndarray,
+        more: Sequence[ndarray], causal: bool, scale: float) -> None:
+    """The loop of this name on all heads; of much, each core does some of them. more: for the way back g, dq, dk, dv."""
+    from rushlight.compile.parallel import cores, pool
+    from rushlight.ops.kernels import attention_loops
+    *lead, length, width = q.shape
+    heads = prod(lead[:-1]), lead[-1] if lead else 1
+    arrays = [matrix(a, heads) for a in (q, k, v, q, out, *more)]
+    if mask is not None:                          # for all scores, without a copy
+        whole = np.broadcast_to(mask, (*q.shape[:-1], k.shape[-2]))
+        arrays[3] = whole if whole.ndim == 4 else whole.reshape(*heads, *whole.shape[-2:])
+    steps = np.array([[step // 4 for step in a.strides] for a in arrays])
+    first = [as_strided(a, (1,), (4,)) for a in arrays]
+    sizes = np.array([heads[1], length, k.shape[-2], width, v.shape[-1]])
+    parts = min(cores(), prod(heads)) if q.size * k.shape[-2] >= 8 * LEAST else 1
+    bounds = [prod(heads) * i // parts for i in range(parts + 1)]
+    pool.run(getattr(attention_loops, name)(), [
+        (*first[:5], lse.reshape(-1, length), *first[5:], sizes, steps, np.float32(scale), causal, mask is not None,
+         *bounds[i:i + 2]) for i in range(parts)])
