@@ -1,8 +1,11 @@
-"""torch.hub: models from the network are not there; the folder for them is."""
+"""torch.hub: the folder for models from the network. What is there is loaded; nothing is downloaded."""
 from __future__ import annotations
 
 import os
 from typing import Any
+from urllib.parse import urlparse
+
+from rushlight.errors import explain
 
 
 def get_dir() -> str:
@@ -18,6 +21,17 @@ def load(repo_or_dir: str, model: str, *args: Any, **kwargs: Any) -> Any:
                               "and load them with torch.load")
 
 
-def load_state_dict_from_url(url: str, *args: Any, **kwargs: Any) -> Any:
-    """NotImplementedError: nothing is downloaded."""
-    raise NotImplementedError(f"nothing is downloaded; fetch {url} yourself and give torch.load the file")
+def load_state_dict_from_url(url: str, model_dir: str | None = None, map_location: Any = None, progress: bool = True,
+                             check_hash: bool = False, file_name: str | None = None, weights_only: bool = True) -> Any:
+    """What `torch.load` finds in the file that torch would keep the address's content in.
+
+    That is `model_dir`, or `get_dir()`/checkpoints, and the last part of the address, or `file_name`. Nothing is
+    downloaded: FileNotFoundError says which file to put where.
+    """
+    from rushlight.serialization import load as load_file  # not on the way of `import torch.hub`
+    name = file_name or os.path.basename(urlparse(url).path)
+    path = os.path.join(model_dir or os.path.join(get_dir(), "checkpoints"), name)
+    if not os.path.exists(path):
+        raise FileNotFoundError(explain(f"the weights {name} are not here, and rushlight downloads none",
+                                        f"fetch {url} and put it at {path}, or build the model with weights=None"))
+    return load_file(path, map_location=map_location, weights_only=weights_only)

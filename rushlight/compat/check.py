@@ -58,11 +58,19 @@ def uses(tree: ast.AST, known: dict[str, str]) -> Iterator[tuple[str, int]]:
                 full = f"{node.module}.{alias.name}"
                 known[alias.asname or alias.name] = full
                 yield (node.module or "") if alias.name == "*" else full, node.lineno
+    for name in rebound(tree):                    # `for data in loader` after `from torch.utils import data`
+        known.pop(name, None)
     for node in ast.walk(tree):                   # from the outside in: the longest chain comes first
         if isinstance(node, ast.Attribute) and id(node) not in inner:
             chain = chain_of(node, inner)
             if chain and chain[0] in known:
                 yield ".".join([known[chain[0]], *chain[1:]]), node.lineno
+
+
+def rebound(tree: ast.AST) -> set[str]:
+    """Names that the program gives a meaning of its own: what they stand for where, nobody knows. Never torch itself."""
+    stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return (stored | {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}) - set(OURS)
 
 
 def imported(node: ast.Import, known: dict[str, str]) -> Iterator[tuple[str, int]]:

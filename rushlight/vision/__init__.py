@@ -6,9 +6,9 @@ from typing import Any
 
 from rushlight.version import vision_version as __version__
 
-_LAZY = ("datasets", "transforms", "utils")
+_LAZY = ("datasets", "io", "models", "ops", "transforms", "utils")
 
-__all__ = ["__version__", "datasets", "transforms", "utils"]
+__all__ = ["__version__", "datasets", "io", "models", "ops", "transforms", "utils"]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,9 +10,10 @@ from numpy import ndarray
 
 from rushlight.errors import explain
 from rushlight.tensor import Tensor, from_array
+from rushlight.vision.drawing import draw_bounding_boxes, draw_segmentation_masks
 from rushlight.vision.images import pillow
 
-__all__ = ["make_grid", "save_image"]
+__all__ = ["draw_bounding_boxes", "draw_segmentation_masks", "make_grid", "save_image"]
 
 
 def make_grid(tensor: Tensor | Sequence[Tensor], nrow: int = 8, padding: int = 2, normalize: bool = False,

@@ -1,302 +1,71 @@
 """What the transforms do, as functions: torchvision's names and results, on Pillow images, tensors and arrays."""
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import cos, radians, sin
 from typing import Any
 
-import numpy as np
-from numpy import ndarray
+from rushlight.tensor import Tensor
+from rushlight.vision.images import InterpolationMode, is_pillow, size_of
+from rushlight.vision.transforms.basics import (
+    center_crop,
+    convert_image_dtype,
+    crop,
+    hflip,
+    normalize,
+    pad,
+    pair,
+    pil_to_tensor,
+    resize,
+    rgb_to_grayscale,
+    to_grayscale,
+    to_pil_image,
+    to_tensor,
+    vflip,
+)
+from rushlight.vision.transforms.colors import (
+    adjust_brightness,
+    adjust_contrast,
+    adjust_gamma,
+    adjust_hue,
+    adjust_saturation,
+    adjust_sharpness,
+    autocontrast,
+    equalize,
+    gaussian_blur,
+    invert,
+    posterize,
+    solarize,
+)
+from rushlight.vision.transforms.warps import (
+    affine,
+    erase,
+    five_crop,
+    perspective,
+    resized_crop,
+    rotate,
+    ten_crop,
+)
 
-from rushlight import dtypes
-from rushlight.creation import as_tensor
-from rushlight.errors import explain
-from rushlight.nn import functional as F
-from rushlight.tensor import Tensor, from_array
-from rushlight.vision.images import RESAMPLING, InterpolationMode, is_pillow, on_pixels, pillow, size_of
-
-# -- from one kind of image to another -----------------------------------------------------------------------------------
-
-
-def pil_to_tensor(pic: Any) -> Tensor:
-    """A Pillow image as a tensor (C, H, W) of its own numbers."""
-    if not is_pillow(pic):
-        raise TypeError(explain(f"pic should be PIL Image. Got {type(pic)}"))
-    kinds = {"I": np.int32, "I;16": np.uint16, "F": np.float32}
-    array = np.array(pic, kinds.get(pic.mode, np.uint8))
-    if pic.mode == "1":
-        array = array * np.uint8(255)
-    return from_array(np.ascontiguousarray(array[None] if array.ndim == 2 else np.moveaxis(array, -1, 0)))
-
-
-def to_tensor(pic: Any) -> Tensor:
-    """A Pillow image, or an array (H, W) or (H, W, C), as a tensor (C, H, W); bytes become floats from 0 to 1."""
-    if is_pillow(pic):
-        found = pil_to_tensor(pic)
-    elif isinstance(pic, ndarray):
-        if pic.ndim not in (2, 3):
-            raise ValueError(explain(f"pic should be 2/3 dimensional. Got {pic.ndim} dimensions."))
-        planes = pic[None] if pic.ndim == 2 else np.moveaxis(pic, -1, 0)
-        found = from_array(np.array(planes, order="C"))
-    else:
-        raise TypeError(explain(f"pic should be PIL Image or ndarray. Got {type(pic)}"))
-    if found.array.dtype != np.uint8:
-        return found
-    kind = dtypes.get_default_dtype().numpy
-    return from_array(found.array.astype(kind) / kind.type(255))
-
-
-def to_pil_image(pic: Any, mode: str | None = None) -> Any:
-    """A tensor (C, H, W) or (H, W), or an array (H, W, C) or (H, W), as a Pillow image. ImportError without Pillow."""
-    module = pillow()
-    if module is None:
-        raise ImportError("to_pil_image needs Pillow: pip install pillow")
-    if not isinstance(pic, (Tensor, ndarray)):
-        raise TypeError(explain(f"pic should be Tensor or ndarray. Got {type(pic)}."))
-    array = pic.array if isinstance(pic, Tensor) else pic
-    if array.ndim not in (2, 3):
-        raise ValueError(explain(f"pic should be 2/3 dimensional. Got {array.ndim} dimensions."))
-    if isinstance(pic, Tensor):
-        if array.dtype.kind == "f" and mode != "F":
-            array = (array * 255).astype(np.uint8)
-        array = np.moveaxis(array, 0, -1) if array.ndim == 3 else array
-    array = array[..., 0] if array.ndim == 3 and array.shape[-1] == 1 else array
-    found = module.fromarray(np.ascontiguousarray(array))
-    return found if mode is None or found.mode == mode else found.convert(mode)
+__all__ = ["InterpolationMode", "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_saturation",
+           "adjust_sharpness", "affine", "autocontrast", "center_crop", "convert_image_dtype", "crop", "equalize", "erase",
+           "five_crop", "gaussian_blur", "get_dimensions", "get_image_num_channels", "get_image_size", "hflip", "invert",
+           "normalize", "pad", "pair", "perspective", "pil_to_tensor", "posterize", "resize", "resized_crop",
+           "rgb_to_grayscale", "rotate", "solarize", "ten_crop", "to_grayscale", "to_pil_image", "to_tensor", "vflip"]
 
 
-def convert_image_dtype(image: Tensor, dtype: dtypes.dtype = dtypes.float32) -> Tensor:
-    """A tensor in another dtype, so that the brightest value stays the brightest: 255 in bytes, 1 in floats.
-
-    RuntimeError for a cast to integers that have more digits than the floats.
-    """
-    own = image.dtype
-    if own is dtype:
-        return image
-    if own.is_floating_point and dtype.is_floating_point:
-        return image.to(dtype)  # type: ignore[attr-defined]
-    if own.is_floating_point:
-        if (own is dtypes.float32 and dtype in (dtypes.int32, dtypes.int64)) or (
-                own is dtypes.float64 and dtype is dtypes.int64):
-            raise RuntimeError(explain(f"The cast from {own} to {dtype} cannot be performed safely."))
-        return (image * (brightest(dtype) + 1.0 - 1e-3)).to(dtype)  # type: ignore[operator]
-    if dtype.is_floating_point:
-        return image.to(dtype) / brightest(own)  # type: ignore[attr-defined]
-    more, less = brightest(own), brightest(dtype)
-    if more > less:
-        return (image // int((more + 1) // (less + 1))).to(dtype)  # type: ignore[operator]
-    return image.to(dtype) * int((less + 1) // (more + 1))  # type: ignore[attr-defined]
-
-
-def brightest(dtype: dtypes.dtype) -> int:
-    return 1 if dtype is dtypes.bool_ else int(np.iinfo(dtype.numpy).max)
-
-
-def normalize(tensor: Tensor, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> Tensor:
-    """(x - mean) / std, channel by channel: a floating-point tensor (..., C, H, W). ValueError for a std of 0."""
-    if not isinstance(tensor, Tensor):
-        raise TypeError(explain(f"img should be Tensor Image. Got {type(tensor)}", "ToTensor() comes first"))
-    if not tensor.is_floating_point():
-        raise TypeError(explain(f"Input tensor should be a float tensor. Got {tensor.dtype}.", "ToTensor() comes first"))
-    if tensor.array.ndim < 3:
-        raise ValueError(explain("Expected tensor to be a tensor image of size (..., C, H, W). Got tensor.size() = "
-                                 f"{tuple(tensor.shape)}"))
-    kind = tensor.array.dtype
-    m, s = (np.asarray(v, kind).reshape(-1, 1, 1) for v in (as_array(mean), as_array(std)))
-    if (s == 0).any():
-        raise ValueError(explain(f"std evaluated to zero after conversion to {tensor.dtype}, leading to division by zero."))
-    if inplace:
-        return tensor.sub_(from_array(m)).div_(from_array(s))  # type: ignore[attr-defined]
-    return (tensor - from_array(m)) / from_array(s)  # type: ignore[operator]
-
-
-def as_array(values: Any) -> ndarray:
-    return values.array if isinstance(values, Tensor) else np.asarray(values, np.float64)
-
-
-# -- where the pixels are ------------------------------------------------------------------------------------------------
-
-
-def hflip(img: Any) -> Any:
-    """Left and right exchanged."""
-    return on_pixels(lambda a: a[..., ::-1].copy(), img)
-
-
-def vflip(img: Any) -> Any:
-    """Top and bottom exchanged."""
-    return on_pixels(lambda a: a[..., ::-1, :].copy(), img)
-
-
-def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
-    """The part from row `top` and column `left` on; what lies outside the image is 0."""
-    h, w = size_of(img)
-    before = max(-top, 0), max(-left, 0)
-    after = max(top + height - h, 0), max(left + width - w, 0)
-
-    def cut(a: ndarray) -> ndarray:
-        part = a[..., max(top, 0):max(top + height, 0), max(left, 0):max(left + width, 0)]
-        if not any(before + after):
-            return part.copy()
-        around = [(0, 0)] * (a.ndim - 2) + list(zip(before, after))
-        return np.pad(part, around)
-    return on_pixels(cut, img)
-
-
-def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
-    """The middle (height, width), or square; an image that is smaller is padded with 0 first."""
-    th, tw = pair(output_size)
-    h, w = size_of(img)
-    if tw > w or th > h:
-        missing_w, missing_h = max(tw - w, 0), max(th - h, 0)
-        img = pad(img, [missing_w // 2, missing_h // 2, (missing_w + 1) // 2, (missing_h + 1) // 2])
-        h, w = size_of(img)
-    return crop(img, int(round((h - th) / 2.0)), int(round((w - tw) / 2.0)), th, tw)
-
-
-def pad(img: Any, padding: int | Sequence[int], fill: float = 0, padding_mode: str = "constant") -> Any:
-    """More pixels at each side: one number, (left and right, top and bottom), or (left, top, right, bottom).
-
-    `padding_mode`: 'constant' (`fill`), 'edge', 'reflect' or 'symmetric'.
-    """
-    if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
-        raise ValueError(explain("Padding mode should be either constant, edge, reflect or symmetric", given=padding_mode))
-    sides = [padding] if isinstance(padding, int) else list(padding)
-    if len(sides) not in (1, 2, 4):
-        raise ValueError(explain("Padding must be an int or a 1, 2, or 4 element tuple, not a "
-                                 f"{len(sides)} element tuple"))
-    left, top, right, bottom = sides * (4 // len(sides))
-    more = {"constant_values": fill} if padding_mode == "constant" else {}
-
-    def widen(a: ndarray) -> ndarray:
-        a = a[..., max(-top, 0):a.shape[-2] - max(-bottom, 0), max(-left, 0):a.shape[-1] - max(-right, 0)]
-        around = [(0, 0)] * (a.ndim - 2) + [(max(top, 0), max(bottom, 0)), (max(left, 0), max(right, 0))]
-        return np.pad(a, around, padding_mode, **more)  # type: ignore[call-overload]
-    return on_pixels(widen, img)
-
-
-def resize(img: Any, size: int | Sequence[int], interpolation: InterpolationMode = InterpolationMode.BILINEAR,
-           max_size: int | None = None, antialias: bool | None = True) -> Any:
-    """The image with (height, width) pixels; one number is the length of the shorter side.
-
-    Pillow resizes its own images; tensors and arrays are interpolated ('nearest', 'bilinear', 'bicubic'). Of bytes, the
-    result may be 1 off torchvision's, which interpolates them in integers.
-    """
-    mode = InterpolationMode(interpolation)
-    height, width = target_size(size_of(img), size, max_size)
+def get_image_num_channels(img: Any) -> int:
+    """How many channels an image has: C of a tensor (..., C, H, W)."""
     if is_pillow(img):
-        return img.resize((width, height), RESAMPLING[mode])
-    if isinstance(img, ndarray):
-        planes = from_array(np.moveaxis(img, -1, 0) if img.ndim == 3 else img[None])
-        found = resize(planes, (height, width), mode, None, antialias).array
-        return np.ascontiguousarray(np.moveaxis(found, 0, -1) if img.ndim == 3 else found[0])
-    if size_of(img) == (height, width):
-        return img
-    smooth = mode in (InterpolationMode.BILINEAR, InterpolationMode.BICUBIC)
-    how: dict[str, Any] = {"align_corners": False, "antialias": bool(antialias)} if smooth else {}
-    return as_floats(img, lambda x: F.interpolate(x, size=[height, width], mode=mode.value, **how), smooth)
+        return len(img.getbands())
+    if isinstance(img, Tensor):
+        return int(img.array.shape[-3]) if img.array.ndim > 2 else 1
+    return int(img.shape[2]) if img.ndim == 3 else 1
 
 
-def as_floats(img: Tensor, function: Any, rounds: bool) -> Tensor:
-    """A function of (N, C, H, W) floats on a tensor of any dtype and number of dimensions; integers are rounded."""
-    shape, own = img.array.shape, img.dtype
-    x = img.reshape(-1, *shape[-3:]) if len(shape) >= 3 else img.reshape(1, 1, *shape)  # type: ignore[attr-defined]
-    found = function(x if own.is_floating_point else x.float())
-    if not own.is_floating_point:
-        array = np.rint(found.array) if rounds else found.array
-        array = np.clip(array, 0, 255) if own is dtypes.uint8 else array
-        found = from_array(array.astype(own.numpy))
-    return found.reshape(*shape[:-2], *found.shape[-2:])
+def get_image_size(img: Any) -> list[int]:
+    """[width, height]."""
+    return list(size_of(img))[::-1]
 
 
-def target_size(now: tuple[int, int], size: int | Sequence[int], max_size: int | None) -> tuple[int, int]:
-    """(height, width) to resize to."""
-    if not isinstance(size, int) and len(size) == 2:
-        if max_size is not None:
-            raise ValueError(explain("max_size should only be passed if size is an int or a sequence of length 1"))
-        return int(size[0]), int(size[1])
-    short = size if isinstance(size, int) else int(size[0])
-    h, w = now
-    low, high = min(h, w), max(h, w)
-    long = int(short * high / low)
-    if max_size is not None:
-        if max_size <= short:
-            raise ValueError(explain(f"max_size = {max_size} must be strictly greater than the requested size for the "
-                                     f"smaller edge size = {size}"))
-        if long > max_size:
-            short, long = int(max_size * short / long), max_size
-    return (long, short) if w <= h else (short, long)
-
-
-def rotate(img: Any, angle: float, interpolation: InterpolationMode = InterpolationMode.NEAREST, expand: bool = False,
-           center: Sequence[float] | None = None, fill: Any = 0) -> Any:
-    """Turned counter-clockwise by `angle` degrees around the middle, or `center` (x, y); `fill` where nothing was.
-
-    `expand` makes room for the corners; of Pillow images only.
-    """
-    mode = InterpolationMode(interpolation)
-    if is_pillow(img):
-        colour = tuple([fill] * len(img.getbands())) if isinstance(fill, (int, float)) and len(img.getbands()) > 1 else fill
-        return img.rotate(angle, RESAMPLING[mode], expand, center, fillcolor=colour)
-    if expand:
-        raise NotImplementedError("rotate: expand=True is done for PIL images only: use to_pil_image first")
-    if isinstance(img, ndarray):
-        return on_pixels(lambda a: rotate(from_array(a if a.ndim == 3 else a[None]), angle, mode, False, center,
-                                          fill).array.reshape(a.shape), img)
-    grid = turned_grid(size_of(img), angle, center)
-
-    def sample(x: Tensor) -> Tensor:
-        points = from_array(np.broadcast_to(grid, (x.shape[0], *grid.shape)))
-        found = F.grid_sample(x, points, mode.value, "zeros", align_corners=False)
-        inside = F.grid_sample(from_array(np.ones_like(x.array)), points, mode.value, "zeros", align_corners=False).array
-        colour = np.asarray(fill, np.float32).reshape(-1, 1, 1)
-        smooth = mode is InterpolationMode.BILINEAR
-        array = (found.array * inside + (1 - inside) * colour if smooth      # the edge fades, as torchvision's does
-                 else np.where(inside < 0.5, colour, found.array))
-        return from_array(array.astype(found.array.dtype))
-    return as_floats(img, sample, True)
-
-
-def turned_grid(size: tuple[int, int], angle: float, center: Sequence[float] | None) -> ndarray:
-    """Where each pixel of the turned image comes from: (H, W, 2) of (x, y) from -1 to 1."""
-    h, w = size
-    mx, my = (0.0, 0.0) if center is None else (center[0] - w / 2, center[1] - h / 2)
-    turn = radians(-angle)
-    x, y = (np.arange(n, dtype=np.float32) + 0.5 - n / 2 for n in (w, h))
-    x, y = x[None, :] - mx, y[:, None] - my       # from the centre of the turn
-    c, s = cos(turn), sin(turn)
-    points = np.stack((c * x + s * y + mx, -s * x + c * y + my), -1)
-    return (points / np.array([w / 2, h / 2])).astype(np.float32)
-
-
-# -- colours -------------------------------------------------------------------------------------------------------------
-
-
-def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
-    """How bright each pixel is, 0.2989 R + 0.587 G + 0.114 B, in 1 or 3 channels."""
-    if num_output_channels not in (1, 3):
-        raise ValueError(explain("num_output_channels should be either 1 or 3"))
-    if is_pillow(img):
-        grey = img.convert("L")
-        return grey if num_output_channels == 1 else grey.convert("RGB")
-    if isinstance(img, ndarray):
-        found = rgb_to_grayscale(as_tensor(np.moveaxis(img, -1, 0) if img.ndim == 3 else img[None]), num_output_channels)
-        return np.moveaxis(found.array, 0, -1)
-    if img.array.ndim < 3 or img.array.shape[-3] not in (1, 3):
-        raise TypeError(explain(f"Input image tensor permitted channel values are [1, 3], but found {tuple(img.shape)}"))
-    a = img.array
-    if a.shape[-3] == 3:
-        bright = 0.2989 * a[..., 0, :, :] + 0.587 * a[..., 1, :, :] + 0.114 * a[..., 2, :, :]
-        a = bright.astype(a.dtype)[..., None, :, :]
-    return from_array(np.repeat(a, num_output_channels, -3))
-
-
-to_grayscale = rgb_to_grayscale
-
-
-def pair(size: int | Sequence[int]) -> tuple[int, int]:
-    """(height, width) of one number, or of one or two."""
-    if isinstance(size, int):
-        return size, size
-    if len(size) not in (1, 2):
-        raise ValueError(explain("Please provide only two dimensions (h, w) for size.", given=tuple(size)))
-    return int(size[0]), int(size[-1])
+def get_dimensions(img: Any) -> list[int]:
+    """[channels, height, width]."""
+    return [get_image_num_channels(img), *size_of(img)]

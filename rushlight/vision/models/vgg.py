@@ -1,0 +1,87 @@
+"""Very deep convolutional networks (Simonyan and Zisserman 2014)."""
+from __future__ import annotations
+
+from rushlight import nn
+from rushlight.tensor import Tensor
+from rushlight.vision.models.weights import Trained, imagenet, model, weights
+
+__all__ = ["VGG", "VGG11_BN_Weights", "VGG11_Weights", "VGG13_BN_Weights", "VGG13_Weights", "VGG16_BN_Weights",
+           "VGG16_Weights", "VGG19_BN_Weights", "VGG19_Weights", "vgg11", "vgg11_bn", "vgg13", "vgg13_bn", "vgg16",
+           "vgg16_bn", "vgg19", "vgg19_bn"]
+
+
+class VGG(nn.Module):
+    """Convolutions of 3x3 with pools between them, then three linear layers: (N, 3, H, W) to (N, classes)."""
+
+    def __init__(self, features: nn.Module, num_classes: int = 1000, init_weights: bool = True, dropout: float = 0.5):
+        super().__init__()
+        self.features = features
+        self.avgpool = nn.AdaptiveAvgPool2d((7, 7))
+        self.classifier = nn.Sequential(
+            nn.Linear(512 * 7 * 7, 4096), nn.ReLU(True), nn.Dropout(p=dropout),
+            nn.Linear(4096, 4096), nn.ReLU(True), nn.Dropout(p=dropout), nn.Linear(4096, num_classes))
+        for m in self.modules() if init_weights else ():
+            start(m)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.classifier(self.avgpool(self.features(x)).flatten(1))
+
+
+def start(m: nn.Module) -> None:
+    """The first values of a layer's weights."""
+    if isinstance(m, nn.Conv2d):
+        nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
+        nn.init.constant_(m.bias, 0)
+    elif isinstance(m, nn.BatchNorm2d):
+        nn.init.constant_(m.weight, 1)
+        nn.init.constant_(m.bias, 0)
+    elif isinstance(m, nn.Linear):
+        nn.init.normal_(m.weight, 0, 0.01)
+        nn.init.constant_(m.bias, 0)
+
+
+def make_layers(cfg: list[str | int], batch_norm: bool = False) -> nn.Sequential:
+    """A convolution for each number of channels, a pool for each 'M'."""
+    layers: list[nn.Module] = []
+    channels = 3
+    for width in cfg:
+        if isinstance(width, str):
+            layers.append(nn.MaxPool2d(kernel_size=2, stride=2))
+            continue
+        layers.append(nn.Conv2d(channels, width, kernel_size=3, padding=1))
+        layers += [nn.BatchNorm2d(width)] if batch_norm else []
+        layers.append(nn.ReLU(inplace=True))
+        channels = width
+    return nn.Sequential(*layers)
+
+
+def stages(*depths: int) -> list[str | int]:
+    """The widths of five stages with so many convolutions each, a pool after each."""
+    return [step for width, depth in zip((64, 128, 256, 512, 512), depths) for step in [*[width] * depth, "M"]]
+
+
+cfgs = {"A": stages(1, 1, 2, 2, 2), "B": stages(2, 2, 2, 2, 2), "D": stages(2, 2, 3, 3, 3), "E": stages(2, 2, 4, 4, 4)}
+
+
+def plain(cfg: str, batch_norm: bool, **kwargs: object) -> VGG:
+    return VGG(make_layers(cfgs[cfg], batch_norm), **kwargs)  # type: ignore[arg-type]
+
+
+VGG11_Weights = imagenet("VGG11_Weights", "vgg11-8a719046.pth")
+VGG11_BN_Weights = imagenet("VGG11_BN_Weights", "vgg11_bn-6002323d.pth")
+VGG13_Weights = imagenet("VGG13_Weights", "vgg13-19584684.pth")
+VGG13_BN_Weights = imagenet("VGG13_BN_Weights", "vgg13_bn-abd245e5.pth")
+VGG16_Weights = weights("VGG16_Weights", IMAGENET1K_V1=Trained("vgg16-397923af.pth"), IMAGENET1K_FEATURES=Trained(
+    "vgg16_features-amdegroot-88682ab5.pth", mean=(0.48235, 0.45882, 0.40784), std=(1 / 255, 1 / 255, 1 / 255)))
+VGG16_BN_Weights = imagenet("VGG16_BN_Weights", "vgg16_bn-6c64b313.pth")
+VGG19_Weights = imagenet("VGG19_Weights", "vgg19-dcbb9e9d.pth")
+VGG19_BN_Weights = imagenet("VGG19_BN_Weights", "vgg19_bn-c79401a0.pth")
+
+vgg11 = model("vgg11", VGG11_Weights, plain, "A", False)
+vgg11_bn = model("vgg11_bn", VGG11_BN_Weights, plain, "A", True)
+vgg13 = model("vgg13", VGG13_Weights, plain, "B", False)
+vgg13_bn = model("vgg13_bn", VGG13_BN_Weights, plain, "B", True)
+vgg16 = model("vgg16", VGG16_Weights, plain, "D", False)
+vgg16_bn = model("vgg16_bn", VGG16_BN_Weights, plain, "D", True)
+vgg19 = model("vgg19", VGG19_Weights, plain, "E", False)
+vgg19_bn = model("vgg19_bn", VGG19_BN_Weights, plain, "E", True)

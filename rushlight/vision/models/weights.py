@@ -1,0 +1,149 @@
+"""Trained weights: their files, what prepares images for them, and functions that build a model with or without them."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, NamedTuple
+
+from rushlight.errors import explain
+from rushlight.hub import load_state_dict_from_url
+from rushlight.tensor import Tensor
+from rushlight.vision.images import InterpolationMode
+from rushlight.vision.transforms import functional as F
+
+HOME = "https://download.pytorch.org/models/"
+
+
+class Trained(NamedTuple):
+    """A file of weights, and the size and the colours of the images that they were trained on."""
+    file: str
+    crop_size: int = 224
+    resize_size: int = 256
+    interpolation: str = "bilinear"
+    mean: tuple[float, float, float] = (0.485, 0.456, 0.406)
+    std: tuple[float, float, float] = (0.229, 0.224, 0.225)
+
+
+class ImageClassification:
+    """An image as the weights expect it: resized, its middle cut out, floats, (x - mean) / std."""
+
+    def __init__(self, trained: Trained):
+        self.crop_size, self.resize_size = [trained.crop_size], [trained.resize_size]
+        self.interpolation = InterpolationMode(trained.interpolation)
+        self.mean, self.std = list(trained.mean), list(trained.std)
+
+    def __call__(self, img: Any) -> Tensor:
+        img = F.center_crop(F.resize(img, self.resize_size, self.interpolation), self.crop_size)
+        img = img if isinstance(img, Tensor) else F.pil_to_tensor(img)
+        return F.normalize(F.convert_image_dtype(img), self.mean, self.std)
+
+    def __repr__(self) -> str:
+        told = "\n".join(f"    {name}={getattr(self, name)}" for name in ("crop_size", "resize_size", "mean", "std"))
+        return f"{type(self).__name__}(\n{told}\n    interpolation={self.interpolation}\n)"
+
+
+class WeightsEnum(Enum):
+    """The base of `ResNet18_Weights` and the like: one member for each file of weights."""
+
+    @property
+    def url(self) -> str:
+        return HOME + self.value.file
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        return {}
+
+    def transforms(self) -> ImageClassification:
+        """What prepares an image for these weights."""
+        return ImageClassification(self.value)
+
+    def get_state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Tensor]:
+        """The weights, from a file in `torch.hub.get_dir()`/checkpoints; FileNotFoundError says where to put it."""
+        return load_state_dict_from_url(self.url, *args, **kwargs)
+
+    @classmethod
+    def verify(cls, obj: Any) -> WeightsEnum | None:
+        """The member that is meant: one of the class's own, its name, or None."""
+        if isinstance(obj, str):
+            return cls[obj.rpartition(".")[2]]
+        if obj is not None and not isinstance(obj, cls):
+            raise TypeError(explain(f"Invalid Weight class provided; expected {cls.__name__} but received "
+                                    f"{type(obj).__name__}."))
+        return obj
+
+
+def weights(name: str, default: str = "", **members: Trained) -> Any:
+    """The enum `name` of trained weights; `default` is the member that DEFAULT means, the first if none is said."""
+    chosen = members[default] if default else next(iter(members.values()))
+    return WeightsEnum(name, {**members, "DEFAULT": chosen}, module="rushlight.vision.models")  # type: ignore[call-arg]
+
+
+def imagenet(name: str, first: str, second: str = "", **settings: Any) -> Any:
+    """The enum `name` with IMAGENET1K_V1, and IMAGENET1K_V2, the default, where there is a second file."""
+    members = {"IMAGENET1K_V1": Trained(first, **settings)}
+    if second:
+        members["IMAGENET1K_V2"] = Trained(second, resize_size=232)
+    return weights(name, list(members)[-1], **members)
+
+
+BUILDERS: dict[str, Callable[..., Any]] = {}      # resnet18 and the like, filled while the modules load, by `model`
+KNOWN: dict[str, Any] = {}                        # the weights of each
+
+
+def model(name: str, known: Any, cls: Callable[..., Any], *settings: Any, **defaults: Any) -> Callable[..., Any]:
+    """The function `name` that builds cls(*settings, **defaults), with trained weights if they are asked for."""
+    def build(weights: Any = None, progress: bool = True, *, pretrained: Any = None, **kwargs: Any) -> Any:
+        chosen = known.verify(asked(name, known, weights, pretrained))
+        if chosen is not None and kwargs.setdefault("num_classes", 1000) != 1000:
+            raise ValueError(explain("The parameter 'num_classes' expected value 1000 but got "
+                                     f"{kwargs['num_classes']} instead.", "change the last layer after loading weights"))
+        found = cls(*settings, **{**defaults, **kwargs})
+        if chosen is not None:
+            found.load_state_dict(chosen.get_state_dict(progress=progress))
+        return found
+    build.__name__ = build.__qualname__ = name
+    build.__module__ = f"rushlight.vision.models.{getattr(cls, '__module__', '').rpartition('.')[2]}"
+    build.__doc__ = (f"The model {name}, with random weights, or those of `weights` (a member of {known.__name__} or its "
+                     "name), whose file must be there: nothing is downloaded.")
+    BUILDERS[name], KNOWN[name] = build, known
+    return build
+
+
+def asked(name: str, known: Any, weights: Any, pretrained: Any) -> Any:
+    """Which weights: `weights`, or IMAGENET1K_V1 for the True that was once said."""
+    if pretrained is None and not isinstance(weights, bool):
+        return weights
+    warnings.warn(f"`pretrained` is deprecated: say weights={known.__name__}.IMAGENET1K_V1, or weights=None", stacklevel=3)
+    return known.IMAGENET1K_V1 if pretrained or weights is True else None
+
+
+def get_model(name: str, **config: Any) -> Any:
+    """The model of that name: get_model("resnet18") is resnet18()."""
+    return get_model_builder(name)(**config)
+
+
+def get_model_builder(name: str) -> Callable[..., Any]:
+    """The function that builds the model of that name; ValueError if there is none."""
+    if name.lower() not in BUILDERS:
+        raise ValueError(explain(f"Unknown model {name}", f"there are {', '.join(sorted(BUILDERS))}"))
+    return BUILDERS[name.lower()]
+
+
+def get_model_weights(name: str | Callable[..., Any]) -> Any:
+    """The enum of trained weights of a model, named or given by its function."""
+    return KNOWN[get_model_builder(name if isinstance(name, str) else name.__name__).__name__]
+
+
+def get_weight(name: str) -> Any:
+    """The weights of a full name such as "ResNet18_Weights.IMAGENET1K_V1"."""
+    kind, _, member = name.partition(".")
+    for known in KNOWN.values():
+        if known.__name__ == kind:
+            return known[member]
+    raise ValueError(explain(f"The weight enum '{kind}' for the specific method couldn't be retrieved."))
+
+
+def list_models() -> list[str]:
+    """The names of all models."""
+    return sorted(BUILDERS)

@@ -1,0 +1,115 @@
+"""Boxes (N, 4), from corner (x1, y1) to corner (x2, y2): areas, overlaps, and those that are worth keeping."""
+from __future__ import annotations
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.creation import zeros
+from rushlight.dtypes import float32
+from rushlight.errors import explain
+from rushlight.ops.elementwise import maximum, minimum
+from rushlight.ops.shapes import stack
+from rushlight.tensor import Tensor, from_array
+
+
+def box_area(boxes: Tensor) -> Tensor:
+    """(x2 - x1) (y2 - y1) of each."""
+    return (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])
+
+
+def shared(boxes1: Tensor, boxes2: Tensor) -> tuple[Tensor, Tensor]:
+    """(N, M): the area of the part that two boxes share, and of both together."""
+    boxes1, boxes2 = (b if b.is_floating_point() else b.float() for b in (boxes1, boxes2))
+    low = maximum(boxes1[..., None, :2], boxes2[..., None, :, :2])
+    high = minimum(boxes1[..., None, 2:], boxes2[..., None, :, 2:])
+    size = (high - low).clamp(min=0)
+    inside = size[..., 0] * size[..., 1]
+    return inside, box_area(boxes1)[..., None] + box_area(boxes2)[..., None, :] - inside
+
+
+def box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
+    """(N, M): the shared area over the area of both together, of N boxes and M others."""
+    inside, together = shared(boxes1, boxes2)
+    return inside / together
+
+
+def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
+    """(N, M): iou less the share of the smallest box around both that belongs to neither (Rezatofighi et al. 2019)."""
+    inside, together = shared(boxes1, boxes2)
+    low = minimum(boxes1[..., None, :2], boxes2[..., None, :, :2])
+    high = maximum(boxes1[..., None, 2:], boxes2[..., None, :, 2:])
+    size = (high - low).clamp(min=0)
+    around = size[..., 0] * size[..., 1]
+    return inside / together - (around - together) / around
+
+
+def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
+    """The indices of the boxes, best first, that overlap no better one by more than the threshold."""
+    array = boxes.array.astype(np.float64)
+    order = np.argsort(-scores.array, kind="stable")
+    area = (array[:, 2] - array[:, 0]) * (array[:, 3] - array[:, 1])
+    kept = []
+    while order.size:
+        best, order = order[0], order[1:]
+        kept.append(best)
+        low, high = np.maximum(array[best, :2], array[order, :2]), np.minimum(array[best, 2:], array[order, 2:])
+        inside = np.prod(np.maximum(high - low, 0), -1)
+        with np.errstate(invalid="ignore"):       # boxes without area: 0 / 0 is no overlap
+            overlaps: ndarray = inside / (area[best] + area[order] - inside) > iou_threshold
+        order = order[~overlaps]
+    return from_array(np.array(kept, np.int64))
+
+
+def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: float) -> Tensor:
+    """`nms` among the boxes of each class: boxes of different `idxs` do not remove each other."""
+    if boxes.numel() == 0:
+        return from_array(np.empty(0, np.int64))
+    apart = idxs.to(boxes.dtype) * (boxes.max() + 1)               # each class in a place of its own
+    return nms(boxes + apart[:, None], scores, iou_threshold)
+
+
+def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
+    """Boxes in another form: 'xyxy' (two corners), 'xywh' (corner and size) or 'cxcywh' (middle and size)."""
+    for form in (in_fmt, out_fmt):
+        if form not in ("xyxy", "xywh", "cxcywh"):
+            raise ValueError(explain("Unsupported Bounding Box Conversions for given in_fmt and out_fmt", given=form))
+    if in_fmt == out_fmt:
+        return boxes.clone()
+    a, b, c, d = boxes.unbind(-1)
+    if in_fmt == "xywh":
+        c, d = a + c, b + d
+    elif in_fmt == "cxcywh":
+        a, b, c, d = a - 0.5 * c, b - 0.5 * d, a + 0.5 * c, b + 0.5 * d
+    if out_fmt == "xywh":
+        c, d = c - a, d - b
+    elif out_fmt == "cxcywh":
+        a, b, c, d = (a + c) / 2, (b + d) / 2, c - a, d - b
+    return stack((a, b, c, d), -1)
+
+
+def clip_boxes_to_image(boxes: Tensor, size: tuple[int, int]) -> Tensor:
+    """The boxes within an image of (height, width)."""
+    h, w = size
+    x, y = boxes[..., 0::2].clamp(0, w), boxes[..., 1::2].clamp(0, h)
+    return stack((x, y), -1).reshape(boxes.shape)
+
+
+def remove_small_boxes(boxes: Tensor, min_size: float) -> Tensor:
+    """The indices of the boxes that are at least so wide and high."""
+    a = boxes.array
+    return from_array(np.flatnonzero((a[:, 2] - a[:, 0] >= min_size) & (a[:, 3] - a[:, 1] >= min_size)))
+
+
+def masks_to_boxes(masks: Tensor) -> Tensor:
+    """The smallest box (N, 4) around what is not 0 in each mask (N, H, W)."""
+    if masks.numel() == 0:
+        return zeros((0, 4), dtype=float32)
+    found = []
+    for mask in masks.array:
+        y, x = np.nonzero(mask)
+        found.append((x.min(), y.min(), x.max(), y.max()))
+    return from_array(np.array(found, np.float32))
+
+
+__all__ = ["batched_nms", "box_area", "box_convert", "box_iou", "clip_boxes_to_image", "generalized_box_iou",
+           "masks_to_boxes", "nms", "remove_small_boxes"]

@@ -1,0 +1,56 @@
+"""What all transforms are: `forward(img)`, a repr, and numbers drawn at random."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rushlight.random import default_generator
+from rushlight.vision.images import InterpolationMode
+
+
+def chance() -> float:
+    """A number from 0 to 1."""
+    return float(default_generator.uniform(1)[0])
+
+
+class Compose:
+    """Transforms one after the other.
+
+    >>> import numpy as np
+    >>> prepare = rushlight.vision.transforms.Compose([
+    ...     rushlight.vision.transforms.ToTensor(), rushlight.vision.transforms.Normalize((0.5,), (0.5,))])
+    >>> prepare(np.full((2, 2), 255, np.uint8))
+    tensor([[[1., 1.],
+             [1., 1.]]])
+    """
+
+    def __init__(self, transforms: Sequence[Callable]):
+        self.transforms = transforms
+
+    def __call__(self, img: Any) -> Any:
+        for transform in self.transforms:
+            img = transform(img)
+        return img
+
+    def __repr__(self) -> str:
+        return "\n".join([f"{type(self).__name__}(", *(f"    {t}" for t in self.transforms), ")"])
+
+
+class Transform:
+    """The base: `forward(img)`, and a repr with the settings in `shows`."""
+
+    shows: Sequence[str] = ()
+
+    def __call__(self, img: Any) -> Any:
+        return self.forward(img)
+
+    def forward(self, img: Any) -> Any:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        values = ((name, getattr(self, name)) for name in self.shows)
+        told = ((name, v.value if isinstance(v, InterpolationMode) else v) for name, v in values)
+        return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in told)})"
+
+
+__all__ = ["Compose"]

@@ -1,0 +1,269 @@
+"""What changes colours, and blurs: of Pillow images (by Pillow), tensors (..., C, H, W) and arrays (H, W, C)."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.errors import explain
+from rushlight.nn import functional as F
+from rushlight.ops.elementwise import where
+from rushlight.ops.shapes import stack
+from rushlight.tensor import Tensor, from_array
+from rushlight.vision.images import is_pillow
+from rushlight.vision.transforms.basics import (
+    as_floats,
+    brightest,
+    convert_image_dtype,
+    pil_to_tensor,
+    rgb_to_grayscale,
+    to_pil_image,
+)
+
+
+def on_planes(function: Callable[[Tensor], Tensor], img: Any) -> Any:
+    """A function of tensors (..., C, H, W), on an array (H, W, C) or (H, W) or a tensor."""
+    if isinstance(img, Tensor):
+        return function(img)
+    if not isinstance(img, ndarray):
+        raise TypeError(explain(f"img should be PIL Image, Tensor or ndarray. Got {type(img)}"))
+    found = function(from_array(np.moveaxis(img, -1, 0) if img.ndim == 3 else img[None])).array
+    return np.ascontiguousarray(np.moveaxis(found, 0, -1) if img.ndim == 3 else found[0])
+
+
+def bound(img: Tensor) -> float:
+    """The brightest value."""
+    return 1.0 if img.is_floating_point() else float(brightest(img.dtype))
+
+
+def blend(img: Tensor, other: Any, ratio: float) -> Tensor:
+    """ratio img + (1 - ratio) other, within the dtype's colours."""
+    return (ratio * img + (1.0 - ratio) * other).clamp(0, bound(img)).to(img.dtype)
+
+
+def enhanced(img: Any, kind: str, factor: float) -> Any:
+    """Pillow's own way to more or less of a quality."""
+    from PIL import ImageEnhance
+    return getattr(ImageEnhance, kind)(img).enhance(factor)
+
+
+def check_factor(name: str, factor: float) -> None:
+    if factor < 0:
+        raise ValueError(explain(f"{name} ({factor}) is not non-negative."))
+
+
+def adjust_brightness(img: Any, brightness_factor: float) -> Any:
+    """Colours times the factor: 0 is black, 1 the image itself."""
+    check_factor("brightness_factor", brightness_factor)
+    if is_pillow(img):
+        return enhanced(img, "Brightness", brightness_factor)
+    return on_planes(lambda x: blend(x, x.new_zeros(x.shape), brightness_factor), img)
+
+
+def adjust_contrast(img: Any, contrast_factor: float) -> Any:
+    """Distances from the mean grey times the factor: 0 is grey, 1 the image itself."""
+    check_factor("contrast_factor", contrast_factor)
+    if is_pillow(img):
+        return enhanced(img, "Contrast", contrast_factor)
+
+    def change(x: Tensor) -> Tensor:
+        grey = rgb_to_grayscale(x) if x.shape[-3] == 3 else x
+        grey = grey if grey.is_floating_point() else grey.float()
+        return blend(x, grey.mean(dim=(-3, -2, -1), keepdim=True), contrast_factor)
+    return on_planes(change, img)
+
+
+def adjust_saturation(img: Any, saturation_factor: float) -> Any:
+    """Distances from each pixel's grey times the factor: 0 has no colours, 1 is the image itself."""
+    check_factor("saturation_factor", saturation_factor)
+    if is_pillow(img):
+        return enhanced(img, "Color", saturation_factor)
+    return on_planes(lambda x: x if x.shape[-3] == 1 else blend(x, rgb_to_grayscale(x), saturation_factor), img)
+
+
+def adjust_hue(img: Any, hue_factor: float) -> Any:
+    """Colours turned around the wheel by so many turns, -0.5 to 0.5."""
+    if not -0.5 <= hue_factor <= 0.5:
+        raise ValueError(explain(f"hue_factor ({hue_factor}) is not in [-0.5, 0.5]."))
+    if is_pillow(img):
+        return pillow_hue(img, hue_factor)
+
+    def change(x: Tensor) -> Tensor:
+        if x.shape[-3] == 1:
+            return x
+        h, s, v = to_hsv(convert_image_dtype(x))
+        return convert_image_dtype(from_hsv((h + hue_factor) % 1.0, s, v), x.dtype)
+    return on_planes(change, img)
+
+
+def pillow_hue(img: Any, hue_factor: float) -> Any:
+    from PIL import Image
+    if img.mode in ("L", "1", "I", "F"):
+        return img
+    h, s, v = img.convert("HSV").split()
+    turned = np.array(h, np.uint8) + np.array(hue_factor * 255).astype(np.int32).astype(np.uint8)  # wraps around
+    return Image.merge("HSV", (Image.fromarray(turned), s, v)).convert(img.mode)
+
+
+def to_hsv(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Hue, saturation and value, 0 to 1, of (..., 3, H, W)."""
+    r, g, b = x.unbind(-3)
+    high, low = x.amax(-3), x.amin(-3)
+    spread, grey = high - low, high == low
+    one = high.new_ones(high.shape)
+    s = spread / where(grey, one, high)
+    apart = where(grey, one, spread)
+    rc, gc, bc = (high - r) / apart, (high - g) / apart, (high - b) / apart
+    red, green = high == r, (high == g) & (high != r)
+    h = red * (bc - gc) + green * (2.0 + rc - bc) + (~red & ~green) * (4.0 + gc - rc)
+    return (h / 6.0 + 1.0) % 1.0, s, high
+
+
+def from_hsv(h: Tensor, s: Tensor, v: Tensor) -> Tensor:
+    """(..., 3, H, W) of hue, saturation and value."""
+    i = (h * 6.0).floor()
+    f = h * 6.0 - i
+    p, q, t = ((v * (1.0 - part)).clamp(0.0, 1.0) for part in (s, s * f, s * (1.0 - f)))
+    sector = i.int() % 6
+    chosen = [(v, t, p), (q, v, p), (p, v, t), (p, q, v), (t, p, v), (v, p, q)]
+    found = []
+    for channel in range(3):
+        value = chosen[5][channel]
+        for k in range(5):
+            value = where(sector == k, chosen[k][channel], value)
+        found.append(value)
+    return stack(found, -3)
+
+
+def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
+    """gain c^gamma, of colours c from 0 to 1."""
+    check_factor("gamma", gamma)
+    if is_pillow(img):
+        table = [int((255 + 1 - 1e-3) * gain * pow(c / 255.0, gamma)) for c in range(256)] * len(img.getbands())
+        mode = img.mode
+        return img.convert("RGB").point(table[:256] * 3).convert(mode) if mode not in ("L", "RGB") else img.point(table)
+    return on_planes(lambda x: convert_image_dtype((gain * convert_image_dtype(x) ** gamma).clamp(0, 1), x.dtype), img)
+
+
+def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
+    """0 is a blurred image, 1 the image itself, 2 twice as sharp."""
+    check_factor("sharpness_factor", sharpness_factor)
+    if is_pillow(img):
+        return enhanced(img, "Sharpness", sharpness_factor)
+    kernel = np.ones((3, 3), np.float32)
+    kernel[1, 1] = 5
+
+    def change(x: Tensor) -> Tensor:
+        if x.shape[-1] <= 2 or x.shape[-2] <= 2:
+            return x
+        blurred = x.clone()
+        blurred[..., 1:-1, 1:-1] = as_floats(x, lambda y: filtered(y, kernel / kernel.sum()), True)
+        return blend(x, blurred, sharpness_factor)
+    return on_planes(change, img)
+
+
+def filtered(x: Tensor, kernel: ndarray) -> Tensor:
+    """Each channel of (N, C, H, W) with the kernel, where it fits."""
+    channels = x.shape[1]
+    weight = from_array(np.broadcast_to(kernel.astype(x.array.dtype), (channels, 1, *kernel.shape)).copy())
+    return F.conv2d(x, weight, groups=channels)
+
+
+def gaussian_blur(img: Any, kernel_size: int | Sequence[int], sigma: float | Sequence[float] | None = None) -> Any:
+    """Each pixel the mean of those around it, weighted by exp(-d^2 / 2 sigma^2): kernel (width, height), sizes odd.
+
+    `sigma` is 0.15 kernel_size + 0.35 if not given.
+    """
+    sizes = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)
+    if any(k % 2 == 0 or k < 0 for k in sizes):
+        raise ValueError(explain(f"kernel_size should have odd and positive integers. Got {kernel_size}"))
+    if sigma is None:
+        sigma = [k * 0.15 + 0.35 for k in sizes]
+    sigmas = [float(sigma)] * 2 if isinstance(sigma, (int, float)) else [float(s) for s in sigma]
+    sigmas *= 2 // len(sigmas)
+    if any(s <= 0 for s in sigmas):
+        raise ValueError(explain(f"sigma should have positive values. Got {sigmas}"))
+    if is_pillow(img):
+        return to_pil_image(gaussian_blur(pil_to_tensor(img), sizes, sigmas), img.mode)
+    x, y = (bell(k, s) for k, s in zip(sizes, sigmas))
+    around = [sizes[0] // 2, sizes[0] // 2, sizes[1] // 2, sizes[1] // 2]
+    return on_planes(lambda t: as_floats(t, lambda a: filtered(F.pad(a, around, mode="reflect"), np.outer(y, x)), True), img)
+
+
+def bell(size: int, sigma: float) -> ndarray:
+    """Weights exp(-x^2 / 2 sigma^2) around the middle, of sum 1."""
+    half = (size - 1) * 0.5
+    weights = np.exp(-0.5 * (np.linspace(-half, half, size, dtype=np.float32) / np.float32(sigma)) ** 2)
+    return weights / weights.sum()
+
+
+def invert(img: Any) -> Any:
+    """The negative."""
+    if is_pillow(img):
+        from PIL import ImageOps
+        return ImageOps.invert(img)
+    return on_planes(lambda x: bound(x) - x if x.is_floating_point() else int(bound(x)) - x, img)
+
+
+def posterize(img: Any, bits: int) -> Any:
+    """Only the first bits of each byte."""
+    if is_pillow(img):
+        from PIL import ImageOps
+        return ImageOps.posterize(img, bits)
+    return on_planes(lambda x: from_array(x.array & np.uint8(256 - 2 ** (8 - bits))), img)
+
+
+def solarize(img: Any, threshold: float) -> Any:
+    """The negative where it is as bright as the threshold or brighter."""
+    if is_pillow(img):
+        from PIL import ImageOps
+        return ImageOps.solarize(img, threshold)  # type: ignore[arg-type]
+    if isinstance(img, Tensor) and threshold > bound(img):
+        raise TypeError(explain("Threshold should be less than bound of img.", given=(threshold, bound(img))))
+    return on_planes(lambda x: where(x >= threshold, invert(x), x), img)
+
+
+def autocontrast(img: Any) -> Any:
+    """Each channel stretched from black to the brightest."""
+    if is_pillow(img):
+        from PIL import ImageOps
+        return ImageOps.autocontrast(img)
+
+    def change(x: Tensor) -> Tensor:
+        a = x.array if x.is_floating_point() else x.array.astype(np.float32)
+        low, high = a.min((-2, -1), keepdims=True), a.max((-2, -1), keepdims=True)
+        flat = low == high
+        scale = bound(x) / np.where(flat, 1, high - low)
+        found = (a - np.where(flat, 0, low)) * np.where(flat, 1, scale)
+        return from_array(np.clip(found, 0, bound(x)).astype(x.array.dtype))
+    return on_planes(change, img)
+
+
+def equalize(img: Any) -> Any:
+    """Each channel of bytes so that all brightnesses are about as frequent."""
+    if is_pillow(img):
+        from PIL import ImageOps
+        return ImageOps.equalize(img)
+
+    def change(x: Tensor) -> Tensor:
+        if x.array.dtype != np.uint8:
+            raise TypeError(explain(f"Only torch.uint8 image tensors are supported, but found {x.dtype}"))
+        planes = x.array.reshape(-1, *x.array.shape[-2:])
+        return from_array(np.stack([evened(plane) for plane in planes]).reshape(x.array.shape))
+    return on_planes(change, img)
+
+
+def evened(plane: ndarray) -> ndarray:
+    """One channel through the sums of its histogram."""
+    counts = np.bincount(plane.ravel(), minlength=256)
+    step = counts[counts > 0][:-1].sum() // 255
+    if step == 0:
+        return plane
+    table = (np.cumsum(counts) + step // 2) // step
+    return np.clip(np.concatenate(([0], table[:-1])), 0, 255)[plane].astype(np.uint8)
+
+
+__all__ = ["adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_saturation", "adjust_sharpness",
+           "autocontrast", "equalize", "gaussian_blur", "invert", "posterize", "solarize"]

@@ -1,0 +1,252 @@
+"""Transforms of images that are the same for all, and the simplest of those at random."""
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rushlight.dtypes import dtype
+from rushlight.errors import explain
+from rushlight.random import default_generator
+from rushlight.tensor import Tensor
+from rushlight.vision.images import InterpolationMode, size_of
+from rushlight.vision.transforms import functional
+from rushlight.vision.transforms.base import Compose, Transform, chance
+from rushlight.vision.transforms.functional import pair
+
+
+class ToTensor(Transform):
+    """A Pillow image or array (H, W, C) as a tensor (C, H, W); bytes become floats from 0 to 1."""
+
+    def forward(self, img: Any) -> Tensor:
+        return functional.to_tensor(img)
+
+
+class PILToTensor(Transform):
+    """A Pillow image as a tensor (C, H, W) of its own numbers."""
+
+    def forward(self, img: Any) -> Tensor:
+        return functional.pil_to_tensor(img)
+
+
+class ToPILImage(Transform):
+    """A tensor (C, H, W), or an array (H, W, C), as a Pillow image."""
+
+    def __init__(self, mode: str | None = None):
+        self.mode = mode
+
+    def forward(self, img: Any) -> Any:
+        return functional.to_pil_image(img, self.mode)
+
+    def __repr__(self) -> str:
+        return "ToPILImage()" if self.mode is None else f"ToPILImage(mode={self.mode})"
+
+
+class ConvertImageDtype(Transform):
+    """A tensor in another dtype; the brightest value stays the brightest."""
+
+    def __init__(self, dtype: dtype):
+        self.dtype = dtype
+
+    def forward(self, img: Tensor) -> Tensor:
+        return functional.convert_image_dtype(img, self.dtype)
+
+
+class Normalize(Transform):
+    """(x - mean) / std, channel by channel, of a floating-point tensor (..., C, H, W)."""
+
+    shows = ("mean", "std")
+
+    def __init__(self, mean: Sequence[float], std: Sequence[float], inplace: bool = False):
+        self.mean, self.std, self.inplace = mean, std, inplace
+
+    def forward(self, img: Tensor) -> Tensor:
+        return functional.normalize(img, self.mean, self.std, self.inplace)
+
+
+class Lambda(Transform):
+    """A function of one's own."""
+
+    def __init__(self, lambd: Callable[[Any], Any]):
+        if not callable(lambd):
+            raise TypeError(explain(f"Argument lambd should be callable, got {type(lambd).__name__!r}"))
+        self.lambd = lambd
+
+    def forward(self, img: Any) -> Any:
+        return self.lambd(img)
+
+
+class Resize(Transform):
+    """The image with (height, width) pixels; one number is the length of the shorter side."""
+
+    shows = ("size", "interpolation", "max_size", "antialias")
+
+    def __init__(self, size: int | Sequence[int], interpolation: InterpolationMode = InterpolationMode.BILINEAR,
+                 max_size: int | None = None, antialias: bool | None = True):
+        self.size, self.interpolation = size, InterpolationMode(interpolation)
+        self.max_size, self.antialias = max_size, antialias
+
+    def forward(self, img: Any) -> Any:
+        return functional.resize(img, self.size, self.interpolation, self.max_size, self.antialias)
+
+
+class CenterCrop(Transform):
+    """The middle of the image: (height, width), or a square."""
+
+    shows = ("size",)
+
+    def __init__(self, size: int | Sequence[int]):
+        self.size = pair(size)
+
+    def forward(self, img: Any) -> Any:
+        return functional.center_crop(img, self.size)
+
+
+class Pad(Transform):
+    """More pixels at each side: one number, (left and right, top and bottom), or (left, top, right, bottom)."""
+
+    shows = ("padding", "fill", "padding_mode")
+
+    def __init__(self, padding: int | Sequence[int], fill: float = 0, padding_mode: str = "constant"):
+        self.padding, self.fill, self.padding_mode = padding, fill, padding_mode
+
+    def forward(self, img: Any) -> Any:
+        return functional.pad(img, self.padding, self.fill, self.padding_mode)
+
+
+class Grayscale(Transform):
+    """How bright each pixel is, in 1 or 3 channels."""
+
+    shows = ("num_output_channels",)
+
+    def __init__(self, num_output_channels: int = 1):
+        self.num_output_channels = num_output_channels
+
+    def forward(self, img: Any) -> Any:
+        return functional.rgb_to_grayscale(img, self.num_output_channels)
+
+
+class RandomCrop(Transform):
+    """A part of the image, (height, width) or a square, from anywhere; `padding` widens the image first.
+
+    ValueError if the image is smaller, unless `pad_if_needed`.
+    """
+
+    def __init__(self, size: int | Sequence[int], padding: int | Sequence[int] | None = None,
+                 pad_if_needed: bool = False, fill: float = 0, padding_mode: str = "constant"):
+        self.size, self.padding, self.pad_if_needed = pair(size), padding, pad_if_needed
+        self.fill, self.padding_mode = fill, padding_mode
+
+    @staticmethod
+    def get_params(img: Any, output_size: tuple[int, int]) -> tuple[int, int, int, int]:
+        """Top, left, height and width of a random part."""
+        (h, w), (th, tw) = size_of(img), output_size
+        if h < th or w < tw:
+            raise ValueError(explain(f"Required crop size {(th, tw)} is larger than input image size {(h, w)}",
+                                     "give a padding, or pad_if_needed=True"))
+        if (h, w) == (th, tw):
+            return 0, 0, h, w
+        top, left = (int(default_generator.randint(0, n, (1,))[0]) for n in (h - th + 1, w - tw + 1))
+        return top, left, th, tw
+
+    def forward(self, img: Any) -> Any:
+        how = {"fill": self.fill, "padding_mode": self.padding_mode}
+        if self.padding is not None:
+            img = functional.pad(img, self.padding, **how)  # type: ignore[arg-type]
+        h, w = size_of(img)
+        if self.pad_if_needed and w < self.size[1]:
+            img = functional.pad(img, [self.size[1] - w, 0], **how)  # type: ignore[arg-type]
+        if self.pad_if_needed and h < self.size[0]:
+            img = functional.pad(img, [0, self.size[0] - h], **how)  # type: ignore[arg-type]
+        return functional.crop(img, *self.get_params(img, self.size))
+
+    def __repr__(self) -> str:
+        return f"RandomCrop(size={self.size}, padding={self.padding})"
+
+
+class RandomHorizontalFlip(Transform):
+    """Left and right exchanged, with probability p."""
+
+    shows = ("p",)
+
+    def __init__(self, p: float = 0.5):
+        self.p = p
+
+    def forward(self, img: Any) -> Any:
+        return functional.hflip(img) if chance() < self.p else img
+
+
+class RandomVerticalFlip(RandomHorizontalFlip):
+    """Top and bottom exchanged, with probability p."""
+
+    def forward(self, img: Any) -> Any:
+        return functional.vflip(img) if chance() < self.p else img
+
+
+class RandomGrayscale(Transform):
+    """Without colours, with probability p; as many channels as before."""
+
+    shows = ("p",)
+
+    def __init__(self, p: float = 0.1):
+        self.p = p
+
+    def forward(self, img: Any) -> Any:
+        channels = functional.get_image_num_channels(img)
+        return functional.rgb_to_grayscale(img, channels) if chance() < self.p else img
+
+
+class RandomRotation(Transform):
+    """Turned by a random angle: of (least, most) degrees, or up to so many either way."""
+
+    shows = ("degrees", "interpolation", "expand", "fill")
+
+    def __init__(self, degrees: float | Sequence[float], interpolation: InterpolationMode = InterpolationMode.NEAREST,
+                 expand: bool = False, center: Sequence[float] | None = None, fill: float = 0):
+        if isinstance(degrees, (int, float)):
+            if degrees < 0:
+                raise ValueError(explain("If degrees is a single number, it must be positive."))
+            degrees = (-degrees, degrees)
+        self.degrees = [float(d) for d in degrees]
+        self.interpolation, self.expand = InterpolationMode(interpolation), expand
+        self.center, self.fill = center, fill
+
+    @staticmethod
+    def get_params(degrees: Sequence[float]) -> float:
+        """A random angle."""
+        return float(default_generator.uniform(1, low=degrees[0], high=degrees[1])[0])
+
+    def forward(self, img: Any) -> Any:
+        angle = self.get_params(self.degrees)
+        return functional.rotate(img, angle, self.interpolation, self.expand, self.center, self.fill)
+
+
+class RandomApply(Transform):
+    """All of the transforms, with probability p; else none."""
+
+    def __init__(self, transforms: Sequence[Callable], p: float = 0.5):
+        self.transforms, self.p = transforms, p
+
+    def forward(self, img: Any) -> Any:
+        return img if self.p < chance() else Compose(self.transforms)(img)
+
+    def __repr__(self) -> str:
+        return "\n".join([f"RandomApply(\n    p={self.p}", *(f"    {t}" for t in self.transforms), ")"])
+
+
+class RandomChoice(Transform):
+    """One of the transforms, with equal probabilities or those of `p`; drawn by Python's `random`."""
+
+    def __init__(self, transforms: Sequence[Callable], p: Sequence[float] | None = None):
+        self.transforms, self.p = transforms, p
+
+    def forward(self, img: Any) -> Any:
+        return random.choices(self.transforms, weights=self.p)[0](img)
+
+    def __repr__(self) -> str:
+        return "\n".join(["RandomChoice(", *(f"    {t}" for t in self.transforms), f")(p={self.p})"])
+
+
+__all__ = ["CenterCrop", "ConvertImageDtype", "Grayscale", "Lambda", "Normalize", "PILToTensor", "Pad", "RandomApply",
+           "RandomChoice", "RandomCrop", "RandomGrayscale", "RandomHorizontalFlip", "RandomRotation",
+           "RandomVerticalFlip", "Resize", "ToPILImage", "ToTensor"]

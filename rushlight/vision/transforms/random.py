@@ -1,0 +1,343 @@
+"""Transforms that change colours, shapes and places at random, drawn as torchvision draws them."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rushlight.creation import empty, tensor
+from rushlight.errors import explain
+from rushlight.random import default_generator
+from rushlight.tensor import Tensor
+from rushlight.vision.images import InterpolationMode, size_of
+from rushlight.vision.transforms import colors, warps
+from rushlight.vision.transforms.base import Transform, chance
+from rushlight.vision.transforms.basics import pair
+
+
+def drawn(low: float, high: float) -> float:
+    """A number from `low` to `high`, as empty(1).uniform_ draws it."""
+    return float(empty(1).uniform_(low, high).item())
+
+
+def below(n: int, low: int = 0) -> int:
+    """A whole number from `low` to n - 1."""
+    return int(default_generator.randint(low, n, (1,))[0])
+
+
+def shape_of(scale: Sequence[float], ratio: Sequence[float], area: int) -> tuple[float, float]:
+    """A random area and a random ratio of width to height, whose logarithm is uniform."""
+    low, high = (float(v) for v in tensor([float(r) for r in ratio]).log().tolist())
+    wanted = area * drawn(*scale)
+    return wanted, float(empty(1).uniform_(low, high).exp().item())
+
+
+class RandomResizedCrop(Transform):
+    """A part of random size and shape from anywhere, resized: `scale` times the area, `ratio` of width to height."""
+
+    def __init__(self, size: int | Sequence[int], scale: Sequence[float] = (0.08, 1.0),
+                 ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
+                 interpolation: InterpolationMode = InterpolationMode.BILINEAR, antialias: bool | None = True):
+        self.size, self.scale, self.ratio = pair(size), scale, ratio
+        self.interpolation, self.antialias = InterpolationMode(interpolation), antialias
+
+    @staticmethod
+    def get_params(img: Any, scale: Sequence[float], ratio: Sequence[float]) -> tuple[int, int, int, int]:
+        """Top, left, height and width of a random part; the middle, after ten parts that do not fit."""
+        height, width = size_of(img)
+        for _ in range(10):
+            area, shape = shape_of(scale, ratio, height * width)
+            w, h = int(round(math.sqrt(area * shape))), int(round(math.sqrt(area / shape)))
+            if 0 < w <= width and 0 < h <= height:
+                return below(height - h + 1), below(width - w + 1), h, w
+        w, h = width, height
+        if width / height < min(ratio):
+            h = int(round(width / min(ratio)))
+        elif width / height > max(ratio):
+            w = int(round(height * max(ratio)))
+        return (height - h) // 2, (width - w) // 2, h, w
+
+    def forward(self, img: Any) -> Any:
+        part = self.get_params(img, self.scale, self.ratio)
+        return warps.resized_crop(img, *part, self.size, self.interpolation, self.antialias)
+
+    def __repr__(self) -> str:
+        scale, ratio = (tuple(round(v, 4) for v in pair) for pair in (self.scale, self.ratio))
+        return (f"RandomResizedCrop(size={self.size}, scale={scale}, ratio={ratio}, "
+                f"interpolation={self.interpolation.value}, antialias={self.antialias})")
+
+
+class ColorJitter(Transform):
+    """Brightness, contrast, saturation and hue changed at random, in random order.
+
+    A number v stands for factors from max(0, 1 - v) to 1 + v, for hue from -v to v; or give (least, most).
+    """
+
+    shows = ("brightness", "contrast", "saturation", "hue")
+
+    def __init__(self, brightness: Any = 0, contrast: Any = 0, saturation: Any = 0, hue: Any = 0):
+        self.brightness, self.contrast = factors("brightness", brightness), factors("contrast", contrast)
+        self.saturation = factors("saturation", saturation)
+        self.hue = factors("hue", hue, 0.0, (-0.5, 0.5))
+
+    @staticmethod
+    def get_params(brightness: Any, contrast: Any, saturation: Any, hue: Any) -> tuple[Any, ...]:
+        """The order, and the four factors; None where nothing changes."""
+        order = default_generator.randperm(4)
+        return (order, *(None if r is None else drawn(*r) for r in (brightness, contrast, saturation, hue)))
+
+    def forward(self, img: Any) -> Any:
+        order, *chosen = self.get_params(self.brightness, self.contrast, self.saturation, self.hue)
+        changes = (colors.adjust_brightness, colors.adjust_contrast, colors.adjust_saturation, colors.adjust_hue)
+        for i in (int(i) for i in order):
+            if chosen[i] is not None:
+                img = changes[i](img, chosen[i])
+        return img
+
+
+def factors(name: str, value: Any, middle: float = 1.0, bounds: tuple[float, float] = (0.0, math.inf)
+            ) -> tuple[float, float] | None:
+    """(least, most) of a setting; None where they leave the image as it is."""
+    if isinstance(value, (int, float)):
+        if value < 0:
+            raise ValueError(explain(f"If {name} is a single number, it must be non negative."))
+        low, high = middle - value, middle + value
+        low = max(low, 0.0) if middle else low
+    else:
+        low, high = (float(v) for v in value)
+    if not bounds[0] <= low <= high <= bounds[1]:
+        raise ValueError(explain(f"{name} values should be between {bounds}, but got {[low, high]}."))
+    return None if low == high == middle else (float(low), float(high))
+
+
+class GaussianBlur(Transform):
+    """Blurred by a kernel of `kernel_size` and a random sigma."""
+
+    shows = ("kernel_size", "sigma")
+
+    def __init__(self, kernel_size: int | Sequence[int], sigma: float | Sequence[float] = (0.1, 2.0)):
+        self.kernel_size = pair(kernel_size)
+        self.sigma = (float(sigma),) * 2 if isinstance(sigma, (int, float)) else tuple(float(s) for s in sigma)
+        if any(k <= 0 or k % 2 == 0 for k in self.kernel_size):
+            raise ValueError(explain("Kernel size value should be an odd and positive number."))
+        if not 0.0 < self.sigma[0] <= self.sigma[1]:
+            raise ValueError(explain(f"sigma values should be positive and of the form (min, max). Got {self.sigma}"))
+
+    @staticmethod
+    def get_params(sigma_min: float, sigma_max: float) -> float:
+        return drawn(sigma_min, sigma_max)
+
+    def forward(self, img: Any) -> Any:
+        sigma = self.get_params(*self.sigma)
+        return colors.gaussian_blur(img, self.kernel_size, [sigma, sigma])
+
+
+class RandomAffine(Transform):
+    """Turned, moved, scaled and sheared at random.
+
+    `degrees` and `shear` are (least, most), or up to so many either way; `translate` (x, y) in parts of the size;
+    `scale` (least, most).
+    """
+
+    def __init__(self, degrees: Any, translate: Sequence[float] | None = None, scale: Sequence[float] | None = None,
+                 shear: Any = None, interpolation: InterpolationMode = InterpolationMode.NEAREST, fill: Any = 0,
+                 center: Sequence[int] | None = None):
+        self.degrees = either_way("degrees", degrees)
+        self.translate, self.scale = translate, scale
+        self.shear = None if shear is None else either_way("shear", shear)
+        self.interpolation, self.fill, self.center = InterpolationMode(interpolation), fill, center
+        if translate is not None and not all(0.0 <= t <= 1.0 for t in translate):
+            raise ValueError(explain("translation values should be between 0 and 1"))
+        if scale is not None and not all(s > 0 for s in scale):
+            raise ValueError(explain("scale values should be positive"))
+
+    @staticmethod
+    def get_params(degrees: Sequence[float], translate: Sequence[float] | None, scale_ranges: Sequence[float] | None,
+                   shears: Sequence[float] | None, img_size: Sequence[int]) -> tuple[Any, ...]:
+        """An angle, (x, y) to move by, a scale and two shears, for an image of (width, height)."""
+        angle = drawn(degrees[0], degrees[1])
+        moved = (0, 0) if translate is None else tuple(
+            int(round(drawn(-float(t * n), float(t * n)))) for t, n in zip(translate, img_size))
+        scale = 1.0 if scale_ranges is None else drawn(scale_ranges[0], scale_ranges[1])
+        x = 0.0 if shears is None else drawn(shears[0], shears[1])
+        y = drawn(shears[2], shears[3]) if shears is not None and len(shears) == 4 else 0.0
+        return angle, moved, scale, (x, y)
+
+    def forward(self, img: Any) -> Any:
+        height, width = size_of(img)
+        chosen = self.get_params(self.degrees, self.translate, self.scale, self.shear, [width, height])
+        return warps.affine(img, *chosen, interpolation=self.interpolation, fill=self.fill, center=self.center)
+
+    def __repr__(self) -> str:
+        told = [f"degrees={self.degrees}"]
+        given = ((name, getattr(self, name)) for name in ("translate", "scale", "shear"))
+        told += [f"{name}={value}" for name, value in given if value is not None]
+        if self.interpolation is not InterpolationMode.NEAREST:
+            told.append(f"interpolation={self.interpolation.value}")
+        told += [f"fill={self.fill}"] if self.fill != 0 else []
+        told += [f"center={self.center}"] if self.center is not None else []
+        return f"RandomAffine({', '.join(told)})"
+
+
+def either_way(name: str, value: Any) -> list[float]:
+    """[-v, v] of a number, else the numbers that are given."""
+    if isinstance(value, (int, float)):
+        if value < 0:
+            raise ValueError(explain(f"If {name} is a single number, it must be positive."))
+        return [-float(value), float(value)]
+    return [float(v) for v in value]
+
+
+class RandomPerspective(Transform):
+    """Seen from another side, with probability p: each corner moves in by up to `distortion_scale` / 2."""
+
+    shows = ("p",)
+
+    def __init__(self, distortion_scale: float = 0.5, p: float = 0.5,
+                 interpolation: InterpolationMode = InterpolationMode.BILINEAR, fill: Any = 0):
+        self.distortion_scale, self.p = distortion_scale, p
+        self.interpolation, self.fill = InterpolationMode(interpolation), fill
+
+    @staticmethod
+    def get_params(width: int, height: int, distortion_scale: float) -> tuple[list[list[int]], list[list[int]]]:
+        """The corners, and where they move to."""
+        x, y = int(distortion_scale * (width // 2)), int(distortion_scale * (height // 2))
+        ends = []
+        for right, bottom in ((0, 0), (1, 0), (1, 1), (0, 1)):
+            ends.append([below(width, width - x - 1) if right else below(x + 1),
+                         below(height, height - y - 1) if bottom else below(y + 1)])
+        return [[0, 0], [width - 1, 0], [width - 1, height - 1], [0, height - 1]], ends
+
+    def forward(self, img: Any) -> Any:
+        if chance() >= self.p:
+            return img
+        height, width = size_of(img)
+        starts, ends = self.get_params(width, height, self.distortion_scale)
+        return warps.perspective(img, starts, ends, self.interpolation, self.fill)
+
+
+class RandomErasing(Transform):
+    """A random rectangle of a tensor (..., C, H, W) becomes `value`, with probability p; noise for 'random'."""
+
+    def __init__(self, p: float = 0.5, scale: Sequence[float] = (0.02, 0.33), ratio: Sequence[float] = (0.3, 3.3),
+                 value: Any = 0, inplace: bool = False):
+        if isinstance(value, str) and value != "random":
+            raise ValueError(explain("If value is str, it should be 'random'"))
+        self.p, self.scale, self.ratio, self.value, self.inplace = p, scale, ratio, value, inplace
+
+    @staticmethod
+    def get_params(img: Tensor, scale: Sequence[float], ratio: Sequence[float], value: Sequence[float] | None = None
+                   ) -> tuple[int, int, int, int, Any]:
+        """Top, left, height, width and colours of a rectangle; the image itself, after ten that do not fit."""
+        c, height, width = img.shape[-3:]
+        for _ in range(10):
+            area, shape = shape_of(scale, ratio, height * width)
+            h, w = int(round(math.sqrt(area * shape))), int(round(math.sqrt(area / shape)))
+            if h < height and w < width:
+                v = empty([c, h, w]).normal_() if value is None else tensor([float(x) for x in value])[:, None, None]
+                return below(height - h + 1), below(width - w + 1), h, w, v
+        return 0, 0, height, width, img
+
+    def forward(self, img: Tensor) -> Tensor:
+        if chance() >= self.p:
+            return img
+        value = self.value
+        colours = (None if value == "random" else [value] if isinstance(value, (int, float)) else list(value))
+        if colours is not None and len(colours) not in (1, img.shape[-3]):
+            raise ValueError(explain("If value is a sequence, it should have either a single value or "
+                                     f"{img.shape[-3]} (number of input channels)"))
+        return warps.erase(img, *self.get_params(img, self.scale, self.ratio, colours), self.inplace)
+
+    def __repr__(self) -> str:
+        return (f"RandomErasing(p={self.p}, scale={self.scale}, ratio={self.ratio}, value={self.value}, "
+                f"inplace={self.inplace})")
+
+
+class FiveCrop(Transform):
+    """The four corners and the middle: five images of `size`."""
+
+    shows = ("size",)
+
+    def __init__(self, size: int | Sequence[int]):
+        self.size = pair(size)
+
+    def forward(self, img: Any) -> tuple[Any, ...]:
+        return warps.five_crop(img, self.size)
+
+
+class TenCrop(FiveCrop):
+    """`FiveCrop` of the image and of it flipped: ten images of `size`."""
+
+    shows = ("size", "vertical_flip")
+
+    def __init__(self, size: int | Sequence[int], vertical_flip: bool = False):
+        super().__init__(size)
+        self.vertical_flip = vertical_flip
+
+    def forward(self, img: Any) -> tuple[Any, ...]:
+        return warps.ten_crop(img, self.size, self.vertical_flip)
+
+
+class Sometimes(Transform):
+    """The base of changes that happen with probability p."""
+
+    shows: Sequence[str] = ("p",)
+    change: Callable[..., Any]
+    setting = ""
+
+    def __init__(self, p: float = 0.5):
+        self.p = p
+
+    def forward(self, img: Any) -> Any:
+        given = (getattr(self, self.setting),) if self.setting else ()
+        return type(self).change(img, *given) if chance() < self.p else img
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({','.join(f'{name}={getattr(self, name)}' for name in self.shows)})"
+
+
+class RandomInvert(Sometimes):
+    """The negative, with probability p."""
+    change = staticmethod(colors.invert)
+
+
+class RandomAutocontrast(Sometimes):
+    """Each channel from black to the brightest, with probability p."""
+    change = staticmethod(colors.autocontrast)
+
+
+class RandomEqualize(Sometimes):
+    """All brightnesses about as frequent, with probability p."""
+    change = staticmethod(colors.equalize)
+
+
+class RandomPosterize(Sometimes):
+    """Only the first bits of each byte, with probability p."""
+    change, shows, setting = staticmethod(colors.posterize), ("bits", "p"), "bits"
+
+    def __init__(self, bits: int, p: float = 0.5):
+        super().__init__(p)
+        self.bits = bits
+
+
+class RandomSolarize(Sometimes):
+    """The negative of what is bright, with probability p."""
+    change, shows, setting = staticmethod(colors.solarize), ("threshold", "p"), "threshold"
+
+    def __init__(self, threshold: float, p: float = 0.5):
+        super().__init__(p)
+        self.threshold = threshold
+
+
+class RandomAdjustSharpness(Sometimes):
+    """Sharper, or blurred where the factor is below 1, with probability p."""
+    change, shows, setting = staticmethod(colors.adjust_sharpness), ("sharpness_factor", "p"), "sharpness_factor"
+
+    def __init__(self, sharpness_factor: float, p: float = 0.5):
+        super().__init__(p)
+        self.sharpness_factor = sharpness_factor
+
+
+__all__ = ["ColorJitter", "FiveCrop", "GaussianBlur", "RandomAdjustSharpness", "RandomAffine", "RandomAutocontrast",
+           "RandomEqualize", "RandomErasing", "RandomInvert", "RandomPerspective", "RandomPosterize", "RandomResizedCrop",
+           "RandomSolarize", "TenCrop"]

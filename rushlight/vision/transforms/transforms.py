@@ -1,0 +1,7 @@
+"""The transforms, under the name of the module that defines them in torchvision."""
+# ruff: noqa: F403 - the names stand in __all__ of each part
+from rushlight.vision.transforms import functional as functional
+from rushlight.vision.transforms.autoaugment import *
+from rushlight.vision.transforms.base import *
+from rushlight.vision.transforms.plain import *
+from rushlight.vision.transforms.random import *
