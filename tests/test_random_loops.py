@@ -10,11 +10,12 @@ import sys
 import numpy as np
 import pytest
 
-from rushlight.random import Generator, integers, normal, uniform, vector_math
+from rushlight.random import Generator, integers, normal, samplers, uniform, vector_math
 from rushlight.random.fast import LARGE, PAYS, Loop
 
 needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="the loops are Numba's")
-LOOPS = [normal._LOOP, uniform._LOOP, integers._LOOP, *vector_math._EACH.values()]
+LOOPS = [normal._LOOP, uniform._LOOP, integers._LOOP, *vector_math._EACH.values(),
+         *samplers._LOOPS.values()]
 
 
 @pytest.fixture
@@ -46,6 +47,10 @@ DRAWS = {
     "permutation of one": lambda g: g.randperm(1), "exponential": lambda g: g.exponential(20001, "float64"),
     "cauchy": lambda g: g.cauchy(20001, "float64"), "geometric": lambda g: g.geometric(20001, 0.3),
     "choice": lambda g: g.multinomial(np.linspace(0, 1, 5000), 10), "a word before": lambda g: g.words(1) + g.normal(40),
+    "poisson": lambda g: g.poisson(np.linspace(0, 60, 9001, dtype="f")), "one poisson": lambda g: g.poisson(np.ones(1)),
+    "binomial": lambda g: g.binomial(np.arange(9000.0) % 97, np.linspace(0, 1, 9000)),
+    "gamma": lambda g: g.standard_gamma(np.linspace(0, 3, 9001)),
+    "gamma of float32": lambda g: g.standard_gamma(np.linspace(0, 3, 9001, dtype="f")),
 }  # fmt: skip
 
 

@@ -46,9 +46,11 @@ def beta_slope(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
 class StandardGamma(Function):
     """Gamma numbers of rate 1, that move with their concentration."""
 
-    @staticmethod
-    def forward(ctx: Any, concentration: Tensor) -> Tensor:
-        x = from_array(source(None).standard_gamma(concentration.array))
+    draw = "standard_gamma"
+
+    @classmethod
+    def forward(cls, ctx: Any, concentration: Tensor) -> Tensor:
+        x = from_array(getattr(source(None), cls.draw)(concentration.array))
         ctx.save_for_backward(concentration, x)
         return x
 
@@ -59,14 +61,10 @@ class StandardGamma(Function):
         return g * from_array(gamma_slope(a, x).astype(a.dtype))  # type: ignore[operator, return-value]
 
 
-class StandardDirichlet(Function):
+class StandardDirichlet(StandardGamma):
     """Dirichlet numbers, that move with their concentrations."""
 
-    @staticmethod
-    def forward(ctx: Any, concentration: Tensor) -> Tensor:
-        x = from_array(source(None).dirichlet(concentration.array))
-        ctx.save_for_backward(concentration, x)
-        return x
+    draw = "dirichlet"
 
     @staticmethod
     @once_differentiable

@@ -14,19 +14,20 @@ PAYS = 3_000_000  # numbers after which NumPy has lost about what loading costs
 class Loop:
     """The loop of this name in `loops`, for Numba: None until so many numbers were drawn that it pays.
 
-    From then on small draws take it as well. Where Numba is not installed it stays None.
+    From then on small draws take it as well. Where Numba is not installed it stays None. `cost`: as many plain numbers
+    as one takes the time of; `libm`: whether the loop calls the C library, whose numbers Intel's are not.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name, self.compiled = name, None
+    def __init__(self, name: str, cost: int = 1, libm: bool = False) -> None:
+        self.name, self.cost, self.libm, self.compiled = name, cost, libm, None
         self._until_it_pays: float = PAYS
         self._lock = allocate_lock()
 
     def __call__(self, n: int) -> Callable[..., Any] | None:
         """The compiled loop, or None: draw these n numbers with NumPy."""
-        if self.compiled is None and n >= LARGE:
+        if self.compiled is None and n * self.cost >= LARGE:
             with self._lock:
-                self._until_it_pays -= n
+                self._until_it_pays -= n * self.cost
                 if self._until_it_pays <= 0:
                     self._load()
         return self.compiled
@@ -37,7 +38,7 @@ class Loop:
         except ImportError:  # of Numba
             self._until_it_pays = math.inf
             return
-        if loops.SAME_LIBRARY or not hasattr(math, self.name):
+        if loops.SAME_LIBRARY or not self.libm:
             self.compiled = getattr(loops, self.name)
         else:
             self._until_it_pays = math.inf

@@ -15,6 +15,8 @@ import numpy as np
 from llvmlite import ir
 from numba import extending, types
 
+from . import rejection
+
 config: Any = numba.config
 intrinsic: Any = extending.intrinsic
 F, I = np.float32, np.int32
@@ -139,31 +141,17 @@ def exchanged(partners: np.ndarray) -> np.ndarray:
     return order
 
 
-@compiled
-def log1p(x: np.ndarray, out: np.ndarray) -> None:
-    for i in range(len(x)):
-        out[i] = math.log1p(x[i])
+def each(function: Callable) -> Callable:
+    """The loop of a function of module `math`."""
+    def run(x: np.ndarray, out: np.ndarray) -> None:
+        for i in range(len(x)):
+            out[i] = function(x[i])
+    return compiled(run)
 
 
-@compiled
-def log(x: np.ndarray, out: np.ndarray) -> None:
-    for i in range(len(x)):
-        out[i] = math.log(x[i])
+log1p, log, cos, sin, tan = map(each, (math.log1p, math.log, math.cos, math.sin, math.tan))
 
-
-@compiled
-def cos(x: np.ndarray, out: np.ndarray) -> None:
-    for i in range(len(x)):
-        out[i] = math.cos(x[i])
-
-
-@compiled
-def sin(x: np.ndarray, out: np.ndarray) -> None:
-    for i in range(len(x)):
-        out[i] = math.sin(x[i])
-
-
-@compiled
-def tan(x: np.ndarray, out: np.ndarray) -> None:
-    for i in range(len(x)):
-        out[i] = math.tan(x[i])
+for part in (*rejection.PARTS, rejection.poisson, rejection.binomial, rejection.gamma):
+    extending.register_jitable(part)
+poisson, binomial, gamma = (compiled(rejection.filler(one)) for one in (
+    rejection.poisson, rejection.binomial, rejection.gamma))

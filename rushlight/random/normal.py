@@ -9,14 +9,14 @@ import numpy as np
 
 from .fast import Loop
 from .filling import DType, Shape, blocks, empty
+from .rejection import TWO_PI, pair
 from .rounding import fma32, fma64, narrow
 from .stream import Stream
 from .vector_math import each, log32, sincos32
 
 _LOOP = Loop("normals")
 GROUP = 16  # 8 radii, then 8 angles
-_TWO_PI = 2.0 * math.pi
-_ONE, _MINUS_TWO, _TWO_PI_32 = (np.array(c, np.float32) for c in (1.0, -2.0, _TWO_PI))
+_ONE, _MINUS_TWO, _TWO_PI_32 = (np.array(c, np.float32) for c in (1.0, -2.0, TWO_PI))
 
 
 def normal(stream: Stream, shape: Shape, dtype: DType = np.float32, mean: float = 0.0, std: float = 1.0,
@@ -50,26 +50,9 @@ def standard(stream: Stream, n: int) -> np.ndarray:
     pairs = (n - len(normals) + 1) // 2
     uniforms = stream.uniform53(2 * pairs).tolist()
     for of_angle, of_radius in zip(uniforms[0::2], uniforms[1::2]):
-        normals += _pair(of_angle, of_radius)
+        normals += pair(of_angle, of_radius)
     stream.spare_normal = normals.pop() if len(normals) > n else None
     return np.array(normals, np.float64)
-
-
-def next_standard(stream: Stream) -> float:
-    """One of `standard`, for samplers that decide after each how many more they need."""
-    if stream.spare_normal is None:
-        of_angle = stream.next_uniform53()
-        first, stream.spare_normal = _pair(of_angle, stream.next_uniform53())
-        return first
-    first, stream.spare_normal = stream.spare_normal, None
-    return first
-
-
-def _pair(of_angle: float, of_radius: float) -> tuple[float, float]:
-    """Two standard normals from two uniforms."""
-    radius = math.sqrt(-2.0 * math.log1p(-of_radius))
-    angle = _TWO_PI * of_angle
-    return radius * math.cos(angle), radius * math.sin(angle)
 
 
 Draw = Callable[[int], np.ndarray]
@@ -105,6 +88,6 @@ def _groups64(uniforms: np.ndarray, mean: float, std: float) -> np.ndarray:
     """(16 k,) uniforms float64 -> (16 k,) normals."""
     of_radius, of_angle = uniforms.reshape(-1, 2, 8).swapaxes(0, 1)
     radius = np.sqrt(-2.0 * each(math.log, 1.0 - of_radius))
-    angle = _TWO_PI * of_angle
+    angle = TWO_PI * of_angle
     pairs = np.stack((radius * each(math.cos, angle), radius * each(math.sin, angle)), 1)
     return fma64(pairs, std, mean).reshape(-1)

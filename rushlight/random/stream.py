@@ -102,13 +102,23 @@ class Stream:
         bits &= _LOW_53
         return bits.view(np.int64).astype(np.float64) * _ULP_53
 
-    def next_uniform53(self) -> float:
-        """One of `uniform53`, for samplers that decide after each how many more they need."""
-        if self._next + 2 > WORDS:
-            return float(self.uniform53(1)[0])
-        high, low = self._block[self._next : self._next + 2].tolist()
-        self._next += 2
-        return ((high & 0x1F_FFFF) << 32 | low) * 2.0**-53
+    # -- reading ahead -------------------------------------------------------------------------------------------
+
+    @property
+    def left(self) -> int:
+        """How many words are left of the block at hand."""
+        return len(self._block) and WORDS - self._next
+
+    def mark(self, n: int) -> tuple:
+        """Where the stream stands, to go back to after at most n words."""
+        twister = self._seeded_twister().state if self._next + n > WORDS else None
+        return twister, self._block, self._next
+
+    def back_to(self, mark: tuple) -> None:
+        """Stands where it stood."""
+        twister, self._block, self._next = mark
+        if twister is not None:
+            self._twister.state = twister
 
     # -- saving ------------------------------------------------------------------------------------------------
 

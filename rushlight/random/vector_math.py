@@ -33,7 +33,7 @@ _FOUR_OVER_PI, _SQRT_HALF = _constants((1.27323954473516, 0.707106781186547524))
 _LOG_2, _LOG_2_REST = _constants((0.693359375, -2.12194440e-4))
 _ONE, _HALF, _MINUS_HALF = _constants((1.0, 0.5, -0.5))
 
-_EACH = {function: Loop(function.__name__) for function in (math.log1p, math.log, math.cos, math.sin, math.tan)}
+_EACH = {function: Loop(function.__name__, libm=True) for function in (math.log1p, math.log, math.cos, math.sin, math.tan)}
 
 
 def each(function: Callable[[float], float], values: np.ndarray) -> np.ndarray:
