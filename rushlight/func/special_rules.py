@@ -135,8 +135,10 @@ def mm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule("dot")
 def dot(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """(B, 1, n) @ (B, n, 1)."""
+    """(B, n) @ (n,) where all samples share one of them, else (B, 1, n) @ (B, n, 1)."""
     x, y = parts
+    if not (x.mapped and y.mapped):
+        return ops["mv"](x.value, y.value) if x.mapped else ops["mv"](y.value, x.value)
     rows, columns = ops["unsqueeze"](x.whole(), 1), ops["unsqueeze"](y.whole(), 2)
     return ops["mm"](rows, columns).reshape((level.size,))
 
