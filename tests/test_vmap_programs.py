@@ -209,3 +209,30 @@ def test_tangents_of_batches_lie_as_their_tensors():
         for i in range(2):
             expected = jvp(f, (x[i].clone(),), (t[i].contiguous(),))[1]
             np.testing.assert_allclose(made[i], expected)
+
+
+# -- attention, one op on many tensors -----------------------------------------------------------------------------------
+
+ATTENTION = {"all": ((0, 0, 0), {}, None), "shared keys": ((0, None, 0), {}, None),
+             "causal": ((0, 0, 0), {"is_causal": True}, None), "shared mask": ((0, 0, 0, None), {}, (4, 6)),
+             "a mask each": ((None, None, None, 0), {}, (4, 6)), "masked heads": ((0, 0, 0, 0), {}, (2, 1, 6))}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ATTENTION)
+def test_attention_of_samples_is_the_loop(name):
+    """Values and gradients, without the warning that it is slow."""
+    dims, how, mask = ATTENTION[name]
+    shapes = [(2, 4, 5), (2, 6, 5), (2, 6, 5)] + [mask] * (mask is not None)
+    rushlight.manual_seed(0)
+    given = [rushlight.randn(*([3] if d == 0 else []), *shape, dtype=rushlight.float64) for shape, d in zip(shapes, dims)]
+
+    def f(*args):
+        made = F.scaled_dot_product_attention(*args, **how)
+        return (made.sin() * made).sum(), made
+    made, value = vmap(grad(f, tuple(range(len(given))), has_aux=True), in_dims=dims)(*given)
+    for i in range(3):
+        expected, one = grad(f, tuple(range(len(given))), has_aux=True)(*[a if d is None else a[i]
+                                                                          for a, d in zip(given, dims)])
+        for a, b in zip((*made, value), (*expected, one)):
+            np.testing.assert_allclose(a[i], b, rtol=1e-9, atol=1e-12)

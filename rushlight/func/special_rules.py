@@ -327,6 +327,14 @@ def conv_weight_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any
     return unfolded(made, level.size)
 
 
+@rule("attention", "attention_back")
+def attention(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """q, k, v, a mask: what stands before the last two dimensions is a stack, and so is the batch."""
+    tensors, = parts
+    ndim = max([p.ndim for p in tensors])
+    return call(op, [[p.whole(ndim) for p in tensors]], settings)
+
+
 # -- losses --------------------------------------------------------------------------------------------------------------
 
 @rule("nll_loss")
