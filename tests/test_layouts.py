@@ -65,5 +65,9 @@ def test_numbers_like_a_permuted_tensor(draw, shape, oracle):
 def test_images_with_channels_innermost_stay_so(oracle):
     def strides(lib):
         x = permuted(lib, 2, 3, 4, 5, dims=(0, 2, 3, 1))
-        return [list(y.stride()) for y in (lib.nn.functional.batch_norm(x, None, None, training=True), lib.cat([x, x], 1))]
+        f = lib.nn.functional
+        return [list(y.stride()) for y in (
+            f.batch_norm(x, None, None, training=True), lib.cat([x, x], 1), f.conv2d(x, lib.ones(4, 3, 3, 3), padding=1),
+            f.conv_transpose2d(x, lib.ones(3, 4, 2, 2), stride=2),
+            f.conv2d(x, lib.ones(3, 1, 3, 3), groups=3).flatten(2).transpose(1, 2))]
     assert strides(rushlight) == oracle(strides)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.ops.kernels.memory import memory
+from rushlight.ops.kernels.strided import channels_last, like_images
 
 SHORT = 16                                        # numbers in a channel of a sample, below which NumPy does it
 LONG = 1 << 14                                    # numbers in a row, from which float32 is too short to add them up
@@ -157,7 +158,10 @@ def layer_norm_weight(gs: list, x: ndarray, mu: ndarray, var: ndarray, eps: floa
 
 
 def batch(a: ndarray) -> ndarray | None:
-    """The array as samples of channels of numbers (N, C, L), if it lies so in memory and L is long enough for a loop."""
+    """The array as samples of channels of numbers (N, C, L), copied if its channels lie innermost; None for other layouts,
+    and where L is too short for a loop."""
+    if channels_last(a):
+        a = a.copy()
     if a.ndim < 3 or a.dtype is not FLOAT or not (a.flags.c_contiguous and a.flags.aligned) or loops() is None:
         return None
     n = prod(a.shape[2:])
@@ -182,7 +186,7 @@ def batch_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: t
     out, mu, var = memory.take(x.shape, FLOAT), np.empty(kept, FLOAT), np.empty(kept, FLOAT)
     by_channels("batch_norm", x.size, x.shape[1], given, w, b, eps, out.reshape(given.shape), mu.reshape(-1),
                 var.reshape(-1))
-    return out, mu, var
+    return like_images(out, x), mu, var
 
 
 def batch_norm_x(gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var: ndarray, dims: tuple[int, ...],

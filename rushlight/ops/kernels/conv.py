@@ -22,6 +22,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.ops.kernels import direct
+from rushlight.ops.kernels.strided import like_images
 from rushlight.ops.kernels.windows import (
     Ints,
     add_windows,
@@ -113,8 +114,8 @@ def conv(x: ndarray, w: ndarray, stride: Ints, padding: Ints, dilation: Ints, gr
         return with_bias(np.zeros((x.shape[0], w.shape[0], *out), x.dtype), bias)
     p = plan(x.shape[2:], w.shape, stride, padding, dilation, groups)
     if bias is not None and bias.dtype == x.dtype and direct.suits(x, p):
-        return direct.correlate(x, w, p, bias)
-    return with_bias(computed(correlate, x, w, p), bias)
+        return like_images(direct.correlate(x, w, p, bias), x)
+    return like_images(with_bias(computed(correlate, x, w, p), bias), x)
 
 
 def with_bias(r: ndarray, bias: ndarray | None) -> ndarray:
@@ -139,7 +140,7 @@ def conv_input_grad(g: ndarray, w: ndarray, size: Ints, stride: Ints, padding: I
     check_dtypes(g, w, len(size), "gradient", "weight")
     if not (g.size and w.size):
         return np.zeros(shape, g.dtype)
-    return computed(spread, g, w, plan(size, w.shape, stride, padding, dilation, groups))
+    return like_images(computed(spread, g, w, plan(size, w.shape, stride, padding, dilation, groups)), g)
 
 
 def conv_weight_grad(g: ndarray, x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,

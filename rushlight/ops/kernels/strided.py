@@ -16,9 +16,17 @@ def plain(a: ndarray) -> ndarray:
 
 def suggested(a: ndarray) -> ndarray:
     """`plain`, but images whose channels, dimension 1, lie innermost stay so."""
-    if a.flags.c_contiguous or a.ndim in (4, 5) and np.moveaxis(a, 1, -1).flags.c_contiguous:
-        return a
-    return a.copy()
+    return a if a.flags.c_contiguous or channels_last(a) else a.copy()
+
+
+def channels_last(a: ndarray) -> bool:
+    """Whether these are images whose channels, dimension 1, lie innermost, and not in C order as well."""
+    return a.ndim in (4, 5) and not a.flags.c_contiguous and np.moveaxis(a, 1, -1).flags.c_contiguous
+
+
+def like_images(r: ndarray, x: ndarray) -> ndarray:
+    """r with its channels where x has them: what torch makes of images, it lays out as they are."""
+    return np.moveaxis(np.ascontiguousarray(np.moveaxis(r, 1, -1)), -1, 1) if channels_last(x) else r
 
 
 class Memory:
