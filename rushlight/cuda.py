@@ -38,11 +38,28 @@ def memory_allocated(device: Any = None) -> int:
     return 0
 
 
-max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
+max_memory_allocated = memory_reserved = max_memory_reserved = memory_cached = max_memory_cached = memory_allocated
+
+
+def memory_stats(device: Any = None) -> dict[str, Any]:
+    """{}: there is only the CPU."""
+    return {}
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """A line that says so: there is only the CPU."""
+    return "no memory of a GPU: there is only the CPU"
+
+
+class OutOfMemoryError(RuntimeError):
+    """Never raised: what does not fit the CPU's memory is a MemoryError."""
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Nothing to reset."""
+
+
+reset_max_memory_allocated = reset_peak_memory_stats
 
 
 def set_device(device: Any) -> None:
@@ -82,7 +99,10 @@ def absent(name: str) -> Any:
 current_device, get_device_name, get_device_capability, get_device_properties, Event, Stream, stream, current_stream = map(
     absent, ("current_device", "get_device_name", "get_device_capability", "get_device_properties", "Event", "Stream",
              "stream", "current_stream"))
-for _name in ("FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor"):
+device, get_rng_state, set_rng_state, mem_get_info, default_stream, init, ipc_collect = map(
+    absent, ("device", "get_rng_state", "set_rng_state", "mem_get_info", "default_stream", "init", "ipc_collect"))
+for _name in ("FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor",
+              "BFloat16Tensor", "ShortTensor", "CharTensor"):
     globals()[_name] = absent(_name)
 
 

@@ -35,3 +35,9 @@ def load_state_dict_from_url(url: str, model_dir: str | None = None, map_locatio
         raise FileNotFoundError(explain(f"the weights {name} are not here, and rushlight downloads none",
                                         f"fetch {url} and put it at {path}, or build the model with weights=None"))
     return load_file(path, map_location=map_location, weights_only=weights_only)
+
+
+def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
+    """FileNotFoundError, unless the file is there already: nothing is downloaded."""
+    if not os.path.exists(dst):
+        raise FileNotFoundError(explain(f"{dst} is not here, and rushlight downloads nothing", f"fetch {url} yourself"))

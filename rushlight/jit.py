@@ -34,6 +34,23 @@ ignore = unused = script_method = export
 Final = Any
 
 
+def annotate(the_type: Any, the_value: Any) -> Any:
+    """The value itself."""
+    return the_value
+
+
+class TracerWarning(Warning):
+    """torch's warning of what a trace does not see; nothing is traced here."""
+
+
+class ScriptModule:
+    """torch's class of scripted modules: modules are run as the Python they are, so that none is one."""
+
+
+class ScriptFunction:
+    """torch's class of scripted functions; none is one."""
+
+
 def save(m: Any, f: Any, *args: Any) -> None:
     """NotImplementedError: TorchScript archives are not written."""
     raise NotImplementedError("TorchScript archives are not written; save the weights: torch.save(model.state_dict(), file)")

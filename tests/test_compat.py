@@ -157,3 +157,17 @@ def test_uninstalled_types_are_at_home_again():
             "print(a, rushlight.Tensor)")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=HERE)
     assert done.stdout == "<class 'torch.Tensor'> <class 'rushlight.tensor.Tensor'>\n"
+
+
+def test_names_that_a_program_reuses_are_not_torchs(tmp_path, write):
+    write("p.py", "from torch.utils import data\nfrom torch import optim\nfor data in []:\n    data.shape\n"
+                  "def f(optim):\n    optim.zero_grad()\ntry:\n    import torch\nexcept ImportError:\n    torch = None\n"
+                  "torch.no_such_thing\n")
+    assert [use.name for use in check(str(tmp_path / "p.py")) if not use.found] == ["torch.no_such_thing"]
+
+
+def test_the_module_version_is_torchs(tmp_path, write):
+    done = command("run", write("p.py", "import torch\nfrom torch.version import __version__\n"
+                                        "print(__version__ == torch.version.__version__ == torch.__version__)\n"
+                                        "print(torch.version.cuda)\n"), folder=tmp_path)
+    assert done.stdout == "True\nNone\n"

@@ -45,3 +45,77 @@ def test_tensors_of_many_numbers_are_no_numbers():
         rushlight.tensor([rushlight.ones(2), rushlight.ones(2)])
     with pytest.raises(TypeError, match="only integer tensors of a single element"):
         rushlight.tensor([rushlight.tensor([1, 2])])
+
+
+# -- names from before dtypes, and lists of tensors ----------------------------------------------------------
+
+OLD = {
+    "new of numbers": lambda t: t.ones(1, dtype=t.int32).new([1.7, 2]),
+    "new of a size": lambda t: t.ones(1).new(2, 3).zero_(),
+    "new of a Size": lambda t: t.ones(1).new(t.Size([2, 0])),
+    "new of nothing": lambda t: t.ones(1).new(),
+    "storage of a view": lambda t: t.tensor(t.arange(6.0).reshape(2, 3).t()[1:].storage().tolist()),
+    "bytes": lambda t: t.tensor(list(t.arange(6.0).reshape(2, 3)[1].untyped_storage())),
+    "sizes": lambda t: t.tensor([t.arange(6.0)[2:].storage().size(), t.arange(6.0)[2:].untyped_storage().nbytes()]),
+}
+FOREACH = {
+    "add a number": lambda t, a: t._foreach_add(a, 2),
+    "add with alpha": lambda t, a: t._foreach_add(a, a, alpha=2),
+    "mul numbers": lambda t, a: t._foreach_mul(a, [2, 3.0]),
+    "sqrt": lambda t, a: t._foreach_sqrt(a),
+    "norm": lambda t, a: t._foreach_norm(a),
+    "addcmul": lambda t, a: t._foreach_addcmul(a, a, a, value=0.5),
+    "lerp": lambda t, a: t._foreach_lerp(a, a[::-1], 0.25),
+    "maximum": lambda t, a: t._foreach_maximum(a, 2.0),
+    "max": lambda t, a: t._foreach_max(a),
+    "in place": lambda t, a: [t._foreach_mul_(a, 3), t._foreach_addcdiv_(a, a, a[::-1], value=2.0), a][-1],
+    "copy": lambda t, a: [t._foreach_copy_(a, a[::-1]), a][-1],
+}
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_old_names(oracle, name):
+    expected, found = oracle(OLD[name]), OLD[name](rushlight).numpy()
+    assert found.dtype == expected.dtype
+    assert found.shape == expected.shape
+    assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("name", FOREACH)
+def test_ops_on_lists(oracle, name):
+    def call(t):
+        return t.stack(list(FOREACH[name](t, [t.tensor([1.0, 4.0]), t.tensor([3.0, 2.0])])))
+    np.testing.assert_allclose(call(rushlight).numpy(), oracle(call), rtol=1e-6)
+
+
+def test_lists_of_different_length():
+    with pytest.raises(RuntimeError, match="same number of tensors, got 2 and 1"):
+        rushlight._foreach_add([rushlight.ones(1)] * 2, [rushlight.ones(1)])
+    assert isinstance(rushlight._foreach_abs([rushlight.ones(1)]), tuple)
+    assert rushlight._foreach_zero_([rushlight.ones(1)]) is None
+
+
+def test_storage():
+    x = rushlight.arange(4.0).reshape(2, 2)
+    memory = x[1].storage()
+    memory[0] = 9
+    assert x.tolist() == [[9, 1], [2, 3]]
+    assert memory == x.storage()
+    assert memory != x.clone().storage()
+    assert x.untyped_storage().data_ptr() == x.data_ptr()
+    assert rushlight.is_storage(memory.untyped())
+    told = repr(rushlight.ones(1).storage())
+    assert told == " 1.0\n[torch.storage.TypedStorage(dtype=torch.float32, device=cpu) of size 1]"
+    with pytest.raises(RuntimeError, match="slices are only supported"):
+        memory[1:]
+
+
+def test_devices_that_are_not_there():
+    assert rushlight.cuda.memory_stats() == {}
+    assert "only the CPU" in rushlight.cuda.memory_summary()
+    assert rushlight.cuda.max_memory_cached() == 0
+    assert issubclass(rushlight.cuda.OutOfMemoryError, RuntimeError)
+    with pytest.raises(AssertionError, match="not compiled with CUDA"):
+        rushlight.cuda.device(0)
+    assert rushlight.jit.annotate(list, [1]) == [1]
+    assert not isinstance(rushlight.jit.script(rushlight.nn.Linear(1, 1)), rushlight.jit.ScriptModule)

@@ -54,8 +54,17 @@ class Same:                                       # no importlib.abc: to import 
         if self.home == "rushlight":
             module.__version__, module.__path__ = torch_version, []  # type: ignore[attr-defined]
             module.__file__ = rushlight.__file__
+            module.version = sys.modules["torch.version"] = versions()  # type: ignore[attr-defined]
         else:
             module.__spec__ = self.spec
+
+
+def versions() -> ModuleType:
+    """The module `torch.version`: ours, but torch's number."""
+    made = ModuleType("torch.version")
+    made.__dict__.update({**vars(importlib.import_module("rushlight.version")), "__name__": "torch.version",
+                          "__version__": torch_version})
+    return made
 
 
 class Finder:

@@ -76,5 +76,16 @@ def set_default_tensor_type(t: Any) -> None:
     dtypes.set_default_dtype(meant(t))
 
 
+@method
+def new(self: Tensor, *args: Any) -> Tensor:
+    """A tensor of the same dtype: x.new(2, 3) uninitialised, x.new([1, 2]) of these numbers. `new_tensor` is newer.
+
+    >>> rushlight.ones(1).new([2, 3])
+    tensor([2., 3.])
+    """
+    return tensortype.__call__(TYPES_OF[self.dtype], *args)
+
+
+TYPES_OF = {d: MORE[name] for name, d in TYPES.items()}
 MORE["set_default_tensor_type"] = set_default_tensor_type
 method(type_of, "type")

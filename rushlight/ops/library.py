@@ -5,6 +5,7 @@ from rushlight.ops import covariance as covariance
 from rushlight.ops import decompositions as decompositions
 from rushlight.ops import diagonals as diagonals
 from rushlight.ops import einsum as einsum
+from rushlight.ops import foreach as foreach
 from rushlight.ops import legacy as legacy
 from rushlight.ops import linear_systems as linear_systems
 from rushlight.ops import low_rank as low_rank
@@ -22,6 +23,7 @@ from rushlight.ops import splitting as splitting
 from rushlight.ops import stacking as stacking
 from rushlight.ops import statistics as statistics
 from rushlight.ops import stft as stft
+from rushlight.ops import storage as storage
 from rushlight.ops import strided as strided
 from rushlight.ops import transforms as transforms
 from rushlight.ops import window_functions as window_functions

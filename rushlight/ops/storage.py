@@ -1,0 +1,146 @@
+"""The memory under a tensor, as torch's programs ask for it: `x.untyped_storage()` in bytes, `x.storage()` in elements."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight import dtypes
+from rushlight.device import device
+from rushlight.errors import explain
+from rushlight.ops.build import MORE
+from rushlight.tensor import Tensor, method
+
+
+class UntypedStorage:
+    """Bytes that tensors stand on; what is written here is seen in them."""
+
+    def __init__(self, memory: ndarray):
+        self.memory = memory                      # (n,) uint8
+        self.device = device("cpu")
+
+    def nbytes(self) -> int:
+        return self.memory.size
+
+    size = nbytes
+
+    def data_ptr(self) -> int:
+        return self.memory.ctypes.data
+
+    def element_size(self) -> int:
+        return 1
+
+    def tolist(self) -> list[int]:
+        return self.memory.tolist()
+
+    def __len__(self) -> int:
+        return self.memory.size
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.memory.tolist())
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self.memory[index]
+        return UntypedStorage(found) if isinstance(found, ndarray) else int(found)
+
+    def __setitem__(self, index: Any, value: int) -> None:
+        self.memory[index] = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UntypedStorage) and self.data_ptr() == other.data_ptr() and len(self) == len(other)
+
+    __hash__ = None                               # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        lines = "".join(f" {value}\n" for value in self.memory)
+        return f"{lines}[torch.storage.UntypedStorage(device=cpu) of size {len(self)}]"
+
+
+class TypedStorage:
+    """The same in elements of a dtype; older than `untyped_storage`."""
+
+    def __init__(self, memory: ndarray, dtype: dtypes.dtype):
+        self.elements, self.dtype, self.device = memory.view(dtype.numpy), dtype, device("cpu")
+
+    def untyped(self) -> UntypedStorage:
+        return UntypedStorage(self.elements.view(np.uint8))
+
+    def nbytes(self) -> int:
+        return self.elements.nbytes
+
+    def size(self) -> int:
+        return self.elements.size
+
+    def element_size(self) -> int:
+        return self.elements.itemsize
+
+    def data_ptr(self) -> int:
+        return self.elements.ctypes.data
+
+    def tolist(self) -> list:
+        return self.elements.tolist()
+
+    def __len__(self) -> int:
+        return self.elements.size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.elements.tolist())
+
+    def __getitem__(self, index: int) -> Any:
+        if isinstance(index, slice):
+            raise RuntimeError(explain("slices are only supported in UntypedStorage.__getitem__"))
+        return self.elements[index].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.elements[index] = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypedStorage) and self.untyped() == other.untyped() and self.dtype is other.dtype
+
+    __hash__ = None                               # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        lines = "".join(f" {value}\n" for value in self.elements.tolist())
+        return f"{lines}[torch.storage.TypedStorage(dtype={self.dtype}, device=cpu) of size {len(self)}]"
+
+
+def bytes_of(x: Tensor) -> ndarray:
+    """The bytes of the array that owns the tensor's memory, (n,) uint8."""
+    owner = x.array
+    while isinstance(owner.base, ndarray):
+        owner = owner.base
+    inner_first = owner.transpose(np.argsort([-step for step in owner.strides], kind="stable"))
+    if not inner_first.flags.c_contiguous:
+        raise RuntimeError(explain(f"the memory of this tensor has gaps: shape {tuple(x.shape)}", "x.contiguous() has none"))
+    return inner_first.reshape(-1).view(np.uint8)
+
+
+@method
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    """The bytes of the memory that the tensor, and all views of it, stand on.
+
+    >>> x = rushlight.arange(6.)
+    >>> x[2:].untyped_storage().nbytes()
+    24
+    """
+    return UntypedStorage(bytes_of(self))
+
+
+@method
+def storage(self: Tensor) -> TypedStorage:
+    """The elements of the memory that the tensor, and all views of it, stand on.
+
+    >>> rushlight.arange(3.)[1:].storage().tolist()
+    [0.0, 1.0, 2.0]
+    """
+    return TypedStorage(bytes_of(self), self.dtype)
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether it is the memory of a tensor."""
+    return isinstance(obj, (TypedStorage, UntypedStorage))
+
+
+MORE.update(UntypedStorage=UntypedStorage, TypedStorage=TypedStorage, is_storage=is_storage)
