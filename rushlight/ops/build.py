@@ -14,7 +14,7 @@ from rushlight.ops import families
 from rushlight.ops.arguments import Touched, constant
 from rushlight.ops.docstring import introduce
 from rushlight.ops.table import BOOL, FLOATING, NUMPY, REAL, SAME, TABLE, Op, entry, in_namespace, parameters
-from rushlight.ops.worlds import ARRAYS, LARGE, TENSORS, large, rebind, save_function
+from rushlight.ops.worlds import ARRAYS, LARGE, ROWS, TENSORS, large, rebind, save_function
 from rushlight.tensor import Tensor, method
 
 F = TypeVar("F", bound=Callable)
@@ -42,7 +42,7 @@ def staying(op: Op, kernel: Callable, last: int) -> Callable:
 
 def by_rows(op: Op, kernel: Callable) -> Callable:
     """The kernel of an op that has loops for large tensors."""
-    return lambda *args: kernel(*args) if args[0].size < LARGE else large(op, "", kernel, *args)
+    return lambda *args: kernel(*args) if args[0].size < ROWS else large(op, "", kernel, *args)
 
 
 # The words that entries begin with.

@@ -25,7 +25,7 @@ from rushlight.ops.kernels.memory import memory
 from rushlight.ops.rows import FUNCTIONS
 from rushlight.ops.table import BOOL, TABLE, Op
 
-APPROXIMATE = 1 << 17                             # elements from which a loop that rounds in its own way is used
+APPROXIMATE = 1 << 15                             # elements from which a loop that rounds in its own way is used
 MUCH = 1 << 22                                    # elements times cost from which all cores share the work: 0.5 ms
 FRESH = 1 << 20                                   # elements from which NumPy's results cost 2 ns each: fresh pages
 TYPES = {np.dtype(np.float32): "f4", np.dtype(np.float64): "f8", np.dtype(np.bool_): "b1"}
@@ -165,7 +165,7 @@ def loop_of(name: str, of: str, kinds: tuple) -> Loop | None:
     if not worth_while(names, "f8" in dtypes):
         return None
     ones = [f"    {x}_ = {x}[()]" for x, kind in zip(parameters, (k for k in kinds if k[0] != "value")) if kind[1] == "one"]
-    text = "\n".join([f"def kernel(out, {', '.join(parameters)}):", "    restrict()", *ones,
+    text = "\n".join([f"def kernel(out, {', '.join(parameters)}):", "    restrict()", "    wide()", *ones,
                       "    for i in range(out.shape[0]):", f"        out[i] = {made.text}"]) + "\n"
     return Loop(text, kinds, made.dtype, names, len(re.findall(r"[-+*/<>=(]", made.text)) + 10 * made.text.count("where"))
 

@@ -12,6 +12,7 @@ from rushlight.compile.cache import loop
 @loop
 def softmax(x, out):
     restrict()
+    wide()
     n = x.shape[1]
     for i in range(x.shape[0]):
         top = f32(-inf)
@@ -30,6 +31,7 @@ def softmax(x, out):
 def softmax_x(g, y, out):
     """out = y (g - sum(g y))."""
     restrict()
+    wide()
     n = y.shape[1]
     for i in range(y.shape[0]):
         along = f32(0)
@@ -42,6 +44,7 @@ def softmax_x(g, y, out):
 @loop
 def log_softmax(x, out):
     restrict()
+    wide()
     n = x.shape[1]
     for i in range(x.shape[0]):
         top = f32(-inf)
@@ -59,6 +62,7 @@ def log_softmax(x, out):
 def log_softmax_x(g, y, out):
     """out = g - exp(y) sum(g)."""
     restrict()
+    wide()
     n = y.shape[1]
     for i in range(y.shape[0]):
         total = f32(0)
@@ -71,6 +75,7 @@ def log_softmax_x(g, y, out):
 @loop
 def layer_norm(x, weight, bias, eps, out, mu, var):
     restrict()
+    wide()
     n = x.shape[1]
     count, least = f32(n), f32(eps)
     for i in range(x.shape[0]):
@@ -93,6 +98,7 @@ def layer_norm(x, weight, bias, eps, out, mu, var):
 def layer_norm_x(g, x, weight, mu, var, eps, out):
     """out = (h - mean(h) - d mean(h d) / (var + eps)) / sqrt(var + eps), h = g weight, d = x - mu."""
     restrict()
+    wide()
     n = x.shape[1]
     count, least = f32(n), f32(eps)
     for i in range(x.shape[0]):
@@ -114,6 +120,7 @@ def layer_norm_x(g, x, weight, mu, var, eps, out):
 def layer_norm_weight(g, x, mu, var, eps, out):
     """out[j] = sum over the rows of g d / sqrt(var + eps)."""
     restrict()
+    wide()
     least = f32(eps)
     for j in range(out.shape[0]):
         out[j] = f32(0)
@@ -127,6 +134,7 @@ def layer_norm_weight(g, x, mu, var, eps, out):
 @loop
 def logsumexp(x, out):
     restrict()
+    wide()
     n = x.shape[1]
     for i in range(x.shape[0]):
         top = f32(-inf)
@@ -144,6 +152,7 @@ def logsumexp(x, out):
 def logsumexp_x(g, x, y, out):
     """out = g exp(x - y), g and y one number for each row."""
     restrict()
+    wide()
     for i in range(x.shape[0]):
         slope = g[i]
         whole = y[i]
@@ -156,6 +165,7 @@ def logsumexp_x(g, x, y, out):
 @loop
 def column_sums(x, out):
     restrict()
+    wide()
     for j in range(out.shape[0]):
         out[j] = f64(0)
     for i in range(x.shape[0]):
@@ -167,6 +177,7 @@ def column_sums(x, out):
 def column_squares(x, mean, out):
     """out[j] = sum of (x - mean)^2."""
     restrict()
+    wide()
     for j in range(out.shape[0]):
         out[j] = f64(0)
     for i in range(x.shape[0]):
@@ -179,6 +190,7 @@ def column_squares(x, mean, out):
 def column_var_x(g, x, mean, factor, out):
     """out = g (x - mean) factor."""
     restrict()
+    wide()
     share = f32(factor)
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
