@@ -423,12 +423,16 @@ def writes_of(tensor: Tensor) -> Writes:
     return root.writes
 
 
+def holder(tensor: Tensor) -> Tensor:
+    """The tensor that holds the elements: of all samples where this one stands for a batch of vmap."""
+    while not isinstance(tensor.array, ndarray):
+        tensor = tensor.array.value
+    return tensor
+
+
 def numbers(tensor: Tensor) -> ndarray:
     """The elements, for checks of arguments alone: of all samples where the tensor stands for a batch of vmap."""
-    array: Any = tensor.array
-    while not isinstance(array, ndarray):
-        array = array.value.array
-    return array
+    return holder(tensor).array
 
 
 def method(function: F, *names: str) -> F:

@@ -74,8 +74,11 @@ CALLS = {
     "jacfwd by a number": lambda t, f: f.jacfwd(lambda x: x * other(t))(t.tensor(0.5, dtype=t.float64)),
     "hessian": lambda t, f: f.hessian(loss(t), (0, 1))(tree(t), other(t)),
     "hessian of several": lambda t, f: f.hessian(lambda x: x ** 3)(other(t)),
-    "Hessian of powers": lambda t, f: f.hessian(lambda x: (x ** 2 * x[0] + (x ** 2.0 - 1) ** 2 + x ** 3).sum())(other(t) - 0.5),
+    "Hessian of powers": lambda t, f: f.hessian(lambda x: (x ** 2 * x[0] + (x ** 2.0 - 1) ** 2 + x ** 3).sum())(
+        other(t) - 0.5),
     "third derivatives": lambda t, f: f.jacfwd(f.hessian(lambda x: (x.sin() * x[0]).sum()))(other(t)),
+    "products with zeros, mapped": lambda t, f: f.vmap(f.hessian(lambda x: x.prod() + x.cumprod(0).sum()))(one(t).sin() * (
+        one(t) < 1)),
     "a gradient mapped": lambda t, f: f.vmap(f.grad(lambda x, w: (x @ w).tanh()), (0, None))(one(t), other(t)),
     "by what is shared": lambda t, f: f.vmap(f.grad(lambda w, x: (x @ w).tanh()), (None, 0))(other(t), one(t)),
     "a Jacobian mapped": lambda t, f: f.vmap(f.jacrev(lambda x: x.cumsum(0) * x))(one(t)),

@@ -329,10 +329,9 @@ def conv_weight_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any
 
 @rule("attention", "attention_back")
 def attention(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """q, k, v, a mask: what stands before the last two dimensions is a stack, and so is the batch."""
+    """Stacks of q, k, v, of a mask which may have fewer dimensions, and of what `attention` gave: the batch is one more."""
     tensors, = parts
-    ndim = max([p.ndim for p in tensors])
-    return call(op, [[p.whole(ndim) for p in tensors]], settings)
+    return call(op, [[p.whole(tensors[0].ndim if i == 3 else None) for i, p in enumerate(tensors)]], settings)
 
 
 # -- losses --------------------------------------------------------------------------------------------------------------

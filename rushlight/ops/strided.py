@@ -18,7 +18,7 @@ from rushlight.ops.kernels import strided as kernels
 from rushlight.ops.kernels.strided import reach
 from rushlight.ops.products import t
 from rushlight.ops.rearranging import swapaxes
-from rushlight.tensor import Tensor, from_array, method
+from rushlight.tensor import Tensor, from_array, holder, method
 
 # `own`: the strides of x, `start`: where the result begins, both in elements from x's first one on.
 lie        = inner_view(lambda x, /, size, stride, start, own: lie(x, size, stride, start, own),
@@ -55,13 +55,6 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     else:
         check_sample(input, size, stride, offset, own, first)
     return lie(input, size, stride, offset - first, own)
-
-
-def holder(input: Tensor) -> Tensor:
-    """The tensor that holds the numbers: of all samples, where the input stands for one of vmap's."""
-    while not isinstance(input.array, np.ndarray):
-        input = input.array.value
-    return input
 
 
 def check_steps(size: tuple, stride: tuple) -> None:

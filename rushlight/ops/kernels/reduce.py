@@ -17,6 +17,11 @@ _ONES = [_ones[:n] for n in range(65)]
 FLOAT32, _add = np.dtype(np.float32), np.add.reduce
 
 
+def somewhere(x: ndarray) -> bool:
+    """Whether any element is true."""
+    return bool(x.any())
+
+
 def wide_sum(x: ndarray) -> np.dtype | None:
     """The dtype to add up in: integers in int64, 16-bit floats in float32; None for the array's own."""
     kind = x.dtype.kind
