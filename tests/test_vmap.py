@@ -20,7 +20,7 @@ B = 3
 REFUSED = {"argwhere", "bincount", "changes", "counted", "distinct", "histogram", "histogramdd", "masked_select", "nonzero",
            "nonzero_static", "unique", "unique_consecutive", "as_strided_scatter"}
 BY_MEMORY = {"as_strided", "as_strided_copy"}     # what they show depends on how samples lie: test_vmap_programs.py
-DATA = ("dynamic shape", "calling .item()", "data-dependent control flow")
+DATA = ("dynamic shape", "calling .item()")
 BY_NUMBERS = {"repeat_interleave"}                # how often, a tensor says
 
 ONCE = {function_of(name): name for name in reversed(NAMES) if not is_random(name)}      # aliases are tried once
