@@ -143,6 +143,16 @@ def test_most_random_programs_compile():
     (((1, 70), (70,)), [("mean", 3, 4), ("total", 3, 3), ("masked", 0, 1)]),
     # a total in a loop whose rows are known only then
     (((3, 4), (4, 4)), [("log_softmax", 0, 0)]),
+    # what is spread from a number of its row, in the second loop over the columns
+    (((5, 2), (2, 6)), [("sum", 4, 0), ("unsqueeze", 1, 1), ("div", 1, 3), ("softmax", 2, 4), ("half", 5, 4), ("sum", 3, 3),
+                        ("neg", 1, 0), ("linear", 0, 5), ("copy_", 0, 1), ("half", 5, 4), ("exp", 3, 2), ("half", 3, 5),
+                        ("sigmoid", 5, 4), ("first", 5, 4)]),
+    # constants inside a list of indices
+    (((3, 4), (4, 4)), [("mul", 0, 0), ("index", 5, 3), ("div", 3, 3), ("index", 5, 3), ("first_", 3, 5)]),
+    # dropout of what lies transposed in memory
+    (((4,), (3, 1)), [("t", 5, 2), ("t", 5, 2), ("cumsum", 2, 3), ("dropout", 1, 1), ("dropout", 0, 2), ("dropout", 2, 4)]),
+    # parts of what was computed several times, and is then computed once
+    (((5, 2), (2, 6)), [("outer", 5, 1), ("outer", 5, 1), ("unsqueeze", 0, 3), ("split", 1, 1), ("outer", 5, 1)]),
 ])
 def test_programs_that_were_wrong_once(shapes, moves):
     pytest.importorskip("numba")

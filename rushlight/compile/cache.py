@@ -21,9 +21,7 @@ MOST_LOOPS, MOST_FILES = 2048, 1024
 LOOPS: dict[str, Callable] = {}
 lock = Lock()
 
-FILE = '''from rushlight.compile.cache import {how}, scope
-
-globals().update(scope())
+FILE = '''from rushlight.compile.cache import {how}
 
 
 @{how}
@@ -92,12 +90,38 @@ def scope() -> dict[str, Any]:
 
 def cached(function: FunctionType) -> Callable:
     """The decorator in the files: machine code is kept beside them."""
-    return backend().numba.njit(cache=True, **FLAGS)(function)
+    return kept(function, FLAGS)
 
 
 def exact(function: FunctionType) -> Callable:
     """The decorator in the files of loops that round as NumPy does."""
-    return backend().numba.njit(cache=True, **EXACT)(function)
+    return kept(function, EXACT)
+
+
+def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
+    """The function, which Numba compiles unless it finds the machine code of an earlier process.
+
+    To read that it would first load all it needs to compile: 0.7 s of the 1.2 that a compiled step took to begin. So that is
+    put off until something has to be compiled, as are the functions that loops call.
+    """
+    import numba
+    made = numba.njit(cache=True, **flags)(function)
+    cache = made._cache                           # of no public name; where it has changed, Numba's own way is taken
+    if not hasattr(cache, "_load_overload"):
+        function.__globals__.update(scope())
+        return made
+
+    def load_overload(signature: Any, target: Any) -> Any:
+        numba.core.runtime.rtsys.initialize(target)
+        with cache._guard_against_spurious_io_errors():
+            found = cache._load_overload(signature, target)
+            if found is not None:
+                return found
+        function.__globals__.update(scope())
+        target.refresh()
+        return None
+    cache.load_overload = load_overload
+    return made
 
 
 def folder() -> Path | None:

@@ -39,13 +39,16 @@ class Value:
 class Call:
     """One op of the table run on `args` (values, and settings as they are), giving `outs`; or, without, a check.
 
-    `late`: it belongs to the backward that the caller may run later.
+    `late`: it belongs to the backward that the caller may run later; `shares`: (number of a result, number of a value among
+    the arguments) whose memory the result shows.
     """
 
-    __slots__ = ("args", "late", "line", "op", "outs")
+    __slots__ = ("args", "late", "line", "op", "outs", "shares")
 
-    def __init__(self, op: Any, args: tuple, outs: tuple[Value, ...], line: Line = None, late: bool = False):
+    def __init__(self, op: Any, args: tuple, outs: tuple[Value, ...], line: Line = None, late: bool = False,
+                 shares: tuple[tuple[int, int], ...] | None = None):
         self.op, self.args, self.outs, self.line, self.late = op, args, outs, line, late
+        self.shares = shared(op, args, outs) if shares is None else shares
 
     def __repr__(self) -> str:
         return f"{', '.join(map(repr, self.outs))} = {self.op}{self.args}"
@@ -166,10 +169,18 @@ def parents_of(graph: Graph) -> dict[Value, Value]:
             continue
         if TABLE[s.op].family.__name__ == "view" and isinstance(s.args[0], Value):
             parents[s.outs[0]] = s.args[0]
-        elif not TABLE[s.op].elementwise and s.op != "with_region":    # which has the array of what it was made from
-            for v in s.outs:
-                parents.update((v, x) for x in values_in(s.args) if x.size and np.may_share_memory(x.array, v.array))
+        elif s.shares:
+            given = list(values_in(s.args))
+            parents.update((s.outs[i], given[k]) for i, k in s.shares)
     return parents
+
+
+def shared(op: str, args: tuple, outs: tuple[Value, ...]) -> tuple[tuple[int, int], ...]:
+    """Which results of a call that is no view show memory of an argument, in the traced run."""
+    if not outs or op not in TABLE or TABLE[op].elementwise or op == "with_region":    # which has the array it was made from
+        return ()
+    return tuple((i, k) for k, x in enumerate(values_in(args)) for i, v in enumerate(outs)
+                 if x.size and np.may_share_memory(x.array, v.array))
 
 
 def lineage(v: Value, parents: dict[Value, Value]) -> Iterator[Value]:

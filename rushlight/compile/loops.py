@@ -7,7 +7,7 @@
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,11 +32,12 @@ PLAIN = {0, 1, -1, 2, -2, 3, 4, 0.5, -0.5, 0.25}  # constants that may stand in 
 class Kernel:
     """The text of a loop and what it is called with.
 
-    `reads`, `writes`: values in the order of the parameters, each with the shape it has inside; `numbers`: constants.
+    `reads`, `writes`: values in the order of the parameters, each with the shape it has inside; `numbers`: constants;
+    `slots`: numbers that lie in one array of their dtype, and where.
     """
 
-    def __init__(self, cluster: Cluster, wanted: set[Value], threads: bool = False):
-        self.cluster = cluster
+    def __init__(self, cluster: Cluster, wanted: set[Value], threads: bool = False, slots: Mapping[Value, int] = {}):
+        self.cluster, self.slots = cluster, slots
         self.steps = cluster.steps
         self.stores = {s.target: s for s in self.steps if isinstance(s, Store)}
         self.reads: list[Value] = [v for v in cluster.reads() if v not in self.stores]
@@ -49,6 +50,7 @@ class Kernel:
         self.names: dict[Value, str] = {}
         for letter, group in (("x", self.reads), ("p", list(self.stores)), ("out", self.outs)):
             self.names.update((v, f"{letter}{i}") for i, v in enumerate(group))
+        self.names.update((v, slots_of(v)) for v in (*self.reads, *self.outs) if v in slots)
         self.env: dict[Value, Scalar] = {}
         self.phases = phases(cluster)
         self.parallel = threads and work(cluster) >= MUCH
@@ -63,7 +65,12 @@ class Kernel:
     @property
     def arguments(self) -> list[Value]:
         """Arrays in the order of the parameters."""
-        return [*self.reads, *self.stores, *self.outs]
+        return [v for v in (*self.reads, *self.stores, *self.outs) if v not in self.slots]
+
+    @property
+    def shared(self) -> list[str]:
+        """The arrays of numbers, parameters after the others."""
+        return sorted({self.names[v] for v in (*self.reads, *self.outs) if v in self.slots})
 
     def inner_shape(self, v: Value) -> tuple[int, ...]:
         """The shape that an array has inside the loop."""
@@ -87,7 +94,7 @@ class Kernel:
 
     def text(self, name: str) -> str:
         """The function, under a name."""
-        parameters = [self.names[v] for v in self.looped] + ["sums"] * bool(self.sums) + self.constants()
+        parameters = [self.names[v] for v in self.looped] + self.shared + ["sums"] * bool(self.sums) + self.constants()
         return f"def {name}({', '.join(parameters)}):\n" + "\n".join("    " + line for line in self.lines) + "\n"
 
     def finishing(self, name: str) -> str:
@@ -139,6 +146,8 @@ class Kernel:
         self.env[v] = Scalar(text, v.dtype)
 
     def index(self, v: Value) -> str:
+        if v in self.slots:
+            return str(self.slots[v])
         return ", ".join(i for i, varies in zip(INDEX, self.varying(v)) if varies) or "()"
 
     def nest(self) -> None:
@@ -345,6 +354,11 @@ class Kernel:
         again = [v for s in here for v in read_by(s) if v in self.keeps and v not in inside]
         self.put(1, f"for j in range({self.length(1)}):")
         self.element(here, 2, dict.fromkeys(again))
+
+
+def slots_of(v: Value) -> str:
+    """The name of the array in which numbers of a dtype lie."""
+    return f"numbers_{SHORT[v.dtype.name]}"
 
 
 def work(cluster: Cluster) -> int:

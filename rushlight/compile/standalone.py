@@ -293,6 +293,9 @@ def array_text(a: np.ndarray) -> str:
     name = a.dtype.name
     if a.dtype.kind not in "fiubc":
         raise CannotBundle(f"a constant of dtype {name} has no text")
+    if not a.flags.c_contiguous and all(a.strides):              # some op may ask how it lies in memory
+        order = np.argsort([-abs(step) for step in a.strides], kind="stable")
+        return f"{array_text(np.ascontiguousarray(a.transpose(order)))}.transpose({tuple(np.argsort(order).tolist())})"
     flat = a.ravel()
     if a.size > 1 and flat.tobytes() == flat[:1].tobytes() * a.size:
         return f"np.full({a.shape}, {number(flat[0])}, '{name}')"

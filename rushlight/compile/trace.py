@@ -63,6 +63,8 @@ class Tracer(Watcher):
                 self.owner[id(array)] = self.owner.get(seen, args[0].array)
                 self.born[id(array)] = len(self.steps)
         name = op.name
+        if name == "dropout_mask":                # drawn in the order in which eager has the array
+            values = (layout_of(args[0].array), *values[1:])
         if name == "overwrite" and values[1].dtype == made[0].dtype:      # what is overwritten counts by its shape alone
             name, values = ("clone", values[1:]) if values[1].shape == made[0].shape else (
                 "expand", (values[1], made[0].shape))
@@ -207,6 +209,12 @@ class Noted:
                 self.draws[id(made)] = name, args, tuple(named.items()), made
             return made
         return draw if callable(method) else method
+
+
+def layout_of(array: np.ndarray) -> Value:
+    """A constant that lies in memory as an array does; without memory of its own where it is in order."""
+    return Value(np.broadcast_to(np.zeros((), array.dtype), array.shape) if array.flags.c_contiguous else
+                 np.zeros_like(array, subok=False), "constant")
 
 
 def dtype_of(array: np.ndarray) -> Any:

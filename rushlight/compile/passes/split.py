@@ -61,7 +61,7 @@ def second(graph: Graph, steps: list, saved: list[Value]) -> Graph:
     for step in steps:
         outs = tuple(copies.setdefault(v, copy(v)) for v in step.outs)
         by.update(zip(step.outs, outs))
-    new = [Call(s.op, replaced(s.args, by), tuple(by[v] for v in s.outs), s.line) for s in steps]
+    new = [Call(s.op, replaced(s.args, by), tuple(by[v] for v in s.outs), s.line, shares=s.shares) for s in steps]
     wrt = [None if v is None else by.get(v, v) for v in graph.wrt]
     reads = {v for s in new for v in values_in(s.args)} | {v for v in wrt if v is not None}
     return Graph(new, [v for v in by.values() if v.kind == "input" and v in reads],
