@@ -18,6 +18,7 @@ from rushlight.autograd.node import Hooks, Node
 from rushlight.errors import explain, ours, place, placed, user_frame
 from rushlight.tensor import Tensor, from_array
 
+LARGE = 1 << 18                                   # numbers from which the pages of a new array cost more than its sums
 age = attrgetter("seq")
 Step = tuple[Node, Any, Any]                      # node, gradient of its output, gradients of its inputs
 
@@ -89,7 +90,10 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
             elif ge is g and edge.leaf:           # a leaf keeps what it gets, and g may go elsewhere too
                 ge = g.copy() if fast else g.clone()
             known = grads.get(edge)
-            grads[edge] = ge if known is None else known + ge
+            if known is None:
+                grads[edge] = ge
+            else:
+                grads[edge] = known + ge if not fast or ge.size < LARGE else sum_of_large(known, ge)
 
 
 def wanted_below(node: Node, wanted: set[Node] | None) -> bool:
@@ -106,6 +110,12 @@ def broadcast_axes(shape: tuple, to: tuple) -> tuple[int, ...]:
 def sum_to_array(g: np.ndarray, shape: tuple) -> np.ndarray:
     axes = broadcast_axes(g.shape, shape)
     return added(g, axes).reshape(shape) if axes else g.reshape(shape)
+
+
+def sum_of_large(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a + b, in memory that is used again."""
+    from rushlight.ops.kernels.memory import memory
+    return np.add(a, b, out=memory.take(a.shape, a.dtype) if a.dtype == b.dtype else None)
 
 
 def sum_to_tensor(g: Any, shape: tuple) -> Any:

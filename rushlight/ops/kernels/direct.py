@@ -116,12 +116,15 @@ class Buffer(NamedTuple):
     images: int
     across: int
 
-    def fill(self, source: ndarray, first: int, end: int) -> int:
-        """Lay out images from `first` on; -> how many."""
-        count = min(self.images, end - first)
-        sliding().fill()(source.reshape(-1), np.array(source.shape), self.flat, self.across, self.lay.starts, self.lay.steps,
-                         self.lay.extent, first, count)
-        return count
+    def filler(self, source: ndarray, end: int) -> Callable[[int], int]:
+        """A function that lays out images from the one it is given on, and says how many."""
+        loop, given, shape, lay = sliding().fill(), source.reshape(-1), np.array(source.shape), self.lay
+
+        def fill(first: int) -> int:
+            count = min(self.images, end - first)
+            loop(given, shape, self.flat, self.across, lay.starts, lay.steps, lay.extent, first, count)
+            return count
+        return fill
 
     def offsets(self, target: Target, channels: int) -> ndarray:
         """The distances of all taps, channel by channel."""
@@ -213,6 +216,7 @@ def slid(source: ndarray, w: ndarray, shape: ndarray, strides: ndarray, lay: Lay
     added = np.zeros((groups, -(-made // height) * height), np.float32)
     if bias is not None:
         added[:, :made] = bias.reshape(groups, made)
+    added = added.reshape(-1)
     loop = sliding().slide(height)
 
     def part(first: int, end: int, step: int) -> None:
@@ -221,10 +225,11 @@ def slid(source: ndarray, w: ndarray, shape: ndarray, strides: ndarray, lay: Lay
         sums = np.empty(height * (lines * int(lay.extent[2]) + 8 * sliding().machine()[0]), np.float32)
         offsets = [room.offsets(target, read) for target in lay.targets]
         across, to, sizes = read * len(lay.starts) * room.across, out.reshape(-1), np.array(out.shape)
+        fill = room.filler(source, end)
         for start in range(first, end, step):
-            images = room.fill(source, start, end)
+            images = fill(start)
             for target, filters, places in zip(lay.targets, packed, offsets):
-                loop(room.flat, across, groups, places, filters, added.reshape(-1), sums, to, sizes, start, images,
+                loop(room.flat, across, groups, places, filters, added, sums, to, sizes, start, images,
                      lay.extent, target.count, target.starts, lay.spread, lines)
 
     in_parts(part, len(source), together(lay, source.shape[1], len(source)))
@@ -283,10 +288,12 @@ def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
         offsets = b.offsets(target, p.channels)
         size, used = prod(lay.extent.tolist()), places(lay)
         apart = whole_vectors(used) <= size       # else the last vector of an image would reach into the next
+        fill_x, fill_g, beyond = b.filler(xs, end), a.filler(gs, end), a.flat[:gs.shape[1] * a.across].reshape(-1, a.across)
         for start in range(first, end, step):
-            count = b.fill(xs, start, end)
-            a.fill(gs, start, end)
-            a.flat[:gs.shape[1] * a.across].reshape(-1, a.across)[:, count * size:] = 0    # of earlier images
+            count = fill_x(start)
+            fill_g(start)
+            if count < step:
+                beyond[:, count * size:] = 0      # of earlier images
             loop(a.flat, b.flat, p.channels * len(lay.starts) * b.across, a.across, offsets, total,
                  *((count, size, used) if apart else (1, 0, count * size)))
         found.append(total)

@@ -79,7 +79,7 @@ def scatter() -> Loop:
     def example() -> tuple:
         x = np.zeros(1, np.float32)
         return x, np.zeros(1, np.int64), 1, x.copy()
-    return Loop(lambda: SCATTER, 20, example)
+    return Loop(lambda: SCATTER, 40, example)
 
 
 def max_pool(x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,

@@ -117,14 +117,14 @@ PACK = """def kernel(w, shape, strides, kernel, out, height):
     to = 0
     for group in range(shape[0]):
         for first in range(0, shape[1], height):
+            known = min(height, shape[1] - first)
             for c in range(shape[2]):
                 at = group * strides[0] + first * strides[1] + c * strides[2]
                 for t in range(kernel.shape[0]):
-                    for a in range(height):
-                        v = f32(0)
-                        if first + a < shape[1]:
-                            v = get(w, at + a * strides[1] + kernel[t])
-                        put(out, to + a, v)
+                    for a in range(known):
+                        put(out, to + a, get(w, at + a * strides[1] + kernel[t]))
+                    for a in range(known, height):
+                        put(out, to + a, f32(0))
                     to += height
 """
 
