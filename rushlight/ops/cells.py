@@ -24,6 +24,11 @@ class Cell(NamedTuple):
     sources: tuple[tuple[int | None, int | None], ...]
 
     @property
+    def count(self) -> int:
+        """How many gates x and the product have."""
+        return 1 + max([m for _, m in self.sources if m is not None])
+
+    @property
     def apart(self) -> bool:
         """Whether x and the product are not just added up: then the product has a bias, and x a gradient of its own."""
         return any([None in source for source in self.sources if source != STATE])
