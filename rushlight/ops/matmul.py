@@ -17,7 +17,8 @@ mv         = product(lambda x, y, /: mv(x, y),          x=lambda g, y: unsqueeze
                      names={"y": "vec"}, strict="addmv input tensors must have the same dtype")
 # x w^T + b, with w of shape (out, in): what nn.Linear computes
 linear     = inner(lambda x, weight, bias, /: linear(x, weight, bias),
-                     x=lambda g, weight: g @ weight,    weight=lambda g, x: rows(g).mT @ rows(x),
+                     x=lambda g, weight: reshape(mm(rows(g), weight), g.shape[:-1] + weight.shape[1:]),
+                     weight=lambda g, x: mm(rows(g).mT, rows(x)),
                      bias=lambda g: sum(rows(g), (0,)), node=of_linear)
 
 build(globals())

@@ -27,7 +27,8 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     >>> rushlight.nn.functional.scaled_dot_product_attention(x, x, x).shape
     torch.Size([1, 3, 4])
     """
-    check(query, key, value, attn_mask, is_causal)
+    if attn_mask is not None or not at_once(query, key, value, None):      # which a right call alone is
+        check(query, key, value, attn_mask, is_causal)
     if enable_gqa:
         heads = query.array.shape[-3]
         key, value = (repeat_interleave(t, heads // t.array.shape[-3], -3) for t in (key, value))
@@ -48,7 +49,8 @@ def at_once(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> b
     if q.__class__ is not np.ndarray or k.__class__ is not np.ndarray or v.__class__ is not np.ndarray:
         return False                              # samples of vmap
     q_shape, k_shape, v_shape = q.shape, k.shape, v.shape
-    return (q.dtype.kind in "fV" and q_shape[:-2] == k_shape[:-2] == v_shape[:-2] and q_shape[-1] == k_shape[-1]
+    return (q.dtype is k.dtype is v.dtype and q.dtype.kind in "fV" and len(q_shape) > 1
+            and q_shape[:-2] == k_shape[:-2] == v_shape[:-2] and q_shape[-1] == k_shape[-1]
             and k_shape[-2] == v_shape[-2] and q.size > 0 < v.size and (m.watch is None or not m.watch.differentiates)
             and (mask is None or ((mask.node is None or not m.grad) and mask.array.__class__ is np.ndarray
                                   and covers(mask.array.shape, (*q_shape[:-1], k_shape[-2])))))

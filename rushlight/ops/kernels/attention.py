@@ -14,11 +14,13 @@ import numpy as np
 from numpy import ndarray
 from numpy.lib.stride_tricks import as_strided
 
+from rushlight.ops.kernels.loss import counted
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.windows import wide_dtype
 
 BLOCK = 1 << 18                                   # scores at a time
-LEAST = 1 << 19                                   # products from which the loops are used: NumPy takes 0.1 ms
+LEAST = 1 << 17                                   # products from which the loops are used: NumPy takes 0.15 ms
+MUCH = 1 << 22                                    # and all cores
 FLOAT = np.dtype(np.float32)
 
 
@@ -31,16 +33,20 @@ def attention(tensors: Sequence[ndarray], causal: bool, scale: float) -> tuple[n
     if looped(q, k, v):
         run("forward", q, k, v, mask, out, lse, (), causal, scale)
         return out, lse
-    for part, (a, b, c, m, to, total, _, first) in blocks(q, k, v, mask, out, lse, out):
+    for _, (a, b, c, m, to, total, _, first) in blocks(q, k, v, mask, out, lse, out):
         s = scores(a * a.dtype.type(scale), b, m, first if causal else None)
-        top = s.max(-1, keepdims=True)
-        top = np.where(top == -np.inf, s.dtype.type(0), top)
+        top = np.maximum.reduce(s, -1, None, None, True)
+        if m is not None:                         # a query may look at nothing
+            top = np.where(top == -np.inf, s.dtype.type(0), top)
         s -= top
         np.exp(s, out=s)
-        weights = s.sum(-1, keepdims=True)
-        to[...] = np.matmul(s, c) / np.where(weights == 0, s.dtype.type(1), weights)
-        with np.errstate(divide="ignore"):
-            total[...] = (np.log(weights) + top)[..., 0]
+        weights = np.add.reduce(s, -1, None, None, True)
+        if m is not None:
+            nothing = weights == 0
+            weights[nothing] = 1
+            top[nothing] = -np.inf
+        np.divide(np.matmul(s, c), weights, out=to, casting="same_kind")
+        total[...] = (np.log(weights) + top)[..., 0]
     return out, lse
 
 
@@ -56,7 +62,7 @@ def attention_back(tensors: Sequence[ndarray], causal: bool, scale: float) -> li
         run("back", q, k, v, mask, out, lse, (g, dq, dk, dv), causal, scale)
         return [dq, dk, dv]
     dk[...], dv[...] = 0, 0
-    delta = (g.astype(lse.dtype, copy=False) * out).sum(-1)
+    delta = np.add.reduce(g.astype(lse.dtype, copy=False) * out, -1)
     for part, (a, b, c, m, to, total, slope, first) in blocks(q, k, v, mask, dq, lse, g):
         a = a * a.dtype.type(scale)
         p = scores(a, b, m, first if causal else None)
@@ -85,7 +91,11 @@ def blocks(q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None, out: ndarra
     """((samples, queries), (q, k, v, mask, out, lse, g, the first query's number)) for parts of at most BLOCK scores."""
     lead, (L, S) = q.shape[:-2], (q.shape[-2], k.shape[-2])
     wide = wide_dtype(q.dtype)
-    q, k, v, g = (a.astype(wide, copy=False) for a in (q, k, v, g))
+    if q.dtype is not wide:
+        q, k, v, g = (a.astype(wide) for a in (q, k, v, g))
+    if prod(lead) * L * S <= BLOCK:
+        yield (...,), (q, k, v, None if mask is None else mask.astype(wide, copy=False), out, lse, g, 0)
+        return
     of_sample = prod(lead[1:]) * S
     rows = max(1, BLOCK // max(1, of_sample))
     samples = max(1, rows // max(1, L)) if lead else 1
@@ -104,7 +114,7 @@ def scores(q: ndarray, k: ndarray, mask: ndarray | None, first: int | None) -> n
     s = np.matmul(q, k.swapaxes(-1, -2))
     if first is not None:
         rows, columns = s.shape[-2:]
-        np.copyto(s, -np.inf, where=np.arange(columns) > np.arange(first, first + rows)[:, None])
+        np.copyto(s, -np.inf, where=counted(columns) > counted(first + rows)[first:, None])
     if mask is not None:
         s += mask
     return s
@@ -131,13 +141,14 @@ def run(name: str, q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None, out
     *lead, length, width = q.shape
     heads = prod(lead[:-1]), lead[-1] if lead else 1
     arrays = [matrix(a, heads) for a in (q, k, v, q, out, *more)]
-    if mask is not None:                          # for all scores, without a copy
-        whole = np.broadcast_to(mask, (*q.shape[:-1], k.shape[-2]))
+    if mask is not None:
+        shape = (*q.shape[:-1], k.shape[-2])      # `broadcast_to` alone may not be written to: another type for Numba
+        whole = as_strided(mask, shape, np.broadcast_to(mask, shape).strides)
         arrays[3] = whole if whole.ndim == 4 else whole.reshape(*heads, *whole.shape[-2:])
-    steps = np.array([[step // 4 for step in a.strides] for a in arrays])
-    first = [as_strided(a, (1,), (4,)) for a in arrays]
+    steps = np.array([a.strides for a in arrays]) // 4
+    first = [a[0, 0, 0, :1] for a in arrays]
     sizes = np.array([heads[1], length, k.shape[-2], width, v.shape[-1]])
-    parts = min(cores(), prod(heads)) if q.size * k.shape[-2] >= 8 * LEAST else 1
+    parts = min(cores(), prod(heads)) if q.size * k.shape[-2] > MUCH else 1
     bounds = [prod(heads) * i // parts for i in range(parts + 1)]
     pool.run(getattr(attention_loops, name)(), [
         (*first[:5], lse.reshape(-1, length), *first[5:], sizes, steps, np.float32(scale), causal, mask is not None,

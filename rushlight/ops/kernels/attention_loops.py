@@ -18,7 +18,7 @@ from rushlight.compile.cache import compiled
 from rushlight.compile.vectors import machine
 
 KEYS = 64                                         # of a tile: its scores and their slopes stay in the L1 cache
-TALL = {32: 8, 16: 4}                             # registers -> rows of a product that are added up at once, two vectors each
+TALL = {32: 8, 16: 4}                             # registers -> rows of a product that are added up at once, of two vectors
 
 FORWARD = """def kernel(q, k, v, mask, out, lse, n, s, scale, causal, masked, start, stop):
     \"\"\"out = softmax(q k^T scale + mask) v, lse = log sum exp of the scores, for heads start to stop.
@@ -184,7 +184,7 @@ def small(d):
 
 @cached
 def weigh(tile, keys, top, shift, total, factor):
-    \"\"\"Scores become weights, exp(score - shift), and are added to `total`; `factor`: what the weights before shrink by.\"\"\"
+    \"\"\"Scores become weights, exp(score - shift), and are added to `total`; `factor`: what those before shrink by.\"\"\"
     restrict()
     wide()
     n = shift.shape[0]                            # {Q}, not to be unrolled number by number

@@ -11,6 +11,8 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
     try:
         if x.ndim == 2 and y.ndim <= 2:
             return np.dot(x, y)                   # small ones cost two thirds of np.matmul's
+        if y.ndim == 2 < x.ndim and x.size and x.flags.c_contiguous:      # one product, not one for each matrix of x
+            return np.dot(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[1])
         if x.ndim > 1 < y.ndim and x.shape[-1] == 1 == y.shape[-2] and x.dtype == y.dtype:
             return x * y                          # outer products: a third of np.matmul's time
         return np.matmul(x, y)
