@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -157,3 +160,13 @@ def test_drawings():
     assert rows == [[177, 50, 50], [50, 50, 50], [50, 50, 177], [100, 100, 100]]
     with pytest.raises(ValueError, match="bool"):
         utils.draw_segmentation_masks(black, masks.int())
+
+
+def test_transforms_are_modules():
+    many = rushlight.nn.Sequential(T.RandomApply(rushlight.nn.ModuleList([T.ColorJitter(0.5)]), p=1.0), T.Normalize([0], [1]))
+    seen = []
+    many[0].register_forward_hook(lambda m, given, found: seen.append(found.shape))
+    assert many(image("floats")).shape == (3, 18, 24)
+    assert seen == [(3, 18, 24)]
+    assert isinstance(pickle.loads(pickle.dumps(T.RandomResizedCrop(4))), T.RandomResizedCrop)
+    assert copy.deepcopy(T.RandomRotation(9)).degrees == [-9, 9]

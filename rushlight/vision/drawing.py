@@ -48,8 +48,9 @@ def draw_bounding_boxes(image: Tensor, boxes: Tensor, labels: Sequence[str | Non
     face: Any = (ImageFont.load_default(size=font_size) if font is None else ImageFont.truetype(font, font_size or 10))
     for i, (box, colour) in enumerate(zip(boxes.array.astype(np.int64).tolist(), colours_of(colors, len(boxes.array)))):
         draw.rectangle(box, width=width, outline=colour, fill=(*colour, 100) if fill else None)
-        if labels is not None and labels[i] is not None:
-            draw.text((box[0] + width + 1, box[1] + width + 1), labels[i], fill=colour, font=face)
+        label = None if labels is None else labels[i]
+        if label is not None:
+            draw.text((box[0] + width + 1, box[1] + width + 1), label, fill=colour, font=face)
     found = np.ascontiguousarray(np.asarray(picture).transpose(2, 0, 1))
     return from_array(found.astype(image.array.dtype) / 255 if floats else found)
 

@@ -2,13 +2,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rushlight import nn
 from rushlight.nn import functional as F
 from rushlight.ops.shapes import cat
 from rushlight.tensor import Tensor
 from rushlight.utils.checkpoint import checkpoint
+from rushlight.vision.models.first import constant
 from rushlight.vision.models.weights import imagenet, model
 
 __all__ = ["DenseNet", "DenseNet121_Weights", "DenseNet161_Weights", "DenseNet169_Weights", "DenseNet201_Weights",
@@ -91,19 +93,18 @@ class DenseNet(nn.Module):
             if isinstance(m, nn.Conv2d):
                 nn.init.kaiming_normal_(m.weight)
             elif isinstance(m, nn.BatchNorm2d):
-                nn.init.constant_(m.weight, 1)
-                nn.init.constant_(m.bias, 0)
+                constant(m, 1, 0)
             elif isinstance(m, nn.Linear):
-                nn.init.constant_(m.bias, 0)
+                constant(m, None, 0)
 
     def forward(self, x: Tensor) -> Tensor:
         x = F.relu(self.features(x), inplace=True)
         return self.classifier(F.adaptive_avg_pool2d(x, (1, 1)).flatten(1))
 
-    def load_state_dict(self, state_dict: dict[str, Tensor], *args: object, **kwargs: object) -> object:
+    def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
         """The trained files say norm.1 where the module is norm1."""
         named = {re.sub(r"(denselayer\d+\.(?:norm|relu|conv))\.([12])\.", r"\1\2.", k): v for k, v in state_dict.items()}
-        return super().load_state_dict(named, *args, **kwargs)  # type: ignore[arg-type]
+        return super().load_state_dict(named, *args, **kwargs)
 
 
 DenseNet121_Weights = imagenet("DenseNet121_Weights", "densenet121-a639ec97.pth")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from rushlight import nn
 from rushlight.errors import explain
 from rushlight.tensor import Tensor
+from rushlight.vision.models.first import constant
 from rushlight.vision.models.mobilenetv2 import make_divisible
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
 from rushlight.vision.ops.blocks import Conv2dNormActivation, SqueezeExcitation, StochasticDepth
@@ -38,7 +39,8 @@ class MBConv(nn.Module):
 
     def __init__(self, stage: Stage, stochastic_depth_prob: float, norm_layer: Norm):
         super().__init__()
-        into, wide, how = stage.channels, make_divisible(stage.channels * stage.expand, 8), {"norm_layer": norm_layer}
+        into, wide = stage.channels, make_divisible(stage.channels * stage.expand, 8)
+        how: dict[str, Any] = {"norm_layer": norm_layer}
         layers: list[nn.Module] = []
         if wide != into:
             layers.append(Conv2dNormActivation(into, wide, 1, activation_layer=nn.SiLU, **how))
@@ -61,7 +63,8 @@ class FusedMBConv(nn.Module):
 
     def __init__(self, stage: Stage, stochastic_depth_prob: float, norm_layer: Norm):
         super().__init__()
-        into, wide, how = stage.channels, make_divisible(stage.channels * stage.expand, 8), {"norm_layer": norm_layer}
+        into, wide = stage.channels, make_divisible(stage.channels * stage.expand, 8)
+        how: dict[str, Any] = {"norm_layer": norm_layer}
         if wide != into:
             layers = [Conv2dNormActivation(into, wide, stage.kernel, stage.stride, activation_layer=nn.SiLU, **how),
                       Conv2dNormActivation(wide, stage.out, 1, activation_layer=None, **how)]
@@ -86,8 +89,9 @@ class EfficientNet(nn.Module):
         if not inverted_residual_setting:
             raise ValueError(explain("The inverted_residual_setting should not be empty"))
         norm, stages = norm_layer or nn.BatchNorm2d, inverted_residual_setting
-        total, done, silu = sum(stage.layers for stage in stages), 0, {"norm_layer": norm, "activation_layer": nn.SiLU}
-        layers: list[nn.Module] = [Conv2dNormActivation(3, stages[0].channels, 3, 2, **silu)]  # type: ignore[arg-type]
+        total, done = sum(stage.layers for stage in stages), 0
+        silu: dict[str, Any] = {"norm_layer": norm, "activation_layer": nn.SiLU}
+        layers: list[nn.Module] = [Conv2dNormActivation(3, stages[0].channels, 3, 2, **silu)]
         for stage in stages:
             blocks: list[nn.Module] = []
             for i in range(stage.layers):
@@ -97,7 +101,7 @@ class EfficientNet(nn.Module):
             layers.append(nn.Sequential(*blocks))
         last = stages[-1].out
         wide = 4 * last if last_channel is None else last_channel
-        layers.append(Conv2dNormActivation(last, wide, 1, **silu))  # type: ignore[arg-type]
+        layers.append(Conv2dNormActivation(last, wide, 1, **silu))
         self.features = nn.Sequential(*layers)
         self.avgpool = nn.AdaptiveAvgPool2d(1)
         self.classifier = nn.Sequential(nn.Dropout(p=dropout, inplace=True), nn.Linear(wide, num_classes))
@@ -113,14 +117,12 @@ def start(m: nn.Module) -> None:
     if isinstance(m, nn.Conv2d):
         nn.init.kaiming_normal_(m.weight, mode="fan_out")
     elif isinstance(m, (nn.BatchNorm2d, nn.GroupNorm)):
-        nn.init.ones_(m.weight)
+        constant(m, 1, 0)
     elif isinstance(m, nn.Linear):
         bound = 1.0 / math.sqrt(m.out_features)
         nn.init.uniform_(m.weight, -bound, bound)
-    else:
-        return
-    if m.bias is not None:
-        nn.init.zeros_(m.bias)
+    if isinstance(m, (nn.Conv2d, nn.Linear)):
+        constant(m, None, 0)
 
 
 FIRST = (Stage(MBConv, 1, 3, 1, 32, 16, 1), Stage(MBConv, 6, 3, 2, 16, 24, 2), Stage(MBConv, 6, 5, 2, 24, 40, 2),
@@ -154,9 +156,8 @@ def bicubic(name: str, file: str, crop: int, resize: int) -> Any:
 
 EfficientNet_B0_Weights = bicubic("EfficientNet_B0_Weights", "efficientnet_b0_rwightman-7f5810bc.pth", 224, 256)
 EfficientNet_B1_Weights = weights(
-    "EfficientNet_B1_Weights", "IMAGENET1K_V2",
-    IMAGENET1K_V1=Trained("efficientnet_b1_rwightman-bac287d4.pth", 240, 256, "bicubic"),
-    IMAGENET1K_V2=Trained("efficientnet_b1-c27df63c.pth", 240, 255))
+    "EfficientNet_B1_Weights", {"IMAGENET1K_V1": Trained("efficientnet_b1_rwightman-bac287d4.pth", 240, 256, "bicubic"),
+                                "IMAGENET1K_V2": Trained("efficientnet_b1-c27df63c.pth", 240, 255)}, "IMAGENET1K_V2")
 EfficientNet_B2_Weights = bicubic("EfficientNet_B2_Weights", "efficientnet_b2_rwightman-c35c1473.pth", 288, 288)
 EfficientNet_B3_Weights = bicubic("EfficientNet_B3_Weights", "efficientnet_b3_rwightman-b3899882.pth", 300, 320)
 EfficientNet_B4_Weights = bicubic("EfficientNet_B4_Weights", "efficientnet_b4_rwightman-23ab8bcd.pth", 380, 384)

@@ -7,6 +7,7 @@ from typing import Any
 from rushlight import nn
 from rushlight.errors import explain
 from rushlight.tensor import Tensor
+from rushlight.vision.models.first import constant
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
 
 __all__ = ["ResNet", "ResNet101_Weights", "ResNet152_Weights", "ResNet18_Weights", "ResNet34_Weights", "ResNet50_Weights",
@@ -105,8 +106,7 @@ class ResNet(nn.Module):
             if isinstance(m, nn.Conv2d):
                 nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
             elif isinstance(m, (nn.BatchNorm2d, nn.GroupNorm)):
-                nn.init.constant_(m.weight, 1)
-                nn.init.constant_(m.bias, 0)
+                constant(m, 1, 0)
         for m in self.modules() if zero_residual else ():
             if isinstance(m, (BasicBlock, Bottleneck)):
                 last: Any = m.bn3 if isinstance(m, Bottleneck) else m.bn2
@@ -143,7 +143,7 @@ ResNeXt50_32X4D_Weights = imagenet("ResNeXt50_32X4D_Weights", "resnext50_32x4d-7
 ResNeXt101_32X8D_Weights = imagenet("ResNeXt101_32X8D_Weights", "resnext101_32x8d-8ba56ff5.pth",
                                     "resnext101_32x8d-110c445d.pth")
 ResNeXt101_64X4D_Weights = weights("ResNeXt101_64X4D_Weights",
-                                   IMAGENET1K_V1=Trained("resnext101_64x4d-173b62eb.pth", resize_size=232))
+                                   {"IMAGENET1K_V1": Trained("resnext101_64x4d-173b62eb.pth", resize_size=232)})
 Wide_ResNet50_2_Weights = imagenet("Wide_ResNet50_2_Weights", "wide_resnet50_2-95faca4d.pth", "wide_resnet50_2-9ba9bcbe.pth")
 Wide_ResNet101_2_Weights = imagenet("Wide_ResNet101_2_Weights", "wide_resnet101_2-32ee1156.pth",
                                     "wide_resnet101_2-d733dc28.pth")

@@ -5,6 +5,7 @@ from rushlight import nn
 from rushlight.errors import explain
 from rushlight.ops.shapes import cat
 from rushlight.tensor import Tensor
+from rushlight.vision.models.first import constant
 from rushlight.vision.models.weights import imagenet, model
 
 __all__ = ["SqueezeNet", "SqueezeNet1_0_Weights", "SqueezeNet1_1_Weights", "squeezenet1_0", "squeezenet1_1"]
@@ -53,7 +54,7 @@ class SqueezeNet(nn.Module):
                     nn.init.normal_(m.weight, mean=0.0, std=0.01)
                 else:
                     nn.init.kaiming_uniform_(m.weight)
-                nn.init.constant_(m.bias, 0)
+                constant(m, None, 0)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.classifier(self.features(x)).flatten(1)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from rushlight import nn
 from rushlight.tensor import Tensor
+from rushlight.vision.models.first import constant
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
 
 __all__ = ["VGG", "VGG11_BN_Weights", "VGG11_Weights", "VGG13_BN_Weights", "VGG13_Weights", "VGG16_BN_Weights",
@@ -31,13 +32,12 @@ def start(m: nn.Module) -> None:
     """The first values of a layer's weights."""
     if isinstance(m, nn.Conv2d):
         nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
-        nn.init.constant_(m.bias, 0)
+        constant(m, None, 0)
     elif isinstance(m, nn.BatchNorm2d):
-        nn.init.constant_(m.weight, 1)
-        nn.init.constant_(m.bias, 0)
+        constant(m, 1, 0)
     elif isinstance(m, nn.Linear):
         nn.init.normal_(m.weight, 0, 0.01)
-        nn.init.constant_(m.bias, 0)
+        constant(m, None, 0)
 
 
 def make_layers(cfg: list[str | int], batch_norm: bool = False) -> nn.Sequential:
@@ -57,7 +57,10 @@ def make_layers(cfg: list[str | int], batch_norm: bool = False) -> nn.Sequential
 
 def stages(*depths: int) -> list[str | int]:
     """The widths of five stages with so many convolutions each, a pool after each."""
-    return [step for width, depth in zip((64, 128, 256, 512, 512), depths) for step in [*[width] * depth, "M"]]
+    steps: list[str | int] = []
+    for width, depth in zip((64, 128, 256, 512, 512), depths):
+        steps += [*[width] * depth, "M"]
+    return steps
 
 
 cfgs = {"A": stages(1, 1, 2, 2, 2), "B": stages(2, 2, 2, 2, 2), "D": stages(2, 2, 3, 3, 3), "E": stages(2, 2, 4, 4, 4)}
@@ -71,8 +74,8 @@ VGG11_Weights = imagenet("VGG11_Weights", "vgg11-8a719046.pth")
 VGG11_BN_Weights = imagenet("VGG11_BN_Weights", "vgg11_bn-6002323d.pth")
 VGG13_Weights = imagenet("VGG13_Weights", "vgg13-19584684.pth")
 VGG13_BN_Weights = imagenet("VGG13_BN_Weights", "vgg13_bn-abd245e5.pth")
-VGG16_Weights = weights("VGG16_Weights", IMAGENET1K_V1=Trained("vgg16-397923af.pth"), IMAGENET1K_FEATURES=Trained(
-    "vgg16_features-amdegroot-88682ab5.pth", mean=(0.48235, 0.45882, 0.40784), std=(1 / 255, 1 / 255, 1 / 255)))
+VGG16_Weights = weights("VGG16_Weights", {"IMAGENET1K_V1": Trained("vgg16-397923af.pth"), "IMAGENET1K_FEATURES": Trained(
+    "vgg16_features-amdegroot-88682ab5.pth", mean=(0.48235, 0.45882, 0.40784), std=(1 / 255, 1 / 255, 1 / 255))})
 VGG16_BN_Weights = imagenet("VGG16_BN_Weights", "vgg16_bn-6c64b313.pth")
 VGG19_Weights = imagenet("VGG19_Weights", "vgg19-dcbb9e9d.pth")
 VGG19_BN_Weights = imagenet("VGG19_BN_Weights", "vgg19_bn-c79401a0.pth")

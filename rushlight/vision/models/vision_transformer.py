@@ -12,6 +12,7 @@ from rushlight.creation import empty, zeros
 from rushlight.errors import explain
 from rushlight.ops.shapes import cat
 from rushlight.tensor import Tensor
+from rushlight.vision.models.first import constant
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
 from rushlight.vision.ops.blocks import MLP
 
@@ -30,7 +31,7 @@ class MLPBlock(MLP):
         for m in self.modules():
             if isinstance(m, nn.Linear):
                 nn.init.xavier_uniform_(m.weight)
-                nn.init.normal_(m.bias, std=1e-6)
+                nn.init.normal_(m.bias, std=1e-6)  # type: ignore[arg-type]  # there is one
 
 
 class EncoderBlock(nn.Module):
@@ -99,7 +100,7 @@ class VisionTransformer(nn.Module):
     def _start(self, before: Any) -> None:
         fan_in = self.conv_proj.in_channels * self.patch_size ** 2
         nn.init.trunc_normal_(self.conv_proj.weight, std=math.sqrt(1 / fan_in))
-        nn.init.zeros_(self.conv_proj.bias)
+        constant(self.conv_proj, None, 0)
         if before is not None:
             nn.init.trunc_normal_(before.weight, std=math.sqrt(1 / before.in_features))
             nn.init.zeros_(before.bias)
@@ -124,13 +125,13 @@ def swag(kind: str, linear: str, end: str, crop: int) -> dict[str, Trained]:
             "IMAGENET1K_SWAG_LINEAR_V1": Trained(f"{kind}_lc_swag-{linear}.pth", 224, 224, "bicubic")}
 
 
-ViT_B_16_Weights = weights("ViT_B_16_Weights", IMAGENET1K_V1=Trained("vit_b_16-c867db91.pth"),
-                           **swag("vit_b_16", "4e70ced5", "9ac1b537", 384))
+ViT_B_16_Weights = weights("ViT_B_16_Weights", {"IMAGENET1K_V1": Trained("vit_b_16-c867db91.pth"),
+                                                **swag("vit_b_16", "4e70ced5", "9ac1b537", 384)})
 ViT_B_32_Weights = imagenet("ViT_B_32_Weights", "vit_b_32-d86f8d99.pth")
-ViT_L_16_Weights = weights("ViT_L_16_Weights", IMAGENET1K_V1=Trained("vit_l_16-852ce7e3.pth", resize_size=242),
-                           **swag("vit_l_16", "4d563306", "4f3808c9", 512))
+ViT_L_16_Weights = weights("ViT_L_16_Weights", {"IMAGENET1K_V1": Trained("vit_l_16-852ce7e3.pth", resize_size=242),
+                                                **swag("vit_l_16", "4d563306", "4f3808c9", 512)})
 ViT_L_32_Weights = imagenet("ViT_L_32_Weights", "vit_l_32-c7638314.pth")
-ViT_H_14_Weights = weights("ViT_H_14_Weights", **swag("vit_h_14", "c1eb923e", "80465313", 518))
+ViT_H_14_Weights = weights("ViT_H_14_Weights", swag("vit_h_14", "c1eb923e", "80465313", 518))
 
 
 def vit(patch_size: int, num_layers: int, num_heads: int, hidden_dim: int, mlp_dim: int, *, image_size: int = 224,

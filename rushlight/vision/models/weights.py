@@ -73,7 +73,7 @@ class WeightsEnum(Enum):
         return obj
 
 
-def weights(name: str, default: str = "", **members: Trained) -> Any:
+def weights(name: str, members: dict[str, Trained], default: str = "") -> Any:
     """The enum `name` of trained weights; `default` is the member that DEFAULT means, the first if none is said."""
     chosen = members[default] if default else next(iter(members.values()))
     return WeightsEnum(name, {**members, "DEFAULT": chosen}, module="rushlight.vision.models")  # type: ignore[call-arg]
@@ -84,7 +84,7 @@ def imagenet(name: str, first: str, second: str = "", **settings: Any) -> Any:
     members = {"IMAGENET1K_V1": Trained(first, **settings)}
     if second:
         members["IMAGENET1K_V2"] = Trained(second, resize_size=232)
-    return weights(name, list(members)[-1], **members)
+    return weights(name, members, list(members)[-1])
 
 
 BUILDERS: dict[str, Callable[..., Any]] = {}      # resnet18 and the like, filled while the modules load, by `model`

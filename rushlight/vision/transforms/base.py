@@ -2,10 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from rushlight import nn
 from rushlight.random import default_generator
 from rushlight.vision.images import InterpolationMode
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 def chance() -> float:
@@ -36,13 +40,18 @@ class Compose:
         return "\n".join([f"{type(self).__name__}(", *(f"    {t}" for t in self.transforms), ")"])
 
 
-class Transform:
-    """The base: `forward(img)`, and a repr with the settings in `shows`."""
+class Transform(nn.Module):
+    """The base: `forward(img)`, and a repr with the settings in `shows`. A module, so that nn.Sequential takes it."""
 
     shows: Sequence[str] = ()
 
-    def __call__(self, img: Any) -> Any:
-        return self.forward(img)
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        self = super().__new__(cls)
+        nn.Module.__init__(self)                  # before the subclass's own, which sets nothing but its settings
+        return self
+
+    def __init__(self) -> None:
+        """Nothing is set."""
 
     def forward(self, img: Any) -> Any:
         raise NotImplementedError

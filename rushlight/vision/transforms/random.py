@@ -165,8 +165,8 @@ class RandomAffine(Transform):
 
     def forward(self, img: Any) -> Any:
         height, width = size_of(img)
-        chosen = self.get_params(self.degrees, self.translate, self.scale, self.shear, [width, height])
-        return warps.affine(img, *chosen, interpolation=self.interpolation, fill=self.fill, center=self.center)
+        angle, moved, scale, shear = self.get_params(self.degrees, self.translate, self.scale, self.shear, [width, height])
+        return warps.affine(img, angle, moved, scale, shear, self.interpolation, self.fill, self.center)
 
     def __repr__(self) -> str:
         told = [f"degrees={self.degrees}"]
@@ -256,7 +256,7 @@ class RandomErasing(Transform):
 class FiveCrop(Transform):
     """The four corners and the middle: five images of `size`."""
 
-    shows = ("size",)
+    shows: Sequence[str] = ("size",)
 
     def __init__(self, size: int | Sequence[int]):
         self.size = pair(size)

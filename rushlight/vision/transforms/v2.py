@@ -66,7 +66,7 @@ class Identity(ToPureTensor):
     """The image itself."""
 
 
-class ConvertImageDtype(ToDtype):
+class ConvertImageDtype(ToDtype):  # type: ignore[no-redef]
     """A tensor in another dtype; the brightest value stays the brightest."""
 
     def __init__(self, dtype: dtypes.dtype = dtypes.float32):
