@@ -1,8 +1,19 @@
-"""How many threads products of matrices and loops over large arrays use."""
+"""How many threads products of matrices and loops over large arrays use.
+
+Products of middle size run on one thread (`alone`). BLAS shares them with its other threads, gains nothing, and waits: for a
+whole slice of the scheduler when another program has the core. (128, 48) x (48, 200) takes 33 us on one thread and on two,
+and 16 ms on two of a busy machine, on average.
+"""
 from __future__ import annotations
 
+import ctypes
 import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from rushlight.errors import explain
 
@@ -17,6 +28,34 @@ def cores() -> int:
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
+    """Functions of the OpenBLAS that NumPy's wheels bring, which tell and set its threads; None if there is another BLAS."""
+    package = Path(np.__file__).parent
+    for path in (*package.parent.glob("numpy.libs/*openblas*"), *package.glob(".dylibs/*openblas*")):
+        try:
+            library = ctypes.PyDLL(str(path))
+            get, put = (getattr(library, f"scipy_openblas_{verb}_num_threads64_") for verb in ("get", "set"))
+        except (OSError, AttributeError):
+            continue
+        put.argtypes, put.restype = [ctypes.c_int], None
+        return get, put
+    return None
+
+
+def alone(f: Callable, *args: Any) -> Any:
+    """`f(*args)` with BLAS on one thread, as many as before afterwards; 0.9 us."""
+    found = openblas()
+    threads = 1 if found is None else found[0]()
+    if found is None or threads == 1:
+        return f(*args)
+    found[1](1)
+    try:
+        return f(*args)
+    finally:
+        found[1](threads)
 
 
 def pools() -> Any:

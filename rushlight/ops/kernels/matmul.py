@@ -4,12 +4,16 @@ from __future__ import annotations
 import numpy as np
 from numpy import ndarray
 
+FEW, MANY = 1 << 18, 1 << 22                      # multiplications: up to FEW, OpenBLAS uses one thread by itself
+
 
 def mm(x: ndarray, y: ndarray) -> ndarray:
     if x.dtype.itemsize == 2 and x.dtype.kind in "Vf":
         return mm(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
     try:
         if x.ndim == 2 and y.ndim <= 2:
+            if FEW < x.size * y.shape[-1] < MANY:
+                return on_one_thread(x, y)
             return np.dot(x, y)                   # small ones cost two thirds of np.matmul's
         if y.ndim == 2 < x.ndim and x.size and x.flags.c_contiguous:      # one product, not one for each matrix of x
             return np.dot(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[1])
@@ -22,6 +26,12 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
             raise                                 # it is leading dimensions that do not broadcast
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({left} and {right}); cure: the first's last size "
                            "must be the second's size before the last: transpose one?") from None
+
+
+def on_one_thread(x: ndarray, y: ndarray) -> ndarray:
+    """A product of middle size: other threads would not make it faster, but waiting for them slow (threads.py)."""
+    from rushlight.threads import alone  # read when first needed
+    return alone(np.dot, x, y)
 
 
 def dot(x: ndarray, y: ndarray) -> ndarray:
