@@ -56,9 +56,15 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
-        for kind in SETS:
-            found = own.get(kind)
-            if found is not None and name in found:
+        if "_modules" in own:                     # the last that __init__ makes; a loop over SETS takes 1.5 times as long
+            found = own["_modules"]
+            if name in found:
+                return found[name]
+            found = own["_parameters"]
+            if name in found:
+                return found[name]
+            found = own["_buffers"]
+            if name in found:
                 return found[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 

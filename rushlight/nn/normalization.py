@@ -228,7 +228,12 @@ class LayerNorm(Module):
             init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+        own = self._parameters
+        try:                                      # as in Linear: each `self.weight` goes by __getattr__
+            weight, bias = own["weight"], own["bias"]
+        except KeyError:
+            weight, bias = self.weight, self.bias
+        return F.layer_norm(input, self.normalized_shape, weight, bias, self.eps)
 
     def extra_repr(self) -> str:
         return (f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "

@@ -135,17 +135,17 @@ def alike(op: Op, arrays: Sequence[Any], tensors: Sequence[Tensor | None]) -> No
 
 def finish(op: Op, args: Sequence[Any], edges: tuple | None, r: Any, result: Callable) -> Any:
     """Tensors from what a kernel returned; several differentiable outputs share a node, each with its place in it."""
-    arrays = [asarray(one) for one in r]
-    outs = [from_array(one) for one in arrays]
-    fixed = op.options.get("fixed")
-    smooth = [i for i, one in enumerate(arrays) if one.dtype.kind in "fcV" and i != fixed]
-    if edges is not None and smooth:
-        node = object.__new__(op.node)
-        node.edges, node.seq, node.where, node.shape = edges, tick(), outside(frame(3)), None
-        facts = tuple([(one.shape, one.dtype) if i in smooth else None for i, one in enumerate(arrays)])
-        node.saved = (*op.save(args, edges, arrays), facts)
-        for i in smooth:
-            outs[i].node = Output(node, i, tick(), arrays[i].shape)
+    outs = [from_array(one if one.__class__ is ndarray else asarray(one)) for one in r]
+    if edges is not None:
+        arrays, fixed = [t.array for t in outs], op.options.get("fixed")
+        smooth = [i for i, one in enumerate(arrays) if one.dtype.kind in "fcV" and i != fixed]
+        if smooth:
+            node = object.__new__(op.node)
+            node.edges, node.seq, node.where, node.shape = edges, tick(), outside(frame(3)), None
+            facts = tuple([(one.shape, one.dtype) if i in smooth else None for i, one in enumerate(arrays)])
+            node.saved = (*op.save(args, edges, arrays), facts)
+            for i in smooth:
+                outs[i].node = Output(node, i, tick(), arrays[i].shape)
     made = result(outs)
     watch = mode().watch
     if watch is not None:
