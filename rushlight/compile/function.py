@@ -179,10 +179,13 @@ class Compiled:
 def signature(value: Any, flat: list[Any], others: list[Any]) -> Any:
     """What an argument must be like for a program to apply; tensors are collected in `flat`, objects in `others`."""
     if isinstance(value, Tensor):
+        a, place = value.array, 0
+        for t in flat:                            # the first that shows this very array
+            if t.array is a:
+                break
+            place += 1
         flat.append(value)
-        a, node = value.array, value.node
-        return (a.shape, a.dtype.num, a.flags.c_contiguous or a.strides, node is None, value._grad is None,
-                next(i for i, t in enumerate(flat) if t.array is a))
+        return a.shape, a.dtype.num, a.flags.c_contiguous or a.strides, value.node is None, value._grad is None, place
     if type(value) in (tuple, list):
         return (type(value), *[signature(v, flat, others) for v in value])
     if type(value) is dict:

@@ -142,6 +142,10 @@ class Program:
         self.owned = [i for i, v in enumerate(graph.inputs) if v in targets]
         self.given_in = [i for i, v in enumerate(graph.inputs) if v.source[0] == "argument"]
         self.forward = Part(graph, title, *how)
+        self.gather = picker(self.forward.sources, ".array")
+        self.targets, self.holders = picker(self.written), picker([leaf for leaf, _ in self.leaves])
+        self.seen: tuple | None = None            # the views of the state for which `loose` is right
+        self.loose = True                         # whether what is written may lie in an argument that owns its memory
 
     @property
     def source(self) -> str:
@@ -183,21 +187,24 @@ class Program:
     def run(self, arguments: list[Any]) -> Any:
         """What the function returns, with parameters, gradients and state changed; MOVED or OVERLAPPING if it cannot."""
         forward = self.forward
-        if any(arguments[i] is not t for i, t in self.identical) or not all(n.agrees() for n in self.numbers):
+        if (self.identical or self.numbers) and (any(arguments[i] is not t for i, t in self.identical)
+                                                 or not all(n.agrees() for n in self.numbers)):
             return MOVED
-        arrays = [find(source, arguments).array for source in forward.sources]
+        arrays = self.gather(arguments)
         if not forward.fits(arrays):
             return MOVED
         if not self.apart(arrays):
             return OVERLAPPING
         results, grads = forward.run(arrays)
-        for source in self.written:
-            writes = writes_of(find(source, arguments))
-            writes.count += 1
-            writes.stamp = clock.last_write = tick()
+        if self.written:
+            clock.last_write = tick()
+            for t in self.targets(arguments):
+                writes = writes_of(t)
+                writes.count += 1
+                writes.stamp = clock.last_write
         fresh = iter(grads)
-        for source, given in self.leaves:
-            find(source, arguments)._grad = from_array(next(fresh)) if given else None
+        for t, (_, given) in zip(self.holders(arguments), self.leaves):
+            t._grad = from_array(next(fresh)) if given else None
         tensors = [from_array(a) for a in results[:self.results]]
         if self.live:
             self.connect(tensors, results[self.results:], arguments)
@@ -248,12 +255,15 @@ class Program:
 
     def apart(self, arrays: list[np.ndarray]) -> bool:
         """Whether arguments are nothing that the function reaches by itself, nor overlap what is written."""
-        owned, state = self.owned, self.forward.state
-        if any(id(arrays[i]) in state for i in self.given_in):
-            return False
-        for i in self.given_in if owned else ():
+        forward, owned = self.forward, self.owned
+        if self.seen is not forward.views:
+            self.loose = any(arrays[k].base is not None or k in self.given_in for k in owned)
+            self.seen = forward.views
+        for i in self.given_in:
             a = arrays[i]
-            for k in owned:
+            if id(a) in forward.state:
+                return False
+            for k in owned if self.loose or a.base is not None else ():
                 b = arrays[k]
                 if k != i and (a is b or (a.base is not None or b.base is not None) and np.may_share_memory(a, b)):
                     return False
@@ -298,6 +308,16 @@ def find(source: Source, arguments: list[Any]) -> Tensor:
     """The tensor that an input comes from."""
     kind, what = source
     return arguments[what] if kind == "argument" else of_grad(what, arguments) if kind == "grad" else what
+
+
+def picker(sources: list[Source], suffix: str = "") -> Callable[[list[Any]], list[Any]]:
+    """`find` for each of some inputs, as one function: a tenth of the time."""
+    names, parts = {}, []
+    for k, (kind, what) in enumerate(sources):
+        names[f"t{k}"] = what
+        start = f"a[{what}]" if kind == "argument" or kind == "grad" and isinstance(what, int) else f"t{k}"
+        parts.append(start + "._grad" * (kind == "grad") + suffix)
+    return eval(f"lambda a: [{', '.join(parts)}]", names)
 
 
 def of_grad(what: Any, arguments: list[Any]) -> Tensor:

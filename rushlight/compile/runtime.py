@@ -19,7 +19,8 @@ class Kernels:
     def __getattr__(self, name: str) -> Callable:
         if name not in TABLE:
             raise AttributeError(f"the table has no op {name}")
-        return TABLE[name].kernel
+        kernel = self.__dict__[name] = TABLE[name].kernel
+        return kernel
 
 
 kernels = Kernels()
