@@ -5,7 +5,7 @@ dtypes and layouts, other dimensions than the last, very long rows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from math import prod
 from typing import Any
@@ -116,10 +116,17 @@ def var_x(g: ndarray, x: ndarray, axes: tuple[int, ...] | None, correction: floa
 
 
 def factors(a: ndarray | None, n: int, without: float) -> ndarray | None:
-    """Weight or bias as n numbers."""
+    """Weight or bias as n numbers, not to be written to."""
     if a is None:
-        return np.full(n, without, FLOAT)
+        return repeated(n, without)
+    if a.ndim == 1 and a.dtype is FLOAT and a.flags.c_contiguous:
+        return a
     return np.ascontiguousarray(a).reshape(-1) if a.dtype is FLOAT else None
+
+
+@lru_cache(maxsize=64)
+def repeated(n: int, value: float) -> ndarray:
+    return np.full(n, value, FLOAT)
 
 
 def layer_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: tuple[int, ...], eps: float) -> Any:
