@@ -46,10 +46,10 @@ def near(ours, theirs, s):
 
 def check(s):
     x, w, g = (a.astype(np.float64) for a in (s.x, s.w, s.g))
-    expected = columns.correlate(x, w, s.plan)
+    expected = columns.correlate_columns(x, w, s.plan)
     near(direct.correlate(s.x, s.w, s.plan), expected, s)
     near(direct.correlate(s.x, s.w, s.plan, s.bias), columns.with_bias(expected, s.bias), s)
-    near(direct.spread(s.g, s.w, s.plan), columns.spread(g, w, s.plan), s)
+    near(direct.spread(s.g, s.w, s.plan), columns.spread_columns(g, w, s.plan), s)
     near(direct.weigh(s.g, s.x, s.plan), columns.weigh_columns(g, x, s.plan), s)
 
 

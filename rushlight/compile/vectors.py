@@ -1,10 +1,10 @@
 """Vector registers in compiled loops, where LLVM would not find by itself how to keep sums in them.
 
 `load(x, i)` reads as many float32 of a flat array as a register holds, from i on; `spread(x, i)` repeats x[i],
-`fma(a, b, c)` is a b + c, `store(x, i, v)` writes, `none()` is zeros, `along(v)` adds up, `evens(a, b)` is every other
-number of a, then of what stands one further in b. These live in local variables only. `get`, `put` and
-`copy(x, i, y, j, n)`, x[i:i+n] = y[j:j+n], are for numbers of any type;
-`select(condition, a, b)` chooses without a branch. Nothing asks whether i is inside.
+`fma(a, b, c)` is a b + c, `add(a, b)` the sum, `store(x, i, v)` writes, `none()` is zeros, `along(v)` adds up,
+`evens(a, b)` is every other number of a, then of what stands one further in b. These live in local variables only. `get`,
+`put` and `copy(x, i, y, j, n)`, x[i:i+n] = y[j:j+n], are for numbers of any type; `select(condition, a, b)` chooses without
+a branch. Nothing asks whether i is inside.
 """
 from __future__ import annotations
 
@@ -143,10 +143,14 @@ def sums(k: SimpleNamespace) -> dict[str, Any]:
         return k.register(k.register, k.register, k.register), generate
 
     @k.intrinsic
+    def add(typing, a, b):
+        return k.register(k.register, k.register), lambda context, builder, signature, args: builder.fadd(*args)
+
+    @k.intrinsic
     def along(typing, v):
         def generate(context, builder, signature, args):
             return called(builder, f"llvm.vector.reduce.fadd.v{k.lanes}f32", ir.FloatType(),
                           [ir.Constant(ir.FloatType(), 0.0), args[0]], fastmath=("reassoc",))
         return k.types.float32(k.register), generate
 
-    return {"none": none, "fma": fma, "along": along}
+    return {"none": none, "fma": fma, "add": add, "along": along}

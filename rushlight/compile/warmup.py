@@ -96,8 +96,8 @@ def recurrent() -> Iterator[tuple[str, Callable[[], None]]]:
 
 def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops of direct convolution: those of few filters too, as of depthwise ones."""
-    from rushlight.ops.kernels.conv import plan
     from rushlight.ops.kernels import pool_loops
+    from rushlight.ops.kernels.conv import plan
     from rushlight.ops.kernels.direct import correlate, spread, weigh
     for filters in (8, 6, 4, 2, 1):
         x, w = np.ones((1, 1, 4, 4), np.float32), np.ones((filters, 1, 3, 3), np.float32)

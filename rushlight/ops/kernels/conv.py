@@ -172,8 +172,19 @@ def computed(function: Callable, a: ndarray, b: ndarray, p: Plan) -> ndarray:
 
 
 def correlate(x: ndarray, w: ndarray, p: Plan) -> ndarray:
-    if direct.suits(x, p):
-        return direct.correlate(x, w, p)
+    return direct.correlate(x, w, p) if direct.suits(x, p) else correlate_columns(x, w, p)
+
+
+def spread(g: ndarray, w: ndarray, p: Plan) -> ndarray:
+    return direct.spread(g, w, p) if direct.suits(g, p) else spread_columns(g, w, p)
+
+
+def weigh(g: ndarray, x: ndarray, p: Plan) -> ndarray:
+    made = direct.weigh(g, x, p) if direct.suits(x, p) else None
+    return weigh_columns(g, x, p) if made is None else made
+
+
+def correlate_columns(x: ndarray, w: ndarray, p: Plan) -> ndarray:
     out = np.empty((len(x), p.groups, p.filters, prod(p.out)), x.dtype)
     filters = split_filters(w, p)
     for images, positions, parts, columns in column_blocks(x, p):
@@ -186,11 +197,9 @@ def correlate(x: ndarray, w: ndarray, p: Plan) -> ndarray:
     return out.reshape(len(x), -1, *p.out)
 
 
-def spread(g: ndarray, w: ndarray, p: Plan) -> ndarray:
-    if direct.suits(g, p):
-        return direct.spread(g, w, p)
+def spread_columns(g: ndarray, w: ndarray, p: Plan) -> ndarray:
     if prod(p.stride) == 1 and (p.filters < 2 * p.channels or prod(p.kernel) == 1):
-        return correlate(g, *mirrored(w, p))     # columns of g instead of x: up to 1.5 times as fast unless g is larger
+        return correlate_columns(g, *mirrored(w, p))     # of g instead of x: up to 1.5 times as fast unless g is larger
     x = np.zeros((len(g), p.groups, p.channels, *p.size), g.dtype)
     g = g.reshape(len(g), p.groups, p.filters, -1)
     filters = split_filters(w, p).swapaxes(-1, -2)
@@ -207,11 +216,6 @@ def spread(g: ndarray, w: ndarray, p: Plan) -> ndarray:
                 columns[:, :, s, :, part] += product(rows, block)
         add_windows(x[images], spatial(columns, b), b.stride, b.padding, b.spacing)
     return x.reshape(len(x), -1, *p.size)
-
-
-def weigh(g: ndarray, x: ndarray, p: Plan) -> ndarray:
-    made = direct.weigh(g, x, p) if direct.suits(x, p) else None
-    return weigh_columns(g, x, p) if made is None else made
 
 
 def weigh_columns(g: ndarray, x: ndarray, p: Plan) -> ndarray:

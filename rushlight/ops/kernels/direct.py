@@ -298,7 +298,8 @@ def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
                  *((count, size, used) if apart else (1, 0, count * size)))
         found.append(total)
 
-    in_parts(part, len(x), together(lay, gs.shape[1] + xs.shape[1], len(x)))
+    enough = sliding().CHUNK // whole_vectors(places(lay))                # for the sums of a tile to be worth adding up
+    in_parts(part, len(x), min(len(x), max(enough, together(lay, gs.shape[1] + xs.shape[1], len(x)))))
     total = found[0] if len(found) == 1 else np.sum(found, 0)
     if not np.isfinite(total).all():
         return None
