@@ -163,7 +163,8 @@ def test_drawings():
 
 
 def test_transforms_are_modules():
-    many = rushlight.nn.Sequential(T.RandomApply(rushlight.nn.ModuleList([T.ColorJitter(0.5)]), p=1.0), T.Normalize([0], [1]))
+    jitter = T.RandomApply(rushlight.nn.ModuleList([T.ColorJitter(0.5)]), p=1.0)
+    many = rushlight.nn.Sequential(jitter, T.Normalize([0], [1]))
     seen = []
     many[0].register_forward_hook(lambda m, given, found: seen.append(found.shape))
     assert many(image("floats")).shape == (3, 18, 24)
