@@ -24,8 +24,12 @@ BLOCK = 1 << 14
 
 
 def by_blocks(fill: Callable[[ndarray, ndarray], None]) -> Callable[[ndarray], ndarray]:
-    """A function of float32 arrays, or of what is narrower, that computes block by block."""
+    """A function of float32 arrays, or of what is narrower, that computes block by block, in the order of memory."""
     def run(x: ndarray) -> ndarray:
+        if not x.flags.c_contiguous:
+            order = sorted(range(x.ndim), key=[-s for s in x.strides].__getitem__)
+            if x.transpose(order).flags.c_contiguous:
+                return run(x.transpose(order)).transpose([order.index(d) for d in range(x.ndim)])
         wide = np.ascontiguousarray(x, np.float32)
         out = np.empty_like(wide)
         flat, target = wide.reshape(-1), out.reshape(-1)

@@ -157,7 +157,7 @@ WEIGH = """def kernel(g, x, room, across, offsets, out, images, size, used):
 {totals}
 """
 
-TAPS = 192           # are added up one after the other, then to what was added up before: at most 3e-7 off
+TAPS = 128           # are added up one after the other, then to what was added up before: 2e-7 off however many there are
 CHUNK = 1152         # places that are added up at once: their gradients and one channel stay in the L1 cache
 
 
