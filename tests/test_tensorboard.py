@@ -89,6 +89,8 @@ def test_settings_of_runs(tmp_path):
 
 
 def test_what_is_missing(monkeypatch, tmp_path):
+    with pytest.warns(UserWarning, match="add_graph writes nothing"):
+        SummaryWriter(tmp_path).add_graph(None)
     with pytest.raises(NotImplementedError, match="SummaryWriter.add_mesh is not there"):
         SummaryWriter(tmp_path).add_mesh("x")
     for name in [n for n in sys.modules if n.split(".")[0] == "tensorboard"]:

@@ -65,6 +65,9 @@ def meant(dtype: Any) -> dtypes.dtype:
     """The dtype of torch.FloatTensor, of 'torch.FloatTensor', or itself."""
     if isinstance(dtype, str):
         name = dtype.removeprefix("torch.")
+        if name.startswith("cuda."):
+            raise TypeError(explain(f"type {dtype} not available. Torch not compiled with CUDA enabled.",
+                                    f"ask torch.cuda.is_available() first, or say torch.{name[5:]}"))
         if name not in TYPES:
             raise ValueError(explain(f"invalid type: '{dtype}'", "give a dtype such as torch.float32"))
         return TYPES[name]

@@ -175,6 +175,13 @@ class SummaryWriter:
         return self._protocol("summary_pb2").Summary.Image(height=h, width=w, colorspace=channels,
                                                            encoded_image_string=file.getvalue())
 
+    def add_graph(self, model: Any, input_to_model: Any = None, verbose: bool = False,
+                  use_strict_trace: bool = True) -> None:
+        """Nothing but a warning: models are not traced, TensorBoard's picture of them stays empty."""
+        import warnings
+        warnings.warn("SummaryWriter.add_graph writes nothing, as models are not traced; rushlight.viz.graph shows them",
+                      stacklevel=2)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("add_"):
             raise NotImplementedError(f"SummaryWriter.{name} is not there; there are add_scalar, add_scalars, "
