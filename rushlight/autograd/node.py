@@ -147,7 +147,7 @@ class Start(Node):
 class Parts(dict):
     """Gradients of some outputs of one node, by number; adding two brings them together."""
 
-    shape = None                                  # as the node's: nothing to sum back
+    shape, size = None, 0                         # as the node's: nothing to sum back
 
     def __add__(self, other: Parts) -> Parts:
         both = self.keys() & other.keys()         # two rules of the node have used the same saved output
