@@ -26,7 +26,7 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
         return r if r.ndim < 2 or r.flags.c_contiguous else r.copy()
     if axes is None:                              # a few columns of a matrix would be added row to row
         return _add(x if x.flags.forc else x.copy(), None, None, None, keepdim)
-    order = range(x.ndim)
+    order = list(range(x.ndim))
     if not x.flags.c_contiguous:                  # in the order of memory, if all of it is there
         by_stride = sorted(order, key=[-s for s in x.strides].__getitem__)
         order = by_stride if x.transpose(by_stride).flags.c_contiguous else order
@@ -45,7 +45,8 @@ def valid(axes: tuple, ndim: int) -> bool:
 
 def block_by_block(x: ndarray, axes: list[int]) -> ndarray:
     """The sum over `axes`, which rise, with all dimensions kept: each run of neighbours at once, a short last one last."""
-    shape, blocks = list(x.shape), []
+    shape = list(x.shape)
+    blocks: list[list[int]] = []
     for d in axes:
         if blocks and blocks[-1][1] == d:
             blocks[-1][1] = d + 1

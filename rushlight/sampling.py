@@ -115,8 +115,8 @@ def like(name: str, create: Callable, fill: Callable) -> Callable:
     return draw
 
 
-rand_like = like("rand_like", rand, lambda t, **how: uniform_(t, **how))
-randn_like = like("randn_like", randn, lambda t, **how: normal_(t, **how))
+rand_like: Callable = like("rand_like", rand, lambda t, **how: t.uniform_(**how))
+randn_like: Callable = like("randn_like", randn, lambda t, **how: t.normal_(**how))
 
 
 def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Dtype | None = None,
