@@ -313,10 +313,10 @@ def find(source: Source, arguments: list[Any]) -> Tensor:
 def picker(sources: list[Source], suffix: str = "") -> Callable[[list[Any]], list[Any]]:
     """`find` for each of some inputs, as one function: a tenth of the time."""
     names, parts = {}, []
-    for k, (kind, what) in enumerate(sources):
+    for k, (place, what) in enumerate(sources):
         names[f"t{k}"] = what
-        start = f"a[{what}]" if kind == "argument" or kind == "grad" and isinstance(what, int) else f"t{k}"
-        parts.append(start + "._grad" * (kind == "grad") + suffix)
+        start = f"a[{what}]" if place == "argument" or place == "grad" and isinstance(what, int) else f"t{k}"
+        parts.append(start + "._grad" * (place == "grad") + suffix)
     return eval(f"lambda a: [{', '.join(parts)}]", names)
 
 
