@@ -27,7 +27,7 @@ from numpy import ndarray
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.windows import Ints
 
-LEAST = 1 << 20      # products from which the loops are worth their compilation
+LEAST = 1 << 22      # products from which the loops are worth their compilation
 PLACES = 512         # of small images so many together, for vectors to be full
 LINES = 1152         # places whose sums are made for one tile of filters after the other
 KEPT = 1 << 20       # numbers of the largest source's room that is kept for the next
