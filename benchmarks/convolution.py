@@ -24,8 +24,8 @@ one tap do, which are products of matrices.
     (16, 64, 16, 64, 3, 1, 1, 64)        0.94  1.3  0.5    0.91  1.3  0.6    0.75  1.9  0.7
 
 A whole step, torch's time / rushlight's, in the same hour: small ResNet (benchmark W4b) 0.87 to 0.93, and 1.00 when the
-machine was calmer (0.55 before); LeNet (W4) 0.99 to 1.08, and 1.13 (0.97 before). 604 MF in 8 ms are 75 GF/s; the inner loop alone reaches 100 there, MKL's products 120. The
-rest is laying out, putting back, and planes that leave the L1 cache.
+machine was calmer (0.55 before); LeNet (W4) 0.99 to 1.08, and 1.13 (0.97 before). 604 MF in 8 ms are 75 GF/s; the inner
+loop alone reaches 100 there, MKL's products 120. The rest is laying out, putting back, and planes that leave the L1 cache.
 
 Peak memory of 20 steps, MB, less the import: ResNet 147 (torch 212), large MLP 83 (181), GPT 91 (141). torch's holds 80 of
 modules that it loads late; the steps alone took 134 (129), 20 (51), 81 (63).
