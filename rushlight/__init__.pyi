@@ -48,6 +48,8 @@ LongTensor: _type[Any]
 ShortTensor: _type[Any]
 from rushlight.size import Size as Size
 from rushlight.tensor import Tensor as Tensor
+from rushlight.ops.storage import TypedStorage as TypedStorage
+from rushlight.ops.storage import UntypedStorage as UntypedStorage
 __version__: _str
 def abs(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = abs(input). The absolute value; of a complex number its distance from 0. The gradient at 0 is 0."""
 def abs_(input: _Tensor) -> _Tensor: """out = abs(input). The absolute value; of a complex number its distance from 0. The gradient at 0 is 0."""
@@ -168,7 +170,6 @@ def clip_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 from rushlight.ops.casts import clone as clone
 def column_stack(tensors: Sequence[_Tensor], *, out: _Tensor | None = ...) -> _Tensor: ...
 def combinations(input: _Tensor, r: _int = ..., with_replacement: _bool = ...) -> _Tensor: ...
-from rushlight.compile import compile as compile
 from rushlight import compiler as compiler
 from rushlight.ops.complex import complex_of as _complex_of
 complex = _complex_of
@@ -256,6 +257,7 @@ def expand_copy(input: Any, size: Any, *, implicit: Any = ..., out: Any = ...) -
 from rushlight.viz.chain import explain as explain
 def expm1(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = exp(input) - 1. exp(input) - 1, exact also near 0."""
 def expm1_(input: _Tensor) -> _Tensor: """out = exp(input) - 1. exp(input) - 1, exact also near 0."""
+from rushlight.compile.export import export as export
 def eye(n: _int, m: _int | None = ..., *, out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ...) -> _Tensor: ...
 def feature_alpha_dropout(input: _Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> _Tensor: ...
 from rushlight import fft as fft
@@ -366,6 +368,7 @@ from rushlight.ops.questions import is_neg as is_neg
 from rushlight.ops.questions import is_nonzero as is_nonzero
 from rushlight.ops.questions import is_same_size as is_same_size
 from rushlight.ops.questions import is_signed as is_signed
+from rushlight.ops.storage import is_storage as is_storage
 from rushlight.creation import is_tensor as is_tensor
 from rushlight.settings import is_warn_always_enabled as is_warn_always_enabled
 def isclose(input: _Tensor, other: _Tensor, rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ...) -> _Tensor: ...
