@@ -22,7 +22,10 @@ from rushlight.size import Size
 if TYPE_CHECKING:
     from rushlight._methods import Methods  # what the ops attach, written down by `make stubs`
 else:
-    Methods = object
+    class Methods:
+        """Where Tensor's methods are found that are not loaded yet (ops/later.py): Tensor's own come first."""
+
+        __slots__ = ()
 
 new = object.__new__
 CPU = device("cpu")
@@ -30,11 +33,7 @@ ADDING = RLock()                                  # threads that share a leaf ad
 F = TypeVar("F", bound=Callable)
 
 
-class TensorType(type):
-    """The class of Tensor, so that Tensor too can be asked for what is loaded later (ops/later.py)."""
-
-
-class Tensor(Methods, metaclass=TensorType):
+class Tensor(Methods):
     """An n-dimensional array that can record what is done to it.
 
     `array`: NumPy's array of the elements; `node`: what made it (`AccumulateGrad` for a leaf that requires grad,

@@ -142,3 +142,15 @@ dir(rushlight)
 print([name for name in SHARED for world in (ARRAYS, TENSORS) if world[name].__code__ is not SHARED[name].__code__])
 """
     assert run(code).strip() == "[]"
+
+
+def test_methods_that_are_loaded_later_are_there():
+    code = """
+import rushlight
+from rushlight.ops.names import METHODS
+from rushlight.tensor import Tensor
+print([name for name in METHODS.split() if name in vars(Tensor)])
+print([name for name in METHODS.split() if not hasattr(Tensor, name)])
+print(hasattr(Tensor, "no_such_method"), hasattr(rushlight.ones(1), "no_such_method"), hasattr(Tensor, "__getattr__"))
+"""
+    assert run(code).split("\n")[:3] == ["[]", "[]", "False False False"]

@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parent.parent / "rushlight"
 LAYERS = [
     ["version", "errors", "dtypes", "device", "size", "threads", "memory_format", "adding", "ops.kernels", "utils.pytree",
      "compile.cache", "compile.intrinsics", "compile.parallel", "compile.paying", "compile.scalars", "compile.vectors"],
-    ["printing", "ops.table", "autograd.node", "autograd.clock", "autograd.grad_mode"],
+    ["printing", "ops.table", "ops.names", "autograd.node", "autograd.clock", "autograd.grad_mode"],
     ["tensor"],
     # the engine hands out tensors
     ["autograd", "ops.later", "ops.worlds", "ops.large", "ops.rows", "copying", "compile.expressions"],

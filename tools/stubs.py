@@ -1,4 +1,5 @@
-"""Write `rushlight/__init__.pyi` and `rushlight/_methods.pyi`: what editors and mypy see of names made from the table.
+"""Write `rushlight/__init__.pyi` and `rushlight/_methods.pyi`: what editors and mypy see of names made from the table; and
+`rushlight/ops/names.py`: the methods of Tensor that are loaded later.
 
 make stubs          writes them; tests/test_stubs.py says when they are out of date
 
@@ -13,6 +14,7 @@ import contextlib
 import importlib
 import inspect
 import sys
+import textwrap
 import types
 import typing
 from collections.abc import Callable, Iterator
@@ -23,9 +25,12 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import rushlight
-from rushlight.ops import documentation
-from rushlight.ops.table import NAMESPACES, Op
 from rushlight.tensor import Tensor
+
+AT_ONCE = {*vars(Tensor)}                         # before more is loaded
+
+from rushlight.ops import documentation  # noqa: E402
+from rushlight.ops.table import NAMESPACES, Op  # noqa: E402
 
 PACKAGE = Path(rushlight.__file__).parent
 
@@ -252,6 +257,21 @@ def methods() -> str:
     return stub(["class Methods:", *lines])
 
 
+NAMES = '''\
+"""What Tensor has besides what `import rushlight` gives it. Written by `make stubs`: do not edit."""
+METHODS = """
+{}
+"""
+'''
+
+
+def names() -> str:
+    """The module `rushlight.ops.names`."""
+    everything()
+    found = sorted(name for name in vars(Tensor).keys() - AT_ONCE if not name.startswith("__"))
+    return NAMES.format(textwrap.fill(" ".join(found), 120))
+
+
 def member(name: str, value: Any) -> Iterator[str]:
     function = value.fget if isinstance(value, property) else value
     if not inspect.isfunction(function) or function.__qualname__.startswith("Tensor."):
@@ -276,11 +296,12 @@ def namespace(space: str) -> str:
 
 
 STUBS: dict[str, Callable[[], str]] = {
-    "__init__.pyi": package, "_methods.pyi": methods,
+    "__init__.pyi": package, "_methods.pyi": methods, "ops/names.py": names,
     **{f"{space}.pyi": partial(namespace, space) for space in NAMESPACES}}
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else PACKAGE
     for file, write in STUBS.items():
+        (folder / file).parent.mkdir(exist_ok=True)
         (folder / file).write_text(write())
         print(folder / file)

@@ -36,7 +36,7 @@ from rushlight.ops.arguments import (
 )
 from rushlight.ops.results import into
 from rushlight.ops.table import FLOATING, Op, node_name
-from rushlight.ops.worlds import HUGE, LARGE, large, vjp
+from rushlight.ops.worlds import HUGE, LARGE, large, saved_by_name, vjp
 from rushlight.tensor import Tensor
 
 new = object.__new__
@@ -48,7 +48,7 @@ def node_class(op: Op, **how: Any) -> type[Node]:
     name = op.options.get("node") or node_name(op.name)
     several = {} if isinstance(name, str) else {"name": name}  # a function of the node
     return type(node_name(op.name) if several else name, (Node,), {
-        "__slots__": (), "op": op, **several, "__module__": "rushlight.autograd",
+        "__slots__": (), "op": op, **several, **saved_by_name(op), "__module__": "rushlight.autograd",
         "arrays": vjp(op, "arrays", **how), "tensors": vjp(op, "tensors", **how)})
 
 

@@ -1,7 +1,8 @@
 """What `import rushlight` leaves for later: tables that are loaded with the first name that nobody has found.
 
 All ops at once would double the time of the import, and few programs call them all. No list says what stands where: a
-name that is missing in the package, or in Tensor, loads the next part, and is then looked for again.
+name that is missing in the package, or in Tensor, loads the next part, and is then looked for again. (That Tensor will have
+it, `ops/names.py` says, which `make stubs` writes.)
 """
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from _thread import get_ident
 from importlib import import_module
 from typing import Any
 
+from rushlight.ops.names import METHODS
 from rushlight.tensor import Tensor
 
 # The parts in the order in which they are loaded; the package adds those of higher layers.
@@ -46,19 +48,24 @@ def complete() -> None:
         pass
 
 
-def absent(self: Tensor, name: str) -> Any:
-    """Python asks here for an attribute that a tensor does not have."""
-    if not name.startswith("__") and next_part():
-        return getattr(self, name)
-    raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
+class Absent:
+    """What stands for a method of Tensor until its part is loaded.
+
+    `__getattr__` would need no list of names; but with it Python 3.11 takes the slow way to every attribute of every
+    tensor, a seventh of the time of a small op.
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __get__(self, tensor: Tensor | None, cls: type) -> Any:
+        while self.name not in vars(Tensor):
+            if not next_part():
+                raise AttributeError(f"'{cls.__name__}' object has no attribute '{self.name}'", name=self.name, obj=tensor)
+        return getattr(cls if tensor is None else tensor, self.name)
 
 
-def absent_in_class(cls: type, name: str) -> Any:
-    """Python asks here for an attribute that Tensor itself does not have: Tensor.det."""
-    if not name.startswith("__") and next_part():
-        return getattr(cls, name)
-    raise AttributeError(f"type object '{cls.__name__}' has no attribute '{name}'", name=name, obj=cls)
-
-
-Tensor.__getattr__ = absent  # type: ignore[attr-defined]
-type(Tensor).__getattr__ = absent_in_class  # type: ignore[attr-defined]
+for name in METHODS.split():
+    setattr(Tensor.__base__, name, Absent(name))

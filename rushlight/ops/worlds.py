@@ -212,18 +212,19 @@ def saved_tensors(self: Node) -> tuple[Tensor, ...]:
 Node.saved_tensors = property(saved_tensors)  # type: ignore[attr-defined]
 
 
-def saved_by_name(self: Node, name: str) -> Any:
-    """`node._saved_self`, `_saved_result` and so on, as in torch: what the node keeps, by name."""
-    if not name.startswith("_saved_") or self.op is None:
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-    if self.saved is None:
-        raise second_time(self)
-    wanted = {"self": "x", "other": "y", "exponent": "y", "result": "out"}.get(name[7:], name[7:])
-    if wanted not in self.op.saves:
-        saved = ", ".join(self.op.saves) or "nothing"
-        raise AttributeError(f"'{type(self).__name__}' has saved {saved}, not '{wanted}'")
-    item = self.saved[self.op.saves.index(wanted)]
-    return saved_output(self, item) if wanted == "out" and item is not None else item
+TORCHS = {"x": ("self",), "y": ("other", "exponent"), "out": ("result",)}         # torch's names of what is saved
 
 
-Node.__getattr__ = saved_by_name  # type: ignore[attr-defined]
+def saved_by_name(op: Op) -> dict[str, property]:
+    """`node._saved_self`, `_saved_result` and so on, as in torch: what a node keeps, by name."""
+    return {f"_saved_{name}": saved_at(i, saved == "out")
+            for i, saved in enumerate(op.saves) for name in (saved, *TORCHS.get(saved, ()))}
+
+
+def saved_at(i: int, output: bool) -> property:
+    def read(node: Node) -> Any:
+        if node.saved is None:
+            raise second_time(node)
+        item = node.saved[i]
+        return saved_output(node, item) if output and item is not None else item
+    return property(read)
