@@ -159,12 +159,14 @@ while True:
 @pytest.mark.skipif(os.name != "posix", reason="kill -9")
 @pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
 def test_killed_at_random_moments_nothing_is_lost(tmp_path, suffix):
-    """25 writers of each format, killed -9 within 30 ms of their first file: always one whole file, the last or later."""
+    """Writers of each format, killed -9 within 30 ms of their first file: always one whole file, the last or later."""
     chance, program = random.Random(0), WRITER
     if suffix == ".safetensors":
         program = WRITER.replace('"epoch": i', '"epoch": rushlight.tensor(i)')
     path, written, hit = tmp_path / f"a{suffix}", 0, 0
-    for _ in range(25):
+    for _ in range(100):
+        if hit > 5:                               # so often one was in the midst of writing
+            break
         with subprocess.Popen([sys.executable, "-c", program, path, str(written)], stdout=subprocess.PIPE) as writer:
             told = writer.stdout.readline()
             time.sleep(chance.uniform(0, 0.03))
@@ -174,7 +176,7 @@ def test_killed_at_random_moments_nothing_is_lost(tmp_path, suffix):
         assert int(found["epoch"]) in (last := int(told.split()[-1]), last + 1)
         assert (found["weight"] == float(found["epoch"])).all()
         written, hit = last + 1, hit + (len(list(tmp_path.iterdir())) > hit + 1)
-    assert hit > 5                                # so often it was in the midst of writing
+    assert hit > 5
 
 
 # -- malice --------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from rushlight.errors import suggesting
 from rushlight.ops import families
 from rushlight.ops.arguments import Touched, constant
 from rushlight.ops.docstring import introduce
+from rushlight.ops.later import expect
 from rushlight.ops.table import BOOL, FLOATING, NUMPY, REAL, SAME, TABLE, Op, entry, in_namespace, parameters
 from rushlight.ops.worlds import ARRAYS, LARGE, ROWS, TENSORS, large, rebind, save_function
 from rushlight.tensor import Tensor, method
@@ -112,6 +113,7 @@ def attach(one: Op) -> None:
                 method(inplace(one), *(f"{name}_" for name in names))
             else:
                 waiting.append((one, names))
+                expect(*(f"{name}_" for name in names))
 
 
 waiting: list[tuple[Op, list[str]]] | None = []   # what has no in-place form yet; None: they are made at once
