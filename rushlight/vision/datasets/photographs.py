@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,30 @@ from rushlight.vision.datasets.base import VisionDataset, as_image, folder_of
 from rushlight.vision.datasets.download import download, is_whole
 
 
-class SVHN(VisionDataset):
+class Photographs(VisionDataset):
+    """Parts of a set, by their names: `data` (N, 3, H, W) uint8 and `labels` (N,), arrays, are all of them."""
+
+    data: np.ndarray
+    labels: np.ndarray
+
+    def __init__(self, root: str | os.PathLike, split: str, splits: Collection[str], transform: Callable | None,
+                 target_transform: Callable | None):
+        super().__init__(root, transform=transform, target_transform=target_transform)
+        if split not in splits:
+            raise ValueError(explain(f"Unknown value '{split}' for argument split. Valid values are {tuple(splits)}."))
+        self.split = split
+
+    def pair(self, index: int) -> tuple[Any, int]:
+        return as_image(self.data[index].transpose(1, 2, 0)), int(self.labels[index])
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def extra_repr(self) -> str:
+        return f"Split: {self.split}"
+
+
+class SVHN(Photographs):
     """House numbers in photographs, 32 x 32: `split` 'train' (73,257), 'test' (26,032) or 'extra' (531,131); (image, digit).
 
     `root` holds train_32x32.mat and so on; `download=True` fetches it. `data` (N, 3, 32, 32) uint8 and `labels` (N,) are
@@ -28,11 +51,8 @@ class SVHN(VisionDataset):
 
     def __init__(self, root: str | os.PathLike, split: str = "train", transform: Callable | None = None,
                  target_transform: Callable | None = None, download: bool = False):
-        super().__init__(root, transform=transform, target_transform=target_transform)
-        if split not in self.split_list:
-            raise ValueError(explain(f"Unknown value '{split}' for argument split. Valid values are "
-                                     f"{set(self.split_list)}."))
-        self.split, self.filename = split, f"{split}_32x32.mat"
+        super().__init__(root, split, self.split_list, transform, target_transform)
+        self.filename = f"{split}_32x32.mat"
         if download:
             self.download()
         if not is_whole(self.path, self.split_list[split]):
@@ -53,17 +73,8 @@ class SVHN(VisionDataset):
         if not is_whole(self.path, self.split_list[self.split]):
             download([self.home + self.filename], self.path, self.split_list[self.split])
 
-    def pair(self, index: int) -> tuple[Any, int]:
-        return as_image(self.data[index].transpose(1, 2, 0)), int(self.labels[index])
 
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def extra_repr(self) -> str:
-        return f"Split: {self.split}"
-
-
-class STL10(VisionDataset):
+class STL10(Photographs):
     """Photographs of ten kinds of things, 96 x 96: `split` 'train' (5,000), 'test' (8,000) or 'unlabeled' (100,000).
 
     `root` holds the folder stl10_binary with train_X.bin and so on. `data` (N, 3, 96, 96) uint8 and `labels` (N,) are
@@ -77,10 +88,8 @@ class STL10(VisionDataset):
 
     def __init__(self, root: str | os.PathLike, split: str = "train", folds: int | None = None,
                  transform: Callable | None = None, target_transform: Callable | None = None, download: bool = False):
-        super().__init__(root, transform=transform, target_transform=target_transform)
-        if split not in self.splits:
-            raise ValueError(explain(f"Unknown value '{split}' for argument split. Valid values are {self.splits}."))
-        self.split, self.folds = split, folds
+        super().__init__(root, split, self.splits, transform, target_transform)
+        self.folds = folds
         self.classes = self.file("class_names.txt").read_text().split()
         parts = [self.read(name) for name in split.split("+")]
         self.data = np.concatenate([data for data, _ in parts])
@@ -101,12 +110,3 @@ class STL10(VisionDataset):
         labels = (np.full(len(pixels), -1, np.int64) if split == "unlabeled"
                   else np.fromfile(self.file(f"{split}_y.bin"), np.uint8).astype(np.int64) - 1)
         return np.ascontiguousarray(pixels.transpose(0, 1, 3, 2)), labels
-
-    def pair(self, index: int) -> tuple[Any, int]:
-        return as_image(self.data[index].transpose(1, 2, 0)), int(self.labels[index])
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def extra_repr(self) -> str:
-        return f"Split: {self.split}"

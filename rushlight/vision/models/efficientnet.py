@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from rushlight import nn
 from rushlight.errors import explain
 from rushlight.tensor import Tensor
-from rushlight.vision.models.first import constant
+from rushlight.vision.models.first import start
 from rushlight.vision.models.mobilenetv2 import make_divisible
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
 from rushlight.vision.ops.blocks import Conv2dNormActivation, SqueezeExcitation, StochasticDepth
@@ -25,7 +25,7 @@ Norm = Callable[..., nn.Module]
 
 class Stage(NamedTuple):
     """So many blocks: how many times wider inside, kernel, stride of the first, channels in and out."""
-    block: type[MBConv | FusedMBConv]
+    block: type[Block]
     expand: int
     kernel: int
     stride: int
@@ -34,50 +34,44 @@ class Stage(NamedTuple):
     layers: int
 
 
-class MBConv(nn.Module):
+class Block(nn.Module):
+    """What `layers` says, now and then left out while training; plus x where the shapes allow."""
+
+    def __init__(self, cnf: Stage, stochastic_depth_prob: float, norm_layer: Norm):
+        super().__init__()
+        self.use_res_connect = cnf.stride == 1 and cnf.channels == cnf.out
+        wide = make_divisible(cnf.channels * cnf.expand, 8)
+        self.block = nn.Sequential(*self.layers(cnf, wide, partial(Conv2dNormActivation, norm_layer=norm_layer,
+                                                                   activation_layer=nn.SiLU)))
+        self.stochastic_depth = StochasticDepth(stochastic_depth_prob, "row")
+        self.out_channels = cnf.out
+
+    def layers(self, cnf: Stage, wide: int, conv: Callable[..., nn.Module]) -> list[nn.Module]:
+        """The layers, `wide` channels inside, made by `conv`."""
+        raise NotImplementedError
+
+    def forward(self, input: Tensor) -> Tensor:
+        found = self.block(input)
+        return self.stochastic_depth(found) + input if self.use_res_connect else found
+
+
+class MBConv(Block):
     """Wider by 1x1, depthwise, squeeze and excitation, narrower by 1x1; plus x where the shapes allow."""
 
-    def __init__(self, stage: Stage, stochastic_depth_prob: float, norm_layer: Norm):
-        super().__init__()
-        into, wide = stage.channels, make_divisible(stage.channels * stage.expand, 8)
-        how: dict[str, Any] = {"norm_layer": norm_layer}
-        layers: list[nn.Module] = []
-        if wide != into:
-            layers.append(Conv2dNormActivation(into, wide, 1, activation_layer=nn.SiLU, **how))
-        layers.append(Conv2dNormActivation(wide, wide, stage.kernel, stage.stride, groups=wide, activation_layer=nn.SiLU,
-                                           **how))
-        layers.append(SqueezeExcitation(wide, max(1, into // 4), activation=partial(nn.SiLU, inplace=True)))
-        layers.append(Conv2dNormActivation(wide, stage.out, 1, activation_layer=None, **how))
-        self.use_res_connect = stage.stride == 1 and into == stage.out
-        self.block = nn.Sequential(*layers)
-        self.stochastic_depth = StochasticDepth(stochastic_depth_prob, "row")
-        self.out_channels = stage.out
-
-    def forward(self, input: Tensor) -> Tensor:
-        found = self.block(input)
-        return self.stochastic_depth(found) + input if self.use_res_connect else found
+    def layers(self, cnf: Stage, wide: int, conv: Callable[..., nn.Module]) -> list[nn.Module]:
+        return [*([conv(cnf.channels, wide, 1)] if wide != cnf.channels else []),
+                conv(wide, wide, cnf.kernel, cnf.stride, groups=wide),
+                SqueezeExcitation(wide, max(1, cnf.channels // 4), activation=partial(nn.SiLU, inplace=True)),
+                conv(wide, cnf.out, 1, activation_layer=None)]
 
 
-class FusedMBConv(nn.Module):
+class FusedMBConv(Block):
     """As MBConv, with one full convolution for the first two: faster where channels are few."""
 
-    def __init__(self, stage: Stage, stochastic_depth_prob: float, norm_layer: Norm):
-        super().__init__()
-        into, wide = stage.channels, make_divisible(stage.channels * stage.expand, 8)
-        how: dict[str, Any] = {"norm_layer": norm_layer}
-        if wide != into:
-            layers = [Conv2dNormActivation(into, wide, stage.kernel, stage.stride, activation_layer=nn.SiLU, **how),
-                      Conv2dNormActivation(wide, stage.out, 1, activation_layer=None, **how)]
-        else:
-            layers = [Conv2dNormActivation(into, stage.out, stage.kernel, stage.stride, activation_layer=nn.SiLU, **how)]
-        self.use_res_connect = stage.stride == 1 and into == stage.out
-        self.block = nn.Sequential(*layers)
-        self.stochastic_depth = StochasticDepth(stochastic_depth_prob, "row")
-        self.out_channels = stage.out
-
-    def forward(self, input: Tensor) -> Tensor:
-        found = self.block(input)
-        return self.stochastic_depth(found) + input if self.use_res_connect else found
+    def layers(self, cnf: Stage, wide: int, conv: Callable[..., nn.Module]) -> list[nn.Module]:
+        if wide == cnf.channels:
+            return [conv(cnf.channels, cnf.out, cnf.kernel, cnf.stride)]
+        return [conv(cnf.channels, wide, cnf.kernel, cnf.stride), conv(wide, cnf.out, 1, activation_layer=None)]
 
 
 class EfficientNet(nn.Module):
@@ -106,23 +100,16 @@ class EfficientNet(nn.Module):
         self.avgpool = nn.AdaptiveAvgPool2d(1)
         self.classifier = nn.Sequential(nn.Dropout(p=dropout, inplace=True), nn.Linear(wide, num_classes))
         for m in self.modules():
-            start(m)
+            start(m, even)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.classifier(self.avgpool(self.features(x)).flatten(1))
 
 
-def start(m: nn.Module) -> None:
-    """The first values of a layer's weights."""
-    if isinstance(m, nn.Conv2d):
-        nn.init.kaiming_normal_(m.weight, mode="fan_out")
-    elif isinstance(m, (nn.BatchNorm2d, nn.GroupNorm)):
-        constant(m, 1, 0)
-    elif isinstance(m, nn.Linear):
-        bound = 1.0 / math.sqrt(m.out_features)
-        nn.init.uniform_(m.weight, -bound, bound)
-    if isinstance(m, (nn.Conv2d, nn.Linear)):
-        constant(m, None, 0)
+def even(m: nn.Linear) -> None:
+    """Weights between -1 / sqrt(outputs) and as much above 0."""
+    bound = 1.0 / math.sqrt(m.out_features)
+    nn.init.uniform_(m.weight, -bound, bound)
 
 
 FIRST = (Stage(MBConv, 1, 3, 1, 32, 16, 1), Stage(MBConv, 6, 3, 2, 16, 24, 2), Stage(MBConv, 6, 5, 2, 24, 40, 2),

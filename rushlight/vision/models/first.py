@@ -1,6 +1,7 @@
 """First values of layers."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from rushlight import nn
@@ -12,3 +13,21 @@ def constant(layer: Any, weight: float | None, bias: float) -> None:
         nn.init.constant_(layer.weight, weight)
     if layer.bias is not None:
         nn.init.constant_(layer.bias, bias)
+
+
+def narrow(m: nn.Linear) -> None:
+    """Weights near 0: normal, 0.01 wide."""
+    nn.init.normal_(m.weight, 0, 0.01)
+
+
+def start(m: nn.Module, linear: Callable[[nn.Linear], None] = narrow) -> None:
+    """The first values of a layer: convolutions normal, as wide as their outputs are many, norms 1, biases 0; weights of
+    linear layers as `linear` draws them."""
+    if isinstance(m, nn.Conv2d):
+        nn.init.kaiming_normal_(m.weight, mode="fan_out")
+    elif isinstance(m, (nn.BatchNorm2d, nn.GroupNorm)):
+        constant(m, 1, 0)
+    elif isinstance(m, nn.Linear):
+        linear(m)
+    if isinstance(m, (nn.Conv2d, nn.Linear)):
+        constant(m, None, 0)

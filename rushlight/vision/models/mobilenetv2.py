@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from rushlight import nn
 from rushlight.tensor import Tensor
-from rushlight.vision.models.first import constant
+from rushlight.vision.models.first import start
 from rushlight.vision.models.weights import imagenet, model
 from rushlight.vision.ops.blocks import Conv2dNormActivation
 
@@ -66,18 +66,6 @@ class MobileNetV2(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         x = nn.functional.adaptive_avg_pool2d(self.features(x), (1, 1))
         return self.classifier(x.flatten(1))
-
-
-def start(m: nn.Module) -> None:
-    """The first values of a layer's weights."""
-    if isinstance(m, nn.Conv2d):
-        nn.init.kaiming_normal_(m.weight, mode="fan_out")
-    elif isinstance(m, (nn.BatchNorm2d, nn.GroupNorm)):
-        constant(m, 1, 0)
-    elif isinstance(m, nn.Linear):
-        nn.init.normal_(m.weight, 0, 0.01)
-    if isinstance(m, (nn.Conv2d, nn.Linear)):
-        constant(m, None, 0)
 
 
 MobileNet_V2_Weights = imagenet("MobileNet_V2_Weights", "mobilenet_v2-b0353104.pth", "mobilenet_v2-7ebf99e0.pth")

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from rushlight import nn
 from rushlight.tensor import Tensor
-from rushlight.vision.models.first import constant
+from rushlight.vision.models.first import start
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
 
 __all__ = ["VGG", "VGG11_BN_Weights", "VGG11_Weights", "VGG13_BN_Weights", "VGG13_Weights", "VGG16_BN_Weights",
@@ -26,18 +26,6 @@ class VGG(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.classifier(self.avgpool(self.features(x)).flatten(1))
-
-
-def start(m: nn.Module) -> None:
-    """The first values of a layer's weights."""
-    if isinstance(m, nn.Conv2d):
-        nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
-        constant(m, None, 0)
-    elif isinstance(m, nn.BatchNorm2d):
-        constant(m, 1, 0)
-    elif isinstance(m, nn.Linear):
-        nn.init.normal_(m.weight, 0, 0.01)
-        constant(m, None, 0)
 
 
 def make_layers(cfg: list[str | int], batch_norm: bool = False) -> nn.Sequential:
