@@ -1,4 +1,6 @@
 """Large arrays through elementwise ops: loops made from the rules give what NumPy's kernels give."""
+import platform
+import subprocess
 import sys
 
 import numpy as np
@@ -251,6 +253,22 @@ def test_remembered_memory_has_a_bound(monkeypatch):
     many = [memory.take((LEAST // 8 + k,), np.dtype(np.float64)) for k in range(20)]
     assert sum(a.nbytes for known in memory.known.values() for a in known) == memory.bytes
     assert len(many) == 20
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="of glibc")
+def test_memory_of_a_step_is_not_handed_back():
+    """Thirty arrays of a megabyte and a half, made and let go twice, are the second time there already."""
+    program = """
+import resource, rushlight
+x, faults = rushlight.ones(400_000), []
+for step in range(3):
+    kept = [x.neg() for i in range(30)]
+    del kept
+    faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
+print(faults[2] - faults[1])
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(told.stdout) < 1000                # 30 arrays have 11,700 pages
 
 
 def test_set_num_threads_holds_for_loops(monkeypatch):
