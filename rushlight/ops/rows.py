@@ -62,6 +62,11 @@ def along_rows(name: str) -> Callable:
     return run
 
 
+def laid_out(g: ndarray) -> ndarray:
+    """A gradient of few numbers, which may have been repeated by broadcasting, as that of a mean."""
+    return np.ascontiguousarray(g).reshape(g.shape)
+
+
 def logsumexp(x: ndarray, dims: tuple[int, ...] | None, keepdim: bool) -> ndarray | None:
     rows = matrix(x, x.shape[-1]) if dims in ((x.ndim - 1,), (-1,)) else None
     if rows is None:
@@ -72,7 +77,7 @@ def logsumexp(x: ndarray, dims: tuple[int, ...] | None, keepdim: bool) -> ndarra
 
 
 def logsumexp_x(g: ndarray, x: ndarray, y: ndarray) -> ndarray | None:
-    rows, gs, ys = matrix(x, x.shape[-1]), matrix(g, 1), matrix(y, 1)
+    rows, gs, ys = matrix(x, x.shape[-1]), matrix(laid_out(g), 1), matrix(y, 1)
     if rows is None or gs is None or ys is None or not g.shape == y.shape == (*x.shape[:-1], 1):
         return None
     out = memory.take(x.shape, FLOAT)
@@ -105,12 +110,11 @@ def var(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray 
 
 def var_x(g: ndarray, x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:
     rows = columns(x, axes, correction)
-    slopes = None if rows is None else matrix(g, rows.shape[1])
-    if rows is None or slopes is None or len(slopes) != 1:
+    if rows is None or g.size != rows.shape[1] or g.dtype is not FLOAT:
         return None
     out = memory.take(x.shape, FLOAT)
     factor = 2 / (len(rows) - correction)
-    shared(loops().column_var_x, (slopes[0], rows, column_means(rows), factor, out.reshape(rows.shape)), (0, 1, 0, 0, 1),
+    shared(loops().column_var_x, (laid_out(g).reshape(-1), rows, column_means(rows), factor, out.reshape(rows.shape)), (0, 1, 0, 0, 1),
            x.size)
     return out
 
