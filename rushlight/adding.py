@@ -21,6 +21,9 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
     Blocks of rows times ones, products of BLAS, take 0.1 to 1 of the time.
     """
     axes = (dims,) if dims.__class__ is int else dims
+    if axes == (0,) and x.ndim == 2 and x.dtype in ONES and len(x) <= ROWS and x.flags.c_contiguous:
+        r = np.dot(ONES[x.dtype][:len(x)], x)     # 100 x 16: 1.6 us, NumPy's loop over the rows 3.7
+        return r[None] if keepdim else r
     if x.size < FEW or x.dtype not in ONES or not (axes is None or axes and valid(axes, x.ndim)):
         r = _add(x, dims, None, None, keepdim)
         return r if r.ndim < 2 or r.flags.c_contiguous else r.copy()

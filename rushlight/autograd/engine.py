@@ -6,6 +6,7 @@ dependencies. What all ops share stands here, once: broadcasting undone, gradien
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from operator import attrgetter
 from types import ModuleType
 from typing import Any
@@ -101,6 +102,7 @@ def wanted_below(node: Node, wanted: set[Node] | None) -> bool:
     return any(edge in wanted for edge in node.edges)  # type: ignore[operator]
 
 
+@lru_cache(maxsize=1024)
 def broadcast_axes(shape: tuple, to: tuple) -> tuple[int, ...]:
     """The dimensions along which `to` was repeated to make `shape`."""
     extra = len(shape) - len(to)
@@ -109,7 +111,8 @@ def broadcast_axes(shape: tuple, to: tuple) -> tuple[int, ...]:
 
 def sum_to_array(g: np.ndarray, shape: tuple) -> np.ndarray:
     axes = broadcast_axes(g.shape, shape)
-    return added(g, axes).reshape(shape) if axes else g.reshape(shape)
+    r = added(g, axes) if axes else g
+    return r if r.shape == shape else r.reshape(shape)
 
 
 def sum_of_large(a: np.ndarray, b: np.ndarray) -> np.ndarray:

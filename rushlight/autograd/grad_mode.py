@@ -114,7 +114,11 @@ class Mode:
 
     def but(self, **changes: Any) -> Mode:
         """A copy with some fields changed."""
-        return Mode(**{name: getattr(self, name) for name in self.__slots__} | changes)
+        m = object.__new__(Mode)
+        m.grad, m.inference, m.watch, m.checks, m.batch = self.grad, self.inference, self.watch, self.checks, self.batch
+        for name, value in changes.items():
+            setattr(m, name, value)
+        return m
 
 
 current: ContextVar[Mode] = ContextVar("mode", default=Mode())  # noqa: B039  (a Mode is never changed)
