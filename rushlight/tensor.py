@@ -181,7 +181,7 @@ class Tensor(Methods):
         if value is not None:
             if not isinstance(value, Tensor):
                 raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value)}")
-            if value.array.shape != self.array.shape or value.array.dtype != self.array.dtype:
+            if value.shape != self.shape or value.dtype is not self.dtype:
                 raise RuntimeError(explain(
                     f"assigned grad has data of a different size or type: {value.dtype} {tuple(value.shape)}"
                     f" for a tensor of {self.dtype} {tuple(self.shape)}", "assign a gradient of the tensor's own kind"))
@@ -368,7 +368,8 @@ class AccumulateGrad(Node):
     def arrays(self, g: ndarray) -> tuple:
         leaf = self.tensor()
         if leaf is not None and leaf.node is not None:       # nor frozen since
-            g = asarray(g)
+            if g.__class__ is not ndarray:        # NumPy's number
+                g = asarray(g)
             if g.dtype is not leaf.array.dtype:   # of bfloat16, NumPy makes single precision
                 g = g.astype(leaf.array.dtype)
             with ADDING:

@@ -193,7 +193,6 @@ def leaf(*shape):
          lambda: optim.LBFGS([{"params": leaf(1)}, {"params": leaf(1)}])),
         (RuntimeError, "cannot be `True` together", lambda: optim.Adam([leaf(1)], fused=True, foreach=True)),
         (ValueError, "with/without names", lambda: optim.SGD([("w", leaf(1)), leaf(1)])),
-        (AttributeError, "no sparse tensors", lambda: optim.SparseAdam),
     ],
 )  # fmt: skip
 def test_refusals(error, words, make):

@@ -93,7 +93,9 @@ def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Any = None, retain_gra
 def finished(g: Any, t: Tensor, world: str, materialize: bool) -> Any:
     if g is None:
         return created(from_array(np.zeros_like(t.array))) if materialize else None
-    return g.to(t.dtype) if world == "tensors" else from_array(np.array(g, t.array.dtype))
+    if world == "tensors":
+        return g.to(t.dtype)
+    return g.tensor(t) if hasattr(g, "tensor") else from_array(np.array(g, t.array.dtype))    # Rows of a table become sparse
 
 
 def batched(outputs: Tensors, inputs: Tensors, grad_outputs: Any, retain_graph: bool | None, create_graph: bool,
@@ -152,7 +154,7 @@ def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
         if t.is_complex():
             raise RuntimeError(explain("grad can be implicitly created only for real scalar outputs but got "
                                        f"{t.dtype}", "take .abs() or .real first, or give backward(gradient)"))
-        return created(from_array(np.ones_like(t.array)))
+        return created(from_array(np.array(1, t.array.dtype).reshape(t.array.shape)))
     if g.array.shape != t.array.shape:
         raise RuntimeError(explain(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has "
                                    f"a shape of {t.shape}.", "give a gradient of the output's shape"))

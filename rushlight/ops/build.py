@@ -9,7 +9,7 @@ import numpy as np
 
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.views import assign, wrote
-from rushlight.errors import suggesting
+from rushlight.errors import NoArray, suggesting
 from rushlight.ops import families
 from rushlight.ops.arguments import Touched, constant
 from rushlight.ops.docstring import introduce
@@ -139,8 +139,8 @@ def inplace(one: Op) -> Callable:
         if kernel is not None and unrecorded(input, args):
             try:
                 return at_once(input, *args)
-            except (TypeError, ValueError, AttributeError):
-                pass                              # promotion, broadcasting, an error: the long way says which
+            except (TypeError, ValueError, AttributeError, NoArray):
+                pass                              # promotion, broadcasting, a sparse operand, an error: the long way
         return assign(input, out_of_place(input, *args, **kwargs), name)
 
     def at_once(input: Tensor, *args: Any) -> Tensor:

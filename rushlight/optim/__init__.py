@@ -19,14 +19,13 @@ from rushlight.optim.radam import RAdam
 from rushlight.optim.rmsprop import RMSprop
 from rushlight.optim.rprop import Rprop
 from rushlight.optim.sgd import SGD
+from rushlight.optim.sparse_adam import SparseAdam
 
 __all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Optimizer",
-           "RAdam", "RMSprop", "Rprop", "SGD", "lr_scheduler"]
+           "RAdam", "RMSprop", "Rprop", "SGD", "SparseAdam", "lr_scheduler"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "swa_utils":                       # loads the modules
         return import_module("rushlight.optim.swa_utils")
-    if name == "SparseAdam":
-        raise AttributeError("rushlight.optim has no SparseAdam, as there are no sparse tensors: use Adam")
     raise AttributeError(f"module 'rushlight.optim' has no attribute '{name}'")

@@ -36,6 +36,7 @@ class Adagrad(Elementwise):
     """
 
     rule = staticmethod(adagrad)
+    sparse = True
 
     def __init__(self, params: Params, lr: float | Tensor = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
                  initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,

@@ -13,13 +13,13 @@ from rushlight.autograd.clock import stamp
 from rushlight.autograd.views import assign
 from rushlight.compile.paying import Loop
 from rushlight.dtypes import float64
-from rushlight.errors import explain, user_frame
+from rushlight.errors import NoArray, explain, user_frame
 from rushlight.ops.complex import view_as_complex, view_as_real
 from rushlight.ops.worlds import TENSORS, rebind
 from rushlight.optim import loops
-from rushlight.optim.optimizer import PerParameter, is_recorded
+from rushlight.optim.optimizer import PerParameter, is_recorded, no_sparse
 from rushlight.optim.program import BLOCK, Program, buffers, names_of, program, run
-from rushlight.tensor import Tensor, writes_of
+from rushlight.tensor import Tensor, from_array, writes_of
 
 
 class Elementwise(PerParameter):
@@ -32,13 +32,49 @@ class Elementwise(PerParameter):
     """
 
     rule: Callable
+    sparse = False                                # whether it takes sparse gradients
 
     def update_group(self, params: list[Tensor], group: dict[str, Any]) -> None:
         """Arrays are updated in place; where the update is recorded or to be differentiated, ops do it."""
         if group.get("differentiable") or is_recorded():
             super().update_group(params, group)
-        else:
+            return
+        try:
             self.update_arrays(params, group)
+        except NoArray:                           # a sparse gradient; nothing is written yet
+            sparse = [p for p in params if p._grad.is_sparse]  # type: ignore[union-attr]
+            self.check_sparse(sparse, group)
+            self.update_arrays([p for p in params if not p._grad.is_sparse], group)  # type: ignore[union-attr]
+            for p in sparse:
+                self.update_rows(p, p._grad.coalesce(), group)  # type: ignore[union-attr]
+
+    def check_sparse(self, params: list[Tensor], group: dict[str, Any]) -> None:
+        """RuntimeError where the rule cannot be run on some rows alone."""
+        if not self.sparse:
+            raise no_sparse(self)
+        if group.get("weight_decay"):
+            raise RuntimeError(explain("weight_decay option is not compatible with sparse gradients",
+                                       "make the table with sparse=False"))
+
+    def places(self, g: Any, group: dict[str, Any]) -> tuple[Any, ndarray]:
+        """Where a sparse gradient changes p and its state, and its values there."""
+        return tuple(g._indices().array), g._values().array
+
+    def update_rows(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
+        """Run the rule on those rows of a parameter and its state that a sparse gradient stores."""
+        rule, pieces, counters, values = self.asked(group)
+        at, rows = self.places(g, group)
+        whole = self.state_of(p, group)
+        state = {name: value if name in counters else from_array(value.array[at]) for name, value in whole.items()}
+        own = loops.Arrays(p.array[at], state, pieces, counters)
+        one, numbers, _, after, _ = prepared(rule, own.kind, own.raised() if counters else (), values)
+        run_calls(one, own, rows, numbers)
+        p.array[at] = own.given[0]
+        for name in whole.keys() - counters:
+            whole[name].array[at] = state[name].array
+        for counter, value in zip(own.counters[1:], after):
+            counter[()] = value
+        stamp(writes_of(p), None)
 
     def update_arrays(self, params: list[Tensor], group: dict[str, Any]) -> None:
         """Update parameters in place, by a compiled loop or by calls of NumPy; numbers are computed once for those at

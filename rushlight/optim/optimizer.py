@@ -297,7 +297,9 @@ class PerParameter(Optimizer):
         return loss
 
     def update_group(self, params: list[Tensor], group: dict[str, Any]) -> None:
-        """Update the parameters of a group that have a gradient."""
+        """Update the parameters of a group that have a gradient. RuntimeError for a sparse one."""
+        if any([p._grad.is_sparse for p in params]):  # type: ignore[union-attr]
+            raise no_sparse(self)
         with nullcontext() if group.get("differentiable") else no_grad():
             for p in params:
                 self.update(p, p._grad, self.state_of(p, group), group)  # type: ignore[arg-type]
@@ -310,6 +312,11 @@ class PerParameter(Optimizer):
             if state:
                 self.state[p] = state
         return state
+
+
+def no_sparse(optimizer: Optimizer) -> RuntimeError:
+    return RuntimeError(explain(f"{type(optimizer).__name__} does not support sparse gradients, please consider SparseAdam "
+                                "instead", "or make the table with sparse=False"))
 
 
 def listed(params: Any) -> list:

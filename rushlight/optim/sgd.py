@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy import ndarray
+
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.creation import zeros_like
 from rushlight.errors import explain
@@ -40,6 +42,7 @@ class SGD(Elementwise):
     """
 
     rule = staticmethod(sgd)
+    sparse = True
 
     def __init__(self, params: Params, lr: float | Tensor = 1e-3, momentum: float = 0, dampening: float = 0,
                  weight_decay: float | Tensor = 0, nesterov: bool = False, *, maximize: bool = False,
@@ -53,6 +56,9 @@ class SGD(Elementwise):
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
 
+    def places(self, g: Any, group: dict[str, Any]) -> tuple[Any, ndarray]:
+        return (..., g.to_dense().array) if group["momentum"] else super().places(g, group)    # it moves all rows
+
     def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         """A buffer from which the first step gets the gradient itself, whatever the dampening."""
         momentum, dampening = group["momentum"], group["dampening"]
@@ -61,5 +67,6 @@ class SGD(Elementwise):
         if not dampening:
             return {"momentum_buffer": zeros_like(p)}
         with no_grad():
-            g = -p.grad if group["maximize"] else p.grad  # type: ignore[operator]
+            g = p.grad.to_dense()  # type: ignore[union-attr]
+            g = -g if group["maximize"] else g
             return {"momentum_buffer": (g + group["weight_decay"] * p) * (dampening / momentum)}

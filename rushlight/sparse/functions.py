@@ -100,6 +100,18 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> SparseTe
     return input.holding(dense_div(input._of, divisor, rounding_mode=rounding_mode))
 
 
+def in_place(name: str) -> Callable:
+    """The method that makes a tensor what the op `name` gives."""
+    def call(self: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
+        return self.become(OPS[name](self, *args, **kwargs))
+    call.__name__, call.__doc__ = name + "_", f"`{name}` in place."
+    return call
+
+
+for _name in ("add", "sub", "mul", "div", "neg"):
+    setattr(SparseTensor, _name + "_", in_place(_name))
+
+
 def seen(dense: Tensor, by: SparseTensor) -> Tensor:
     """The elements of a dense tensor where a sparse one stores its own."""
     try:

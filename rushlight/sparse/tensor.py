@@ -234,9 +234,16 @@ class SparseTensor(Tensor):
         if not other.is_sparse or other.shape != self.shape:
             raise RuntimeError(explain("copy_() between dense and sparse Tensors is not implemented! Found self type = "
                                        f"{self.type()} and src type = {other.type()}"))  # type: ignore[attr-defined]
-        fresh: Any = other.to(self.dtype).clone()  # type: ignore[attr-defined]
-        self._at, self._of, self._sorted = fresh._at, fresh._of, fresh._sorted
+        return self.become(other.to(self.dtype).clone())  # type: ignore[attr-defined, arg-type]
+
+    def become(self, other: SparseTensor) -> SparseTensor:
+        """Take over places and values of a tensor of the same size."""
+        self._at, self._of, self._sorted = other._at, other._of, other._sorted
         return self
+
+    def zero_(self) -> SparseTensor:
+        """Nothing is stored any more."""
+        return self.become(made(self._at[:, :0], self._of[:0].detach(), self._size, self._sorted))  # type: ignore
 
     def clone(self, *, memory_format: Any = None) -> SparseTensor:
         """A copy, in the graph."""

@@ -18,8 +18,8 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
     """out[...] = weight[input[...]]: the rows of a table, looked up by integers. input (*), weight (n, d) -> (*, d).
 
     `padding_idx`: a row that gets no gradient; `max_norm`: longer rows that are looked up are first shortened in place;
-    `scale_grad_by_freq`: divide each row's gradient by how often it was looked up; `sparse` changes nothing here.
-    IndexError for a row that is not there.
+    `scale_grad_by_freq`: divide each row's gradient by how often it was looked up; `sparse`: the gradient of a leaf is a
+    sparse tensor of the rows that were looked up. IndexError for a row that is not there.
 
     >>> rushlight.nn.functional.embedding(rushlight.tensor([1, 0]), rushlight.tensor([[1., 2.], [3., 4.]]))
     tensor([[3., 4.],
@@ -35,6 +35,11 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
     padding_idx = padding_row(padding_idx, weight)
     if max_norm is not None:
         shorten(weight, input, max_norm, norm_type)
+    if sparse and weight.node is not None and weight.node.leaf:
+        if scale_grad_by_freq:
+            raise RuntimeError(explain("embedding_backward: scale_grad_by_freq not supported with sparse gradients"))
+        from rushlight.sparse.rows import looked_up  # loaded with the first sparse gradient
+        return looked_up(weight, input, padding_idx)
     rows = places.embedding(weight, input, padding_idx)
     if scale_grad_by_freq and rows.node is not None:
         _, where, often = np.unique(input.array, return_inverse=True, return_counts=True)
@@ -83,12 +88,15 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(explain("embedding_bag: per_sample_weights was not None. per_sample_weights is only "
                                           f"supported for mode='sum' (got mode='{mode}')."))
+    if mode == "max" and (scale_grad_by_freq or sparse):
+        raise ValueError(explain("max mode does not support " + ("scaling the gradient by the frequency"
+                                                                 if scale_grad_by_freq else "sparse weights")))
     flat, starts = bags(input, offsets, include_last_offset)
     padding_idx = padding_row(padding_idx, weight)
     count = len(starts) - 1
     bag = np.repeat(np.arange(count), np.diff(starts))
     kept = np.flatnonzero(flat != padding_idx) if padding_idx is not None else np.arange(flat.size)
-    rows = embedding(from_array(flat[kept]), weight, None, max_norm, norm_type, scale_grad_by_freq)
+    rows = embedding(from_array(flat[kept]), weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
     if per_sample_weights is not None:
         factors = reshape(per_sample_weights, (-1, 1)).index_select(0, from_array(kept))
         rows = e.mul(rows, factors)

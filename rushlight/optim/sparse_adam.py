@@ -1,0 +1,67 @@
+"""Adam for sparse gradients."""
+# ruff: noqa: F821  (names in a rule are ops)
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight.creation import zeros_like
+from rushlight.errors import explain
+from rushlight.optim.checks import check_betas, check_lr
+from rushlight.optim.elementwise import Elementwise
+from rushlight.optim.optimizer import Params, new_step, settings
+from rushlight.tensor import Tensor
+
+
+def sparse_adam(p, g, exp_avg, exp_avg_sq, /, step, lr, betas, eps, maximize):
+    if maximize:
+        g = -g
+    exp_avg = exp_avg + (1 - betas[0]) * (g - exp_avg)
+    exp_avg_sq = exp_avg_sq + (1 - betas[1]) * (g * g - exp_avg_sq)
+    size = lr * (1 - betas[1] ** step) ** 0.5 / (1 - betas[0] ** step)
+    return p - size * (exp_avg / (sqrt(exp_avg_sq) + eps)), exp_avg, exp_avg_sq
+
+
+class SparseAdam(Elementwise):
+    """Adam of the rows that a sparse gradient stores; other rows, their m and their v stay as they are.
+
+    m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2,  p <- p - lr sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + eps), with t
+    counted for the whole parameter. For tables of `nn.Embedding(..., sparse=True)`. ValueError for settings out of range
+    and for sparse or complex parameters, RuntimeError for a dense gradient.
+
+    >>> table = rushlight.nn.Embedding(3, 1, sparse=True, _weight=rushlight.ones(3, 1))
+    >>> optimizer = rushlight.optim.SparseAdam(table.parameters(), lr=0.1)
+    >>> table(rushlight.tensor([1])).sum().backward()
+    >>> optimizer.step()
+    >>> table.weight.flatten()
+    tensor([1.0000, 0.9000, 1.0000], grad_fn=<ViewBackward0>)
+    """
+
+    rule = staticmethod(sparse_adam)
+    sparse = True
+
+    def __init__(self, params: Params, lr: float | Tensor = 1e-3, betas: tuple = (0.9, 0.999), eps: float = 1e-8,
+                 maximize: bool = False):
+        defaults = settings(locals())
+        check_lr(lr)
+        if not lr:
+            raise ValueError(explain("Invalid learning rate: 0", "give a number > 0"))
+        if not eps > 0:
+            raise ValueError(explain(f"Invalid epsilon value: {eps}", "give eps > 0"))
+        check_betas(betas)
+        super().__init__(params, defaults)
+        for i, group in enumerate(self.param_groups):
+            for j, p in enumerate(group["params"]):
+                if p.is_sparse:
+                    raise ValueError(f"Sparse params at indices [[{i}, {j}]]: SparseAdam requires dense parameter tensors")
+                if p.is_complex():
+                    raise ValueError(f"Complex params at indices [[{i}, {j}]]: SparseAdam does not support complex "
+                                     "parameters")
+
+    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        return {"step": new_step(), "exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}
+
+    def update_group(self, params: list[Tensor], group: dict[str, Any]) -> None:
+        if not all(p._grad.is_sparse for p in params):  # type: ignore[union-attr]
+            raise RuntimeError(explain("SparseAdam does not support dense gradients, please consider Adam instead",
+                                       "or make the table with sparse=True; in a compiled step gradients are dense"))
+        super().update_group(params, group)

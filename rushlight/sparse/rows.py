@@ -1,0 +1,103 @@
+"""Sparse gradients of tables: the rows that were looked up, and no others."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.autograd.grad_mode import mode, no_grad
+from rushlight.ops import positions
+from rushlight.ops.build import build, inner
+from rushlight.ops.worlds import ARRAYS, TENSORS
+from rushlight.sparse.tensor import SparseTensor, made
+from rushlight.tensor import AccumulateGrad, Tensor, from_array
+
+lookup: Any = inner(lambda weight, index, /, padding_idx=None: embedding(weight, index),  # type: ignore[name-defined]  # noqa: F821
+                    weight=lambda g, index, weight_shape, padding_idx:
+                    rows_of_gradient(g, index, weight_shape[0], padding_idx), linear="weight", node="EmbeddingBackward0")
+
+
+class Rows:
+    """A gradient (n, columns) on its way to a leaf: `values` (k, columns) stand in the rows `at` (k,), and add up.
+
+    The engine's sums take it for an array; beside a dense gradient it becomes one.
+    """
+
+    __slots__ = ("at", "shape", "values")
+
+    def __init__(self, at: ndarray, values: ndarray, shape: tuple[int, ...]):
+        self.at, self.values, self.shape = at, values, shape
+
+    dtype = property(lambda self: self.values.dtype)
+    size = property(lambda self: self.values.size)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
+        dense = ARRAYS["embedding_grad"](self.values, self.at, self.shape[0])
+        return dense if dtype is None else dense.astype(dtype)
+
+    def __add__(self, other: Any) -> Any:
+        if not isinstance(other, Rows):
+            return np.asarray(self) + other
+        return Rows(np.concatenate((self.at, other.at)), np.concatenate((self.values, other.values)), self.shape)
+
+    def tensor(self, like: Tensor) -> SparseTensor:
+        """The sparse tensor, in the dtype of `like`."""
+        return made(from_array(self.at[None]), from_array(self.values.astype(like.array.dtype, copy=False)), self.shape)
+
+
+def rows_of_gradient(g: ndarray, index: ndarray, n: int, padding_idx: int | None) -> Rows:
+    """The rows of g, and where they came from; without those of the padding row."""
+    at, values = index.reshape(-1).astype(np.int64), g.reshape(-1, g.shape[-1])
+    if padding_idx is not None:
+        at, values = at[at != padding_idx], values[at != padding_idx]
+    return Rows(at, values.copy() if np.may_share_memory(values, g) else values, (n, g.shape[-1]))
+
+
+class AccumulateRows(AccumulateGrad):
+    """The node of a leaf in which rows are looked up: its gradient is sparse, until a dense one comes too."""
+
+    __slots__ = ()
+
+    def name(self) -> str:
+        return "AccumulateGrad"
+
+    def arrays(self, g: Any) -> tuple:
+        leaf = self.tensor()
+        if leaf is None or leaf.node is None:
+            return ()
+        if isinstance(g, Rows):
+            with no_grad():
+                found, known = g.tensor(leaf), leaf._grad
+                if known is None or known.is_sparse:
+                    leaf._grad = found if known is None else known + found  # type: ignore[operator]
+                else:
+                    known.add_(found)  # type: ignore[attr-defined]
+            return ()
+        dense(leaf)
+        return super().arrays(g)
+
+    def tensors(self, g: Tensor) -> tuple:
+        leaf = self.tensor()
+        if leaf is not None:
+            dense(leaf)
+        return super().tensors(g)
+
+
+def dense(leaf: Tensor) -> None:
+    """A sparse `.grad` becomes dense."""
+    if leaf._grad is not None and leaf._grad.is_sparse:
+        leaf._grad = leaf._grad.to_dense()  # type: ignore[attr-defined]
+
+
+def looked_up(weight: Tensor, index: Tensor, padding_idx: int | None) -> Tensor:
+    """The rows of a leaf, whose gradient will be sparse; dense with `create_graph`, in compiled steps and under vmap."""
+    if mode().batch is not None:
+        return positions.embedding(weight, index, padding_idx)
+    if type(weight.node) is AccumulateGrad:
+        weight.node.__class__ = AccumulateRows
+    return lookup(weight, index, padding_idx)
+
+
+ARRAYS["rows_of_gradient"], TENSORS["rows_of_gradient"] = rows_of_gradient, positions.embedding_grad
+build(globals())
