@@ -9,6 +9,7 @@ import pytest
 import rushlight
 import rushlight.nn.functional as F
 from rushlight.ops import large, later, rows
+from rushlight.ops.kernels import index
 from rushlight.ops.kernels.memory import HELD_BY_US, LEAST, memory
 from rushlight.ops.table import TABLE, parameters
 from rushlight.ops.worlds import ARRAYS, rebind
@@ -226,6 +227,19 @@ def test_layer_norm_that_is_differentiated_twice():
     g, = rushlight.autograd.grad((y * y * y).sum(), wide, create_graph=True)
     (g * g).sum().backward()
     assert rushlight.allclose(x.grad.double(), wide.grad, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("n", [1, 7, 5000])
+def test_rows_that_are_added_up(n):
+    g, place = normal(1200, 4, 8), np.random.default_rng(2).integers(-n, n, (300, 4))
+    x, wide = normal(n, 4, 8, seed=3), np.zeros((n, 4, 8))
+    np.add.at(wide, place.reshape(-1), g.astype(float))
+    made = index.index_add_zeros(g, [place.reshape(-1)], (index.HERE,), wide.shape)
+    np.testing.assert_allclose(made, wide, rtol=1e-5, atol=1e-4)
+    added = index.index_add(x, place.reshape(-1) % n, g, 0)
+    np.testing.assert_allclose(added, x + wide, rtol=1e-5, atol=1e-4)
+    with pytest.raises(IndexError):
+        index.add_rows(x, np.full(1200, n), g)
 
 
 def test_entries_with_loops_for_rows_are_those_that_say_so():

@@ -1,8 +1,8 @@
 """Compile beforehand what eager work compiles at its first use: `rushlight warmup`.
 
 The loops of frequent ops on large arrays (ops/large.py, ops/rows.py), of recurrent layers (ops/recurrent_loops.py), of
-convolution (ops/kernels/direct.py), of attention (ops/kernels/attention_loops.py), of optimizers, and of random numbers, in
-float32.
+convolution (ops/kernels/direct.py, winograd.py), of attention (ops/kernels/attention_loops.py), of optimizers, and of
+random numbers, in float32.
 They are kept in the cache folder (compile/cache.py), so it is done once for a version of rushlight, Numba and Python.
 """
 from __future__ import annotations
@@ -69,6 +69,7 @@ def kinds_of(op: Op) -> Iterator[tuple[str, tuple]]:
 
 def rows() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops over rows: called for an array at the least size that takes them."""
+    from rushlight.ops.kernels import index
     from rushlight.ops.rows import FUNCTIONS
     x, one = np.ones((2, 8), np.float32), np.ones((2, 1), np.float32)
     y, mean = np.ones((2, 1, 16), np.float32), np.ones((1, 1, 1), np.float32)
@@ -83,6 +84,7 @@ def rows() -> Iterator[tuple[str, Callable[[], None]]]:
     for (name, of), function in FUNCTIONS.items():
         given = arguments.get((name, of)) or ((x, x, 1) if of else (x, 1))
         yield f"{name}, derivative by {of}" if of else name, lambda f=function, given=given: f(*given)  # type: ignore[misc]
+    yield "index_add", lambda: index.adding()(x.copy(), np.zeros(1, np.int64), x[:1])
 
 
 def recurrent() -> Iterator[tuple[str, Callable[[], None]]]:
@@ -95,8 +97,8 @@ def recurrent() -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
-    """The loops of direct convolution: those of few filters too, as of depthwise ones."""
-    from rushlight.ops.kernels import pool_loops
+    """The loops of direct convolution, those of few filters too, as of depthwise ones; of Winograd's, 16 filters to 64."""
+    from rushlight.ops.kernels import pool_loops, winograd
     from rushlight.ops.kernels.conv import plan
     from rushlight.ops.kernels.direct import correlate, spread, weigh
     for filters in (8, 6, 4, 2, 1):
@@ -104,6 +106,11 @@ def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
         p = plan((4, 4), w.shape, (1, 1), (1, 1), (1, 1), 1)
         yield f"convolution of {filters} filters", lambda x=x, w=w, p=p: correlate(x, w, p)  # type: ignore[misc]
     yield "convolution, derivatives", lambda: (spread(x, w, p), weigh(x, x, p))
+    for many in (16, 32, 48, 64):
+        y, v = np.ones((1, many, 4, 4), np.float32), np.ones((many, many, 3, 3), np.float32)
+        q = plan((4, 4), v.shape, (1, 1), (1, 1), (1, 1), 1)
+        yield f"Winograd's convolution of {many} filters", lambda y=y, v=v, q=q: (  # type: ignore[misc]
+            winograd.correlate(y, v, q), winograd.weigh(y, y, q))
     yield "max_pool", lambda: (pool_loops.maxima().build(), pool_loops.scatter().build())
 
 
