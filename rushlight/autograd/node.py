@@ -28,18 +28,19 @@ user.code = None
 def outside(f: FrameType | None) -> tuple | None:
     """The innermost statement outside rushlight, from a frame on: what a node remembers of where it was made."""
     start = f
-    while f is not None and ours(f.f_code.co_filename):
+    while f is not None:
+        code = f.f_code
+        if not ours(code.co_filename):
+            user.code = code
+            return code, f.f_lasti
         f = f.f_back
-    if f is None:
-        return None if start is None else (start.f_code, start.f_lasti)
-    user.code = f.f_code
-    return f.f_code, f.f_lasti
+    return None if start is None else (start.f_code, start.f_lasti)
 
 
 def remember(node: Node, f: FrameType) -> int:
     """Let a node remember the statement outside rushlight; gives `at`."""
-    node.where = outside(f)
-    return node.at
+    node.code, at = outside(f)  # type: ignore[misc]  # f is a frame
+    return at
 
 
 class Node:

@@ -123,7 +123,8 @@ class Elementwise(PerParameter):
         rule = type(self).rule
         arrays, settings = names_of(rule)
         counters = self.counters(settings, group)
-        return rule, arrays[2:], counters, tuple([plain(group[name]) for name in settings[len(counters):]])
+        values = [group[name] for name in settings[len(counters):]]
+        return rule, arrays[2:], counters, tuple([v if v.__class__ in NUMBERS else plain(v) for v in values])
 
     def loop(self, p: Tensor) -> Loop:
         """The loop of a first step of a parameter of the first group: for who compiles it beforehand."""
@@ -171,13 +172,13 @@ def prepared(rule: Callable, kind: tuple[np.dtype, tuple[bool, ...]], counts: tu
 
 def run_calls(one: Program, own: loops.Arrays, g: ndarray, numbers: list[ndarray]) -> None:
     """The program by calls of NumPy."""
-    there = [a for a in (own.given[0], g, *own.given[1:]) if a is not None]
+    p, *state = own.there
     if own.dtype.kind == "c":
-        there = [real_parts(a) for a in there]
+        p, g, state = real_parts(p), real_parts(g), [real_parts(a) for a in state]
     if g.size <= BLOCK:
-        one.update(*there, *buffers.get(there[0], one.buffers), *numbers)
+        one.update(p, g, *state, *buffers.get(p, one.buffers), *numbers)
     else:
-        run(one, there, numbers)
+        run(one, [p, g, *state], numbers)
 
 
 MOST = 1 << 14                                    # parameters that are remembered of an optimizer
@@ -190,6 +191,9 @@ def known_arrays(optimizer: Elementwise) -> dict[Tensor, loops.Arrays]:
     if known is None or len(known) > MOST:
         known = KNOWN[optimizer] = {}
     return known
+
+
+NUMBERS = frozenset((int, float, bool))
 
 
 def plain(value: Any) -> Any:

@@ -76,11 +76,11 @@ array_of = attrgetter("array")
 class Arrays:
     """The arrays of a parameter and its state, looked at once.
 
-    `given`: the parameter's and the pieces of state a rule names, None for those that are not there; `first`, `rest`:
-    the same without dimensions, as a loop takes them (`first` None if it cannot); `kind`: dtype, and what is absent.
+    `given`: the parameter's and the pieces of state a rule names, None for those that are not there; `there`: those that
+    are; `first`, `rest`: the same without dimensions, as a loop takes them (`first` None if it cannot); `kind`: dtype, and what is absent.
     """
 
-    __slots__ = ("counters", "dtype", "first", "given", "held", "kind", "rest", "shape")
+    __slots__ = ("counters", "dtype", "first", "given", "held", "kind", "rest", "shape", "there")
 
     def __init__(self, array: ndarray, state: dict[str, Any], pieces: tuple[str, ...], counters: list[str]):
         self.held = [getattr(value, "array", None) for value in state.values()]
@@ -88,7 +88,7 @@ class Arrays:
         given = self.given = [array, *[getattr(state.get(name), "array", None) for name in pieces]]
         self.dtype, self.shape = array.dtype, array.shape
         self.kind = kind_of(self.dtype, (False, *[a is None for a in given]))       # the gradient is there
-        there = [a for a in given if a is not None]
+        there = self.there = [a for a in given if a is not None]
         if not all(a.flags.writeable for a in there):
             raise ValueError("a parameter or its state lies in memory that is read-only; cure: p.data = p.data.clone()")
         apart = not any(np.may_share_memory(a, b) for i, a in enumerate(there) for b in there[:i])

@@ -108,7 +108,7 @@ def pow(x: ndarray, y: ndarray) -> ndarray:
         if n == -0.5:
             return np.reciprocal(np.sqrt(x))
     if x.dtype.kind in "iu" and y.dtype.kind == "i" and (y < 0).any():
-        if y.ndim == 0:
+        if y.ndim == 0 and not y.flags.writeable:  # a Python number, not a tensor
             raise ValueError("Integers to negative integer powers are not allowed: convert them first, x.float()")
         safe = np.power(x, np.maximum(y, 0))      # 1 / x^|y| in whole numbers: 0 but for x = 1 and -1
         inverse = np.where(x == 1, 1, np.where(x == -1, np.where(y % 2 == 0, 1, -1), 0))
@@ -164,8 +164,11 @@ def sigmoid(x: ndarray) -> ndarray:
         return np.reciprocal(1 + np.exp(-x))
 
 
+ZEROS = {np.dtype(t): np.zeros((), t) for t in (np.float32, np.float64)}
+
+
 def relu(x: ndarray) -> ndarray:
-    return np.maximum(x, 0)
+    return np.maximum(x, ZEROS.get(x.dtype, 0))   # to make an array of the number 0 takes as long as 1,000 elements
 
 
 def frac(x: ndarray) -> ndarray:
