@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import reduce
+from math import prod
 from operator import index
 from typing import Any
 
@@ -59,7 +60,7 @@ def array_of(data: Any, dtype: Dtype) -> Any:
         data = list(data)                         # any other sequence: a deque, a range
     if dtype is not None and isinstance(data, (bool, int, float, complex)):
         return np.asarray(data).astype(dtypes.as_dtype(dtype).numpy)
-    data, given = plain_lists(data), data
+    data, given = plain_lists(data, depth_of(data)), data
     try:
         array = np.array(data)
     except ValueError as error:
@@ -98,19 +99,30 @@ def default(complex_numbers: bool) -> dtypes.dtype:
     return d.to_complex() if complex_numbers else d
 
 
-def plain_lists(data: Any) -> Any:
-    """Lists in which every tensor, of one number, has become that number; no deeper than the data is."""
+def plain_lists(data: Any, depth: int) -> Any:
+    """Lists in which a tensor has become its numbers: one, or as many as a list has there that is `depth` deep."""
     if isinstance(data, Tensor):
-        return number_of(data)
+        return numbers_of(data, depth)
     if isinstance(data, (list, tuple)) and any(isinstance(x, (Tensor, list, tuple)) for x in data):
-        return [plain_lists(x) for x in data]
+        return [plain_lists(x, depth - 1) for x in data]
     return data
 
 
-def number_of(x: Tensor) -> np.ndarray:
-    """What stands in a list for a tensor of one number, whatever its shape."""
-    if x.array.size == 1:
-        return x.array.reshape(())
+def depth_of(data: Any) -> int:
+    """How deep lists are nested, by the first in each: a tensor there counts as a number."""
+    depth = 0
+    while isinstance(data, (list, tuple)) and data:
+        data, depth = data[0], depth + 1
+    return depth + (data.ndim if isinstance(data, np.ndarray) else 0)
+
+
+def numbers_of(x: Tensor, depth: int) -> np.ndarray:
+    """What stands in a list for a tensor: an array of `depth` dimensions, if further ones have one element each."""
+    shape = x.array.shape
+    if depth > len(shape):
+        raise TypeError(explain("not a sequence", "lists beside each other are equally deep", shape=tuple(shape)))
+    if x.array.size == prod(shape[:depth]):
+        return x.array.reshape(shape[:depth])
     whole = x.array.dtype.kind in "iu"
     raise (TypeError if whole else ValueError)(explain(
         "only integer tensors of a single element can be converted to an index" if whole else

@@ -28,12 +28,22 @@ LISTS = {
     "Tensor": lambda t: t.Tensor([t.tensor([1.0]), 2]),
     "their dtype": lambda t: t.tensor([t.tensor(1.0, dtype=t.float64), 2]),
     "arrays keep their shape": lambda t: t.tensor([np.ones(1, np.float32)]),
+    "a tensor where the first is a list": lambda t: t.tensor([[1.0], t.tensor([1.0])]),
+    "of several numbers there": lambda t: t.tensor([[1.0, 2.0], t.tensor([1.0, 3.0], dtype=t.float64)]),
+    "of more dimensions there": lambda t: t.tensor([[1.0, 2.0], t.tensor([[1.0], [3.0]])]),
+    "deeper there": lambda t: t.FloatTensor([[[1.0], [2.0]], [t.tensor([1.0]), t.tensor(3.0).reshape(1, 1)]]),
+    "beside an array": lambda t: t.tensor([np.array([1.0, 2.0]), t.tensor([1.0, 3.0])]),
+}
+POWERS = {
+    "whole numbers to the power of a tensor below 0": lambda t: t.pow(2, t.tensor(-1)),
+    "of several": lambda t: t.tensor([2, 1, -1, 0]) ** t.tensor(-3),
+    "of one to a tensor": lambda t: 2 ** t.tensor([-1, 0, 3]),
 }
 
 
-@pytest.mark.parametrize("name", [*ONE_ELEMENT, *LISTS])
+@pytest.mark.parametrize("name", [*ONE_ELEMENT, *LISTS, *POWERS])
 def test_ones(oracle, name):
-    call = {**ONE_ELEMENT, **LISTS}[name]
+    call = {**ONE_ELEMENT, **LISTS, **POWERS}[name]
     expected, found = oracle(call), call(rushlight).numpy()
     assert found.shape == expected.shape
     assert found.dtype == expected.dtype
@@ -45,6 +55,24 @@ def test_tensors_of_many_numbers_are_no_numbers():
         rushlight.tensor([rushlight.ones(2), rushlight.ones(2)])
     with pytest.raises(TypeError, match="only integer tensors of a single element"):
         rushlight.tensor([rushlight.tensor([1, 2])])
+    with pytest.raises(TypeError, match="not a sequence"):
+        rushlight.tensor([[1.0], rushlight.tensor(1.0)])
+    with pytest.raises(ValueError, match="expected sequences of equal length"):
+        rushlight.tensor([[1.0], rushlight.ones(2)])
+    with pytest.raises(RuntimeError, match="Integers to negative integer powers are not allowed"):
+        rushlight.tensor([2, 3]) ** -1
+    with pytest.raises(RuntimeError, match="Expected object of scalar type ComplexFloat but got scalar type ComplexDouble"):
+        rushlight.complex(rushlight.ones(1), rushlight.ones(1), out=rushlight.zeros(1, dtype=rushlight.complex128))
+
+
+def test_the_power_of_two_is_a_square():
+    x = rushlight.tensor([3.0, -1.0], requires_grad=True)
+    for y in (x.pow(2), x**2, x.pow(2.0), x.pow(exponent=2), rushlight.pow(x, 2)):
+        x.grad = None
+        y.sum().backward()
+        assert (y.tolist(), x.grad.tolist(), y.grad_fn.name()) == ([9.0, 1.0], [6.0, -2.0], "PowBackward0")
+    assert x.detach().pow(2, out=rushlight.empty(2)).tolist() == [9.0, 1.0]
+    assert rushlight.tensor([2, 3]).pow(2).tolist() == [4, 9]
 
 
 # -- names from before dtypes, and lists of tensors ----------------------------------------------------------

@@ -62,7 +62,10 @@ def complex_of(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tens
     if a is not b:
         raise RuntimeError(explain(f"Expected object of scalar type {a.scalar_type} but got scalar type {b.scalar_type} for "
                                    "second argument", "convert one with .to(dtype)", op="complex"))
-    a.to_complex()                                # says so if there is none
+    wanted = a.to_complex()                       # says so if there is none
+    if out is not None and out.dtype is not wanted:
+        raise RuntimeError(explain(f"Expected object of scalar type {wanted.scalar_type} but got scalar type "
+                                   f"{out.dtype.scalar_type} for argument 'out'", op="complex"))
     made = of_parts(real, imag)
     return made if out is None else into(out, made)
 

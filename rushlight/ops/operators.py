@@ -8,6 +8,7 @@ import numpy as np
 
 from rushlight.ops import elementwise as e
 from rushlight.ops import families
+from rushlight.ops.arguments import constant
 from rushlight.ops.arithmetic import writing
 from rushlight.ops.build import inplace
 from rushlight.ops.docstring import introduce
@@ -21,7 +22,12 @@ def reflected(function: Callable, name: str, commutes: bool) -> Callable:
         if not isinstance(self, Tensor):          # Tensor.__radd__(1, x)
             raise TypeError(f"descriptor '{operator.__name__}' for 'torch._C.TensorBase' objects doesn't apply to a "
                             f"'{type(self).__name__}' object")
-        return function(self, other) if commutes else function(other, self)
+        if commutes:
+            return function(self, other)
+        if self.__class__ is Tensor and (other.__class__ is float or other.__class__ is int):
+            number = constant(other, self.array.dtype)                   # not as an operand without an array: 1.2 us
+            other = other if number is None else number
+        return function(other, self)
     operator.__name__ = operator.__qualname__ = name
     return operator
 
@@ -35,12 +41,13 @@ def operator(function: Callable) -> Callable:
 
 
 def squaring(power: Callable) -> Callable:
-    """x ** 2 as `square`, whose derivatives are two products; those of `pow` also look for exponents of 0. (The Hessian of a
-    sum of squares in 0.65 of the time.)"""
-    def operator(self: Tensor, other: Any) -> Any:
-        if (other.__class__ is int or other.__class__ is float) and other == 2 and self.array.dtype.kind in "fcV":
+    """x ** 2 and x.pow(2) as `square`, whose derivatives are two products; those of `pow` also look for exponents of 0. (The
+    Hessian of a sum of squares in 0.65 of the time, forward and backward in 0.7.)"""
+    def operator(self: Tensor, exponent: Any, **options: Any) -> Any:
+        if (exponent.__class__ is int or exponent.__class__ is float) and exponent == 2 and not options \
+                and self.array.dtype.kind in "fcV":
             return e.square(self)
-        return power(self, other)
+        return power(self, exponent, **options)
     introduce(operator, e.pow.op)  # type: ignore[attr-defined]
     return operator
 
@@ -71,7 +78,8 @@ for name, function in OPERATORS.items():
     method(inplace(function.op), f"__i{name}__")  # type: ignore[attr-defined]
 for name in ("eq", "ne", "lt", "le", "gt", "ge"):
     method(operator(getattr(e, name)), f"__{name}__")
-method(squaring(Tensor.__pow__), "__pow__")  # type: ignore[operator]
+for name in ("pow", "__pow__"):
+    method(squaring(getattr(Tensor, name)), name)
 method(matrix_product, "__matmul__")
 method(matrix_product_from_left, "__rmatmul__")
 method(writing(matmul), "__imatmul__")
