@@ -1,18 +1,25 @@
 """Vector registers in compiled loops, where LLVM would not find by itself how to keep sums in them.
 
 `load(x, i)` reads as many float32 of a flat array as a register holds, from i on; `spread(x, i)` repeats x[i],
-`fma(a, b, c)` is a b + c, `add(a, b)` the sum, `store(x, i, v)` writes, `none()` is zeros, `along(v)` adds up,
-`evens(a, b)` is every other number of a, then of what stands one further in b. These live in local variables only. `get`,
-`put` and `copy(x, i, y, j, n)`, x[i:i+n] = y[j:j+n], are for numbers of any type; `select(condition, a, b)` chooses without
-a branch. Nothing asks whether i is inside.
+`fma(a, b, c)` is a b + c, `add(a, b)` the sum, `sub(a, b)` the difference, `mul(a, b)` the product, `bigger(a, b)` the larger
+numbers, `store(x, i, v)` writes, `none()` is zeros, `along(v)` adds up, `most(v)` is the largest number, `evens(a, b)` is
+every other number of a, then of what stands one further in b; `weight(v)` is exp, of numbers below 88, and 0 below -80, where
+denormal numbers, which take a hundred times as long, would come. These live in local variables only.
+`transpose(x, i, p, y, j, q)` turns a square of numbers, its rows p apart in x and q in y. `get`, `put` and
+`copy(x, i, y, j, n)`, x[i:i+n] = y[j:j+n], are for numbers of any type; `select(condition, a, b)` chooses without a branch.
+Nothing asks whether i is inside.
 """
 from __future__ import annotations
 
+import math
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from rushlight.compile.intrinsics import backend
+from rushlight.compile.scalars import EXP32
 
 WIDTHS = (("avx512f", 16, 32), ("avx2", 8, 16), ("neon", 4, 32))          # feature, float32 lanes, registers
 
@@ -32,7 +39,7 @@ def machine() -> tuple[int, int]:
 def functions() -> dict[str, Any]:
     """The names, for the globals of loops."""
     k = kinds(machine()[0])
-    return {"select": backend().select} | numbers(k) | moves(k) | sums(k)
+    return {"select": backend().select} | numbers(k) | moves(k) | sums(k) | parts(k)
 
 
 def kinds(lanes: int) -> SimpleNamespace:
@@ -119,7 +126,27 @@ def moves(k: SimpleNamespace) -> dict[str, Any]:
             return builder.shuffle_vector(*args, places(chosen))
         return k.register(k.register, k.register), generate
 
-    return {"load": load, "store": store, "spread": spread, "evens": evens}
+    @k.intrinsic
+    def transpose(typing, x, i, p, y, j, q):
+        def generate(context, builder, signature, args):
+            def row(kind, array, first, apart, r):
+                at = builder.add(first, builder.mul(apart, ir.Constant(apart.type, r)))
+                return builder.bitcast(address(context, builder, kind, array, at), k.vector.as_pointer())
+
+            rows = [builder.load(row(signature.args[0], *args[:3], r), align=4) for r in range(k.lanes)]
+            for half in [1 << n for n in range(k.lanes.bit_length() - 1)]:        # squares of 2, 4... change their corners
+                upper = places([c + k.lanes - half if c & half else c for c in range(k.lanes)])
+                lower = places([c + k.lanes if c & half else c + half for c in range(k.lanes)])
+                for r in [r for r in range(k.lanes) if not r & half]:
+                    pair = rows[r], rows[r + half]
+                    rows[r], rows[r + half] = [builder.shuffle_vector(*pair, chosen) for chosen in (upper, lower)]
+            for r, v in enumerate(rows):
+                builder.store(v, row(signature.args[3], *args[3:], r), align=4)
+            return context.get_dummy_value()
+        n = k.types.intp
+        return k.types.void(x, n, n, y, n, n), generate
+
+    return {"load": load, "store": store, "spread": spread, "evens": evens, "transpose": transpose}
 
 
 def sums(k: SimpleNamespace) -> dict[str, Any]:
@@ -147,10 +174,101 @@ def sums(k: SimpleNamespace) -> dict[str, Any]:
         return k.register(k.register, k.register), lambda context, builder, signature, args: builder.fadd(*args)
 
     @k.intrinsic
+    def sub(typing, a, b):
+        return k.register(k.register, k.register), lambda context, builder, signature, args: builder.fsub(*args)
+
+    @k.intrinsic
     def along(typing, v):
         def generate(context, builder, signature, args):
             return called(builder, f"llvm.vector.reduce.fadd.v{k.lanes}f32", ir.FloatType(),
                           [ir.Constant(ir.FloatType(), 0.0), args[0]], fastmath=("reassoc",))
         return k.types.float32(k.register), generate
 
-    return {"none": none, "fma": fma, "add": add, "along": along}
+    @k.intrinsic
+    def mul(typing, a, b):
+        return k.register(k.register, k.register), lambda context, builder, signature, args: builder.fmul(*args)
+
+    @k.intrinsic
+    def bigger(typing, a, b):
+        return k.register(k.register, k.register), lambda context, builder, signature, args: larger(builder, *args)
+
+    def larger(builder, a, b):
+        return builder.select(builder.fcmp_ordered(">", a, b), a, b)
+
+    @k.intrinsic
+    def most(typing, v):
+        def generate(context, builder, signature, args):
+            v, lane = args[0], ir.IntType(32)
+            for half in [1 << n for n in reversed(range(k.lanes.bit_length() - 1))]:
+                turned = ir.Constant(ir.VectorType(lane, k.lanes), [c ^ half for c in range(k.lanes)])
+                v = larger(builder, v, builder.shuffle_vector(v, v, turned))
+            return builder.extract_element(v, ir.Constant(lane, 0))
+        return k.types.float32(k.register), generate
+
+    @k.intrinsic
+    def weight(typing, v):
+        """2^n exp(r), n = round(v / ln 2), as scalars.py has it, n by a shift of the bits of v / ln 2 + 1.5 2^23."""
+        def generate(context, builder, signature, args):
+            one = lambda x: ir.Constant(k.vector, [float(np.float32(x))] * k.lanes)
+            product_and = lambda *args: called(builder, f"llvm.fmuladd.v{k.lanes}f32", k.vector, args)
+            bits, v = ir.VectorType(ir.IntType(32), k.lanes), args[0]
+            whole = lambda x: ir.Constant(bits, [x] * k.lanes)
+            t = product_and(v, one(1 / math.log(2)), one(1.5 * 2.0 ** 23))
+            n = builder.fsub(t, one(1.5 * 2.0 ** 23))
+            r = product_and(n, one(2.12194440054690583e-4), product_and(n, one(-0.693359375), v))
+            p = one(EXP32[-1])
+            for c in reversed(EXP32[:-1]):
+                p = product_and(p, r, one(c))
+            p = builder.fadd(product_and(builder.fmul(r, r), p, r), one(1))
+            n = builder.add(builder.shl(builder.bitcast(t, bits), whole(23)), whole(127 << 23))
+            return builder.select(builder.fcmp_ordered("<", v, one(-80)), one(0),
+                                  builder.fmul(p, builder.bitcast(n, k.vector)))
+        return k.register(k.register), generate
+
+    return {"none": none, "fma": fma, "add": add, "sub": sub, "mul": mul, "along": along, "bigger": bigger, "most": most,
+            "weight": weight}
+
+
+def parts(k: SimpleNamespace) -> dict[str, Any]:
+    """`load_first(x, i, n)` reads n numbers and fills the register with zeros, `store_first(x, i, v, n)` writes n of v;
+    `upto(v, n)` is -inf from the number n on."""
+    ir = k.ir
+
+    def first(builder, n):
+        """The mask of the first n lanes."""
+        lane = ir.IntType(32)
+        alone = builder.insert_element(ir.Constant(ir.VectorType(lane, k.lanes), ir.Undefined), builder.trunc(n, lane),
+                                       ir.Constant(lane, 0))
+        many = builder.shuffle_vector(alone, alone, ir.Constant(ir.VectorType(lane, k.lanes), [0] * k.lanes))
+        return builder.icmp_signed("<", ir.Constant(ir.VectorType(lane, k.lanes), list(range(k.lanes))), many)
+
+    def masked(builder, name, result, args):
+        full = f"llvm.masked.{name}.v{k.lanes}f32.p0v{k.lanes}f32"
+        function = builder.module.globals.get(full) or ir.Function(
+            builder.module, ir.FunctionType(result, [a.type for a in args]), name=full)
+        return builder.call(function, args)
+
+    @k.intrinsic
+    def load_first(typing, x, i, n):
+        def generate(context, builder, signature, args):
+            where = builder.bitcast(address(context, builder, signature.args[0], *args[:2]), k.vector.as_pointer())
+            return masked(builder, "load", k.vector, [
+                where, ir.Constant(ir.IntType(32), 4), first(builder, args[2]), ir.Constant(k.vector, [0.0] * k.lanes)])
+        return k.register(x, k.types.intp, k.types.intp), generate
+
+    @k.intrinsic
+    def store_first(typing, x, i, v, n):
+        def generate(context, builder, signature, args):
+            where = builder.bitcast(address(context, builder, signature.args[0], *args[:2]), k.vector.as_pointer())
+            masked(builder, "store", ir.VoidType(), [
+                args[2], where, ir.Constant(ir.IntType(32), 4), first(builder, args[3])])
+            return context.get_dummy_value()
+        return k.types.void(x, k.types.intp, v, k.types.intp), generate
+
+    @k.intrinsic
+    def upto(typing, v, n):
+        def generate(context, builder, signature, args):
+            return builder.select(first(builder, args[1]), args[0], ir.Constant(k.vector, [float("-inf")] * k.lanes))
+        return k.register(k.register, k.types.intp), generate
+
+    return {"load_first": load_first, "store_first": store_first, "upto": upto}

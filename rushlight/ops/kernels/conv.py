@@ -9,19 +9,19 @@ so each row of the kernel is a product with another slice of them, and less is c
 
 Arrays are NumPy's, x (N, C, *size), w (O, C / groups, *kernel); stride, padding, dilation are tuples with a number for
 each spatial dimension. float16 and bfloat16 are computed in float32, integers wrap around, bool is refused as by torch.
-Where there is much to do, float32 has loops of its own (kernels/direct.py): `correlate`, `spread` and `weigh` ask.
+Where there is much to do, float32 has loops of its own, kernels/winograd.py for 3 x 3 and kernels/direct.py (`looped`).
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from math import gcd, prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels import direct
+from rushlight.ops.kernels import direct, winograd
 from rushlight.ops.kernels.strided import like_images
 from rushlight.ops.kernels.windows import (
     Ints,
@@ -113,9 +113,8 @@ def conv(x: ndarray, w: ndarray, stride: Ints, padding: Ints, dilation: Ints, gr
     if not (x.size and w.size):
         return with_bias(np.zeros((x.shape[0], w.shape[0], *out), x.dtype), bias)
     p = plan(x.shape[2:], w.shape, stride, padding, dilation, groups)
-    if bias is not None and bias.dtype == x.dtype and direct.suits(x, p):
-        return like_images(direct.correlate(x, w, p, bias), x)
-    return like_images(with_bias(computed(correlate, x, w, p), bias), x)
+    made = looped("correlate", x, w, p, bias) if bias is None or bias.dtype == x.dtype else None
+    return like_images(with_bias(computed(correlate, x, w, p), bias) if made is None else made, x)
 
 
 def with_bias(r: ndarray, bias: ndarray | None) -> ndarray:
@@ -171,16 +170,26 @@ def computed(function: Callable, a: ndarray, b: ndarray, p: Plan) -> ndarray:
     return function(a.astype(wide), b.astype(wide), p).astype(a.dtype)
 
 
+def looped(name: str, a: ndarray, b: ndarray, p: Plan, *more: Any) -> ndarray | None:
+    """What the compiled loops of this name make of a and b; None where columns are to do it."""
+    if not direct.suits(a, p):
+        return None
+    made = getattr(winograd, name)(a, b, p, *more) if winograd.suits(p) else None
+    return getattr(direct, name)(a, b, p, *more) if made is None else made
+
+
 def correlate(x: ndarray, w: ndarray, p: Plan) -> ndarray:
-    return direct.correlate(x, w, p) if direct.suits(x, p) else correlate_columns(x, w, p)
+    made = looped("correlate", x, w, p)
+    return correlate_columns(x, w, p) if made is None else made
 
 
 def spread(g: ndarray, w: ndarray, p: Plan) -> ndarray:
-    return direct.spread(g, w, p) if direct.suits(g, p) else spread_columns(g, w, p)
+    made = looped("spread", g, w, p)
+    return spread_columns(g, w, p) if made is None else made
 
 
 def weigh(g: ndarray, x: ndarray, p: Plan) -> ndarray:
-    made = direct.weigh(g, x, p) if direct.suits(x, p) else None
+    made = looped("weigh", g, x, p)
     return weigh_columns(g, x, p) if made is None else made
 
 

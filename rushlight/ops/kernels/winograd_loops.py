@@ -1,0 +1,311 @@
+"""Compiled loops of Winograd's convolution (kernels/winograd.py), for float32: channels lie innermost, in vector registers.
+
+Tiles are the rows of sixteen products of matrices. `height` rows times `width` vectors of channels are added up at once: of
+AVX-512's registers 6 times 4, so that 24 fused multiply-adds need 10 loads.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from rushlight.compile.cache import compiled
+from rushlight.compile.vectors import machine
+from rushlight.ops.kernels.sliding import indented
+
+CORRELATE = """def kernel(x, last, given, within, sources, filters, bias, made, beyond, targets, out, xs, vs, ms, ys, some,
+           block, first, end):
+    \"\"\"out[n, o, p] = bias[o] + sum over c, k of x[n, c, p + k - padding] w[o, c, k], for n from first to end; whether it
+    is finite, and no number so much larger than the others that its rounding would be seen beside it.
+
+    x: flat, (N, given, within pixels), channels innermost where `last`; out: so too, (N, made, beyond). sources: for each
+    tile of `some` images 16 places in xs; targets: 4 in ys. filters: `transform`'s. Rooms: xs (some within + 1, deep), vs
+    and ms (16, block tiles, deep and broad), ys (some beyond + 1, broad); deep and broad are whole vectors of channels.
+    \"\"\"
+    restrict()
+    deep, broad = (given + {lanes} - 1) // {lanes} * {lanes}, bias.shape[0]
+    tiles = targets.shape[0] // (4 * some)
+    va, ma = apart(block, deep), apart(block, broad)
+    finite = f32(0)
+    for start in range(first, end, some):
+        images = min(some, end - start)
+        if not laid(x, start, images, last, given, within, xs, deep):
+            return False
+        for top in range(0, images * tiles, block):
+            count = min(block, images * tiles - top)
+            expand(xs, sources, top, count, deep, vs, va)
+            for q in range(16):
+{products}
+            finite += contract(ms, ma, top, count, broad, bias, targets, ys)
+        for n in range(start, start + images):
+            if last:
+                for p in range(beyond):
+                    copy(out, (n * beyond + p) * made, ys, ((n - start) * beyond + p) * broad, made)
+            else:
+                turn(ys, (n - start) * beyond * broad, beyond, made, broad, out, n * made * beyond, beyond)
+    return finite == f32(0)
+"""
+
+WEIGH = """def kernel(x, last, given, within, sources, g, turned, made, beyond, targets, total, xs, vs, gs, es, some, block,
+           first, end):
+    \"\"\"total[q, o, c] += sum over tiles of their gradients, spread out to 16, times what they read; as `CORRELATE`.
+
+    total: flat, (16, rows, deep), rows: `made` and what is left of the last {height}. Rooms: vs, es (16, block tiles, deep
+    and broad).
+    \"\"\"
+    restrict()
+    deep, broad = (given + {lanes} - 1) // {lanes} * {lanes}, (made + {lanes} - 1) // {lanes} * {lanes}
+    tiles, rows = targets.shape[0] // (4 * some), total.shape[0] // (16 * deep)
+    va, ea = apart(block, deep), apart(block, broad)
+    for start in range(first, end, some):
+        images = min(some, end - start)
+        if not (laid(x, start, images, last, given, within, xs, deep)
+                and laid(g, start, images, turned, made, beyond, gs, broad)):
+            return False
+        for top in range(0, images * tiles, block):
+            count = min(block, images * tiles - top)
+            expand(xs, sources, top, count, deep, vs, va)
+            stretch(gs, targets, top, count, broad, es, ea)
+            for q in range(16):
+{products}
+    return True
+"""
+
+PARTS = """
+
+@cached
+def apart(block, width):
+    \"\"\"How far the 16 planes of a room lie apart: some tiles more, and a vector, for lines of the cache to differ.\"\"\"
+    return (block + 16) * width + {lanes}
+
+
+@cached
+def turn(x, at, rows, columns, pitch, out, to, wide):
+    \"\"\"out[to + j wide + i] = x[at + i pitch + j], i < rows, j < columns.\"\"\"
+    restrict()
+    if rows >= {lanes} and columns >= {lanes}:
+        for a in range(0, rows, {lanes}):
+            i = min(a, rows - {lanes})            # the last square may overlap the one before
+            for b in range(0, columns, {lanes}):
+                j = min(b, columns - {lanes})
+                transpose(x, at + i * pitch + j, pitch, out, to + j * wide + i, wide)
+    else:
+        for i in range(rows):
+            for j in range(columns):
+                put(out, to + j * wide + i, get(x, at + i * pitch + j))
+
+
+@cached
+def laid(x, start, images, last, channels, pixels, room, width):
+    \"\"\"Images into the room, channels innermost; whether none of their numbers is far larger than the mean.\"\"\"
+    for n in range(images):
+        at = (start + n) * channels * pixels
+        if last:
+            for p in range(pixels):
+                copy(room, (n * pixels + p) * width, x, at + p * channels, channels)
+        else:
+            turn(x, at, channels, pixels, pixels, room, n * pixels * width, width)
+    return even(room, images * pixels * width)
+
+
+@cached
+def even(x, n):
+    wide()
+    top, total = f32(0), f32(0)
+    for i in range(n):
+        top = largest(top, abs(x[i]))
+        total = plus(total, abs(x[i]))
+    return top * f32(n) <= f32({limit}) * total
+
+
+@cached
+def expand(xs, sources, top, count, width, vs, plane):
+    \"\"\"B^T d B of tiles d, 4 x 4.\"\"\"
+    restrict()
+    for t in range(count):
+        at = (top + t) * 16
+{places16}
+        for c in range(0, width, {lanes}):
+            to = t * width + c
+{expand}
+
+
+@cached
+def stretch(gs, targets, top, count, width, es, plane):
+    \"\"\"A g A^T of tiles g, 2 x 2.\"\"\"
+    restrict()
+    for t in range(count):
+        at = (top + t) * 4
+{places4}
+        for c in range(0, width, {lanes}):
+            to = t * width + c
+{stretch}
+
+
+@cached
+def contract(ms, plane, top, count, width, bias, targets, ys):
+    \"\"\"A^T m A + bias of tiles m, 4 x 4; nan if any is not finite, else 0.\"\"\"
+    restrict()
+    finite = none()
+    for t in range(count):
+        at = (top + t) * 4
+{places4}
+        for c in range(0, width, {lanes}):
+            to = t * width + c
+{contract}
+    return along(finite)
+"""
+
+TRANSFORM = """def kernel(w, made, read, across, along, begin, step, broad, out):
+    \"\"\"out: G w G^T, 16 planes of read x broad numbers, the filters in blocks of {block}: their columns lie side by side.
+
+    w: flat; filter o for channel c begins at o across + c along + begin, its nine taps `step` apart.
+    \"\"\"
+    restrict()
+    h = f32(0.5)
+    for c in range(read):
+        for o in range(broad):
+            before = o // {block} * {block}
+            to = before * read + c * min({block}, broad - before) + o - before
+            if o < made:
+                at = o * across + c * along + begin
+{taps}
+{planes}
+            else:
+                for q in range(16):
+                    put(out, q * read * broad + to, f32(0))
+"""
+
+CHANNELS = 64        # are added up one after the other, then to what was added up before, so as to be as exact as torch
+LIMIT = 256          # how many times the mean the largest number may be: its rounding is seen in the tile it stands in
+
+
+def lines_of(kind: str) -> list[str]:
+    """The arithmetic of one vector of channels of one tile."""
+    load_all = lambda room, at: [f"x{r}{s} = load({room}, {at(r, s)})" for r in range(4) for s in range(4)]
+    save_all = lambda room: [f"store({room}, to + {4 * r + s} * plane, v{r}{s})" for r in range(4) for s in range(4)]
+    four = lambda a, b, c, d, *to: [f"{to[0]} = sub({a}, {c})", f"{to[1]} = add({b}, {c})", f"{to[2]} = sub({c}, {b})",
+                                    f"{to[3]} = sub({d}, {b})"]
+    two = lambda a, b, c, d, *to: [f"{to[0]} = add({a}, add({b}, {c}))", f"{to[1]} = add(sub({b}, {c}), {d})"]
+    more = lambda a, b, *to: [f"{to[0]} = {a}", f"{to[1]} = add({a}, {b})", f"{to[2]} = sub({a}, {b})", f"{to[3]} = {b}"]
+    name = lambda letter, rs: [f"{letter}{r}{s}" for r, s in rs]
+    columns, rows = [[(r, s) for r in range(4)] for s in range(4)], [[(r, s) for s in range(4)] for r in range(4)]
+    if kind == "expand":
+        return [*load_all("xs", lambda r, s: f"i{4 * r + s} + c"),
+                *[line for rs in columns for line in four(*name("x", rs), *name("q", rs))],
+                *[line for rs in rows for line in four(*name("q", rs), *name("v", rs))], *save_all("vs")]
+    if kind == "stretch":
+        return [*[f"x{r}{s} = load(gs, i{2 * r + s} + c)" for r in range(2) for s in range(2)],
+                *[line for rs in columns[:2] for line in more(*name("x", rs[:2]), *name("q", rs))],
+                *[line for rs in rows for line in more(*name("q", rs[:2]), *name("v", rs))], *save_all("es")]
+    return [*load_all("ms", lambda r, s: f"to + {4 * r + s} * plane"), "b = load(bias, c)",
+            *[line for rs in columns for line in two(*name("x", rs), *name("q", rs[:2]))],
+            *[line for rs in rows[:2] for line in two(*name("q", rs), *name("y", rs[:2]))],
+            *[line for r in range(2) for s in range(2) for line in (
+                f"y{r}{s} = add(y{r}{s}, b)", f"store(ys, i{2 * r + s} + c, y{r}{s})",
+                f"finite = fma(y{r}{s}, none(), finite)")]]
+
+
+def parts(lanes: int) -> str:
+    places = lambda table, n: indented([f"i{k} = get({table}, at + {k})" for k in range(n)], 8)
+    return PARTS.format(lanes=lanes, limit=LIMIT, places16=places("sources", 16), places4=places("targets", 4),
+                        **{kind: indented(lines_of(kind), 12) for kind in ("expand", "stretch", "contract")})
+
+
+def shapes() -> dict[int, int]:
+    """By the number of vectors of columns that are added up at once, the number of rows; the first is the usual one."""
+    return {4: 6, 3: 8, 2: 8, 1: 12} if machine()[1] == 32 else {2: 6, 1: 8}
+
+
+def sums(width: int, height: int) -> list[tuple[int, int]]:
+    return [(a, k) for a in range(height) for k in range(width)]
+
+
+def step(width: int, height: int, lanes: int, panel: str, left: Callable[[int], str]) -> list[str]:
+    """One step along the sums: `width` vectors of the panel, from b on, times `height` numbers."""
+    return [*[f"b{k} = load({panel}, b + {k * lanes})" for k in range(width)],
+            *[line for a in range(height) for line in (
+                f"v = spread({left(a)})", *[f"s{a}_{k} = fma(v, b{k}, s{a}_{k})" for k in range(width)])]]
+
+
+def forward(width: int, height: int, lanes: int) -> list[str]:
+    """A block of columns, from o on: vs times filters."""
+    pairs = sums(width, height)
+    at = {(a, k): f"ms, m + {a} * broad + {k * lanes}" for a, k in pairs}
+    return [f"for row in range(0, count, {height}):",
+            "    m = q * ma + row * broad + o",
+            f"    for begin in range(0, given, {CHANNELS}):",
+            f"        b = (q * broad + o) * given + begin * {width * lanes}",
+            *[f"        a{a} = q * va + (row + {a}) * deep" for a in range(height)],
+            *[f"        s{a}_{k} = none()" for a, k in pairs],
+            f"        for c in range(begin, min(begin + {CHANNELS}, given)):",
+            *["            " + line for line in step(width, height, lanes, "filters", lambda a: f"vs, a{a} + c")],
+            f"            b += {width * lanes}",
+            "        if begin > 0:",
+            *[f"            s{a}_{k} = add(s{a}_{k}, load({at[a, k]}))" for a, k in pairs],
+            *[f"        store({at[a, k]}, s{a}_{k})" for a, k in pairs]]
+
+
+def backward(width: int, height: int, lanes: int) -> list[str]:
+    """A block of columns, from o on: es, turned, times vs."""
+    pairs = sums(width, height)
+    at = {(a, k): f"total, m + {a} * deep + {k * lanes}" for a, k in pairs}
+    return [f"for row in range(0, made, {height}):",
+            "    m = (q * rows + row) * deep + o",
+            "    e = q * ea + row",
+            "    b = q * va + o",
+            *[f"    s{a}_{k} = none()" for a, k in pairs],
+            "    for t in range(count):",
+            *["        " + line for line in step(width, height, lanes, "vs", lambda a: f"es, e + {a}")],
+            "        b += deep",
+            "        e += broad",
+            *[f"    store({at[a, k]}, add(s{a}_{k}, load({at[a, k]})))" for a, k in pairs]]
+
+
+def blocks(block: Callable, columns: str, vectors: int, heights: dict[int, int]) -> str:
+    """Loops over all columns: blocks of the usual width, and what is left over."""
+    lanes, usual = machine()[0], max(heights)
+    lines, rest = [], vectors % usual
+    if vectors >= usual:
+        lines += [f"for o in range(0, {columns} - {usual * lanes - 1}, {usual * lanes}):",
+                  *["    " + line for line in block(usual, heights[usual], lanes)]]
+    if rest:
+        lines += [f"o = {columns} - {rest * lanes}", *block(rest, heights[rest], lanes)]
+    return indented(lines, 16)
+
+
+def kind(vectors: int) -> int:
+    """Of so many vectors of columns, what the text of a loop depends on."""
+    usual = max(shapes())
+    return min(vectors, usual + vectors % usual)
+
+
+@cache
+def correlate(vectors: int) -> Callable:
+    """`CORRELATE` for so many vectors of filters (`kind`)."""
+    lanes = machine()[0]
+    return compiled(CORRELATE.format(lanes=lanes, products=blocks(forward, "broad", vectors, shapes())) + parts(lanes))
+
+
+@cache
+def weigh(vectors: int) -> Callable:
+    """`WEIGH` for so many vectors of channels (`kind`)."""
+    lanes, heights = machine()[0], shapes()
+    height = heights[max(heights)]
+    products = blocks(backward, "deep", vectors, dict.fromkeys(heights, height))
+    return compiled(WEIGH.format(lanes=lanes, height=height, products=products) + parts(lanes))
+
+
+@cache
+def transform() -> Callable:
+    """`TRANSFORM`: the rows of G are (1, 0, 0), (1, 1, 1) / 2, (1, -1, 1) / 2 and (0, 0, 1)."""
+    def through(names: list[str], made: list[str]) -> list[str]:
+        a, b, c = names
+        return [f"{made[0]} = {a}", f"{made[1]} = h * (({a} + {c}) + {b})", f"{made[2]} = h * (({a} + {c}) - {b})",
+                f"{made[3]} = {c}"]
+
+    taps = [f"w{r}{s} = get(w, at + {3 * r + s} * step)" for r in range(3) for s in range(3)]
+    planes = [line for s in range(3) for line in through([f"w{r}{s}" for r in range(3)], [f"u{r}{s}" for r in range(4)])]
+    planes += [line for r in range(4) for line in through([f"u{r}{s}" for s in range(3)], [f"v{r}{s}" for s in range(4)])]
+    planes += [f"put(out, {4 * r + s} * read * broad + to, v{r}{s})" for r in range(4) for s in range(4)]
+    block = max(shapes()) * machine()[0]
+    return compiled(TRANSFORM.format(block=block, taps=indented(taps, 16), planes=indented(planes, 16)))
