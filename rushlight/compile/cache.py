@@ -5,13 +5,14 @@ import hashlib
 import importlib.util
 import inspect
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from threading import Lock
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 from rushlight.compile.intrinsics import EXACT, FLAGS, backend
@@ -34,10 +35,25 @@ def loop(function: FunctionType) -> Callable:
     return compiled("def kernel" + text[text.index("("):])
 
 
-def compiled(text: str, exact: bool = False) -> Callable:
+def joint(*loops: Any) -> Callable[[FunctionType], Callable]:
+    """The decorator of a function that calls loops: as machine code, so that there is no Python between them."""
+    def decorate(function: FunctionType) -> Callable:
+        text = inspect.getsource(function)
+        text = "def kernel" + text[text.index("(", text.index("def ")):]
+        callees = {}
+        for loop in loops:
+            name = next(name for name, f in function.__globals__.items() if f is loop)
+            known = f"loop_{loop.text_key}"
+            text, callees[known] = re.sub(rf"\b{name}\(", f"{known}(", text), loop
+        return compiled(text, callees=callees)
+    return decorate
+
+
+def compiled(text: str, exact: bool = False, callees: Mapping[str, Callable] = MappingProxyType({})) -> Callable:
     """The function `kernel` with this text as machine code, compiled at its first call unless that was done earlier.
 
     `exact`: every operation rounds as NumPy's does, to the last bit; else a product and a sum may round once.
+    `callees`: loops that it calls, by the names that the text has for them.
     """
     key = key_of(text, exact)
     with lock:
@@ -45,8 +61,14 @@ def compiled(text: str, exact: bool = False) -> Callable:
         if found is None:
             if len(LOOPS) >= MOST_LOOPS:
                 LOOPS.clear()
-            found = LOOPS[key] = from_file(text, key, exact) or in_memory(text, key, exact)
+            found = LOOPS[key] = known_by(key, from_file(text, key, exact, callees) or in_memory(text, key, exact, callees))
     return found
+
+
+def known_by(key: str, loop: Any) -> Callable:
+    """The loop, which knows its key."""
+    loop.text_key = key
+    return loop
 
 
 def key_of(text: str, exact: bool) -> str:
@@ -79,8 +101,8 @@ def scope() -> dict[str, Any]:
     b = backend()
     names: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "b1": np.bool_, "empty": np.empty,
                              "inf": np.inf, "nan": np.nan,
-                             "restrict": b.restrict, "wide": b.wide, "plus": b.plus, "largest": b.largest,
-                             "smallest": b.smallest}
+                             "restrict": b.restrict, "wide": b.wide, "shaped": b.shaped, "plus": b.plus,
+                             "largest": b.largest, "smallest": b.smallest}
     names |= world("float32")
     names |= {f"{name}64": f for name, f in world("float64").items()}
     names |= functions()
@@ -136,7 +158,7 @@ def folder() -> Path | None:
         return None
 
 
-def from_file(text: str, key: str, exact: bool) -> Callable | None:
+def from_file(text: str, key: str, exact: bool, callees: Mapping[str, Callable]) -> Callable | None:
     """The loop from the cache folder, put there if it is new; None where there is no folder."""
     place = folder()
     if place is None:
@@ -152,13 +174,15 @@ def from_file(text: str, key: str, exact: bool) -> Callable | None:
         module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
         sys.modules[path.stem] = module           # Numba looks there for the globals of what it has kept
         spec.loader.exec_module(module)  # type: ignore[union-attr]
+        vars(module).update(callees)
         return module.kernel
     except OSError:
         return None
 
 
-def in_memory(text: str, key: str, exact: bool) -> Callable:
-    names = {**scope(), "cached": backend().numba.njit(**FLAGS), "__name__": __name__}      # of functions beside the loop
+def in_memory(text: str, key: str, exact: bool, callees: Mapping[str, Callable]) -> Callable:
+    names = {**scope(), **callees, "__name__": __name__,
+             "cached": backend().numba.njit(**FLAGS)}      # the decorator of functions beside the loop
     exec(compile(text, f"<loop {key}>", "exec"), names)
     return backend().numba.njit(**EXACT if exact else FLAGS)(names["kernel"])
 

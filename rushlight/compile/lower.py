@@ -11,11 +11,13 @@ import numpy as np
 
 from rushlight.compile.expressions import SHORT
 from rushlight.compile.graph import DENSE, Call, Graph, Line, Store, Value, lineage, parents_of
-from rushlight.compile.loops import Kernel, slots_of
+from rushlight.compile.joint import LITTLE, MOST, Joints, call, early
+from rushlight.compile.loops import Kernel, slots_of, work
 from rushlight.compile.memory import Plan
 from rushlight.compile.passes.fuse import RESHAPES, Cluster, Fusion
 from rushlight.compile.passes.simplify import uniform
 from rushlight.compile.report import Item, Parts, item_of, kind
+from rushlight.compile.small_products import COPY, is_small, product
 from rushlight.compile.whole import Whole
 from rushlight.errors import line_of
 from rushlight.ops.table import TABLE
@@ -26,7 +28,7 @@ HEADER = '''"""{title}"""
 import numpy as np
 from numpy import asarray, copyto, inf, matmul, nan
 
-from rushlight.compile.runtime import check_classes, check_index, f32, f64, i64, in_parts, kernels, loop, memory
+from rushlight.compile.runtime import check_classes, check_index, f32, f64, i64, in_parts, joint, kernels, loop, memory
 '''
 
 
@@ -37,7 +39,7 @@ class Lowering:
     """
 
     def __init__(self, graph: Graph, title: str, names: list[str], fuse: bool = True, threads: bool = True, mark: str = ""):
-        self.graph, self.threads, self.mark = graph, threads, mark
+        self.graph, self.threads, self.mark, self.fuse = graph, threads, mark, fuse
         self.constants: dict[str, Any] = {}
         self.count = 0
         self.kernels: dict[str, str] = {}         # text of a loop without its name -> its name
@@ -49,7 +51,8 @@ class Lowering:
         self.views: list[str] = []                # what binding hands to each run
         self.lines: list[str] = []                # statements of each run
         self.items = Fusion(graph).ordered() if fuse else list(graph.steps)
-        self.items = [step for item in self.items for step in self.split(item)]
+        near = [False, *map(is_little, self.items), False]
+        self.items = [step for i, item in enumerate(self.items) for step in self.split(item, near[i] or near[i + 2])]
         parents = parents_of(graph)
         self.escaping = {r for v in graph.outputs() for r in lineage(v, parents)}
         for v, name in zip(graph.inputs, names):
@@ -58,6 +61,8 @@ class Lowering:
         self.dense = {v for v in graph.inputs if v.array.flags.c_contiguous}
         self.plan = Plan(self.items, parents)
         self.new: list[tuple[tuple, np.dtype]] = []
+        self.turned: dict[Value, Value] = {}      # transposes of matrices that lie in order, and what they show
+        self.later: dict[Value, Call] = {}        # those that nobody has asked for yet
         self.slots: dict[Value, int] = {}         # numbers that share one array, and their places
         self.rooms: dict[str, int] = {}           # how many are in each
         self.users, self.final = graph.users(), set(graph.outputs())
@@ -73,9 +78,10 @@ class Lowering:
             text = [line for line in self.lines[before:] if not line.startswith("#")]
             made = self.shown(item) or list(item.outs)
             self.report.append(item_of("; ".join(text), steps, made, [place_of(s.line) for s in steps if s.line]))
-        functions = self.functions()              # first: results may be constants
+        functions = self.functions(self.lines)    # first: results may be constants
         self.parts = Parts(title, mark, self.constants, self.loops(), self.wholes, self.memory(), functions, self.new,
                            [(v.name, kind(v)) for v in graph.inputs], [v.name for v in self.bound])
+        self.joints = Joints(self.lines, mark)
         self.text = self.module()
 
     def shown(self, item: Any) -> list[Value]:
@@ -86,10 +92,10 @@ class Lowering:
                     if isinstance(s, Store) or v in made]
         return [item.target] if isinstance(item, Store) else [] if item.outs and is_view(item) else list(item.outs)
 
-    def split(self, item: Any) -> Iterable[Any]:
-        """A cluster that is not worth a loop of its own as its steps."""
-        if isinstance(item, Cluster) and (all(s.op in RESHAPES for s in item.steps)
-                                          or (len(item.steps) == 1 and self.simple(item.steps[0]))):
+    def split(self, item: Any, among: bool) -> Iterable[Any]:
+        """A cluster that is not worth a loop of its own as its steps; `among` others of little work it is, to be joined."""
+        if isinstance(item, Cluster) and (all(s.op in RESHAPES for s in item.steps) or len(item.steps) == 1 and self.simple(
+                item.steps[0]) and not (among and is_little(item))):
             return item.steps
         return [item]
 
@@ -107,7 +113,7 @@ class Lowering:
         if isinstance(item, Cluster):
             self.write_kernel(item)
         elif isinstance(item, Store):
-            self.lines.append(f"copyto({self.array(item.target)}, {self.array(item.value)})")
+            self.write_copy(item)
         else:
             self.write_call(item)
 
@@ -135,7 +141,7 @@ class Lowering:
         numbers = [f"{SHORT[d.name]}({shortest(number, d)})" for number, d in kernel.numbers]
         arrays = [given[v] for v in kernel.looped] + [f"{self.mark}{name}" for name in kernel.shared]
         if not kernel.parallel:
-            self.lines.append(f"{name}({', '.join([*arrays, *numbers])})")
+            self.lines.append(call(name, [*arrays, *numbers], is_little(cluster)))
             return
         if kernel.sums:
             sums = self.name("t")
@@ -146,6 +152,16 @@ class Lowering:
         if kernel.sums:
             after = [sums, *(given[v] for v in kernel.after), *numbers]
             self.lines.append(f"{self.loop(kernel.finishing(''))}({', '.join(after)})")
+
+    def write_copy(self, store: Store) -> None:
+        target, value = self.array(store.target), self.array(store.value)
+        if not (self.fuse and {store.target, store.value} <= self.dense and store.target.dtype == store.value.dtype
+                and 0 < store.target.size < LITTLE):
+            self.lines.append(f"copyto({target}, {value})")
+            return
+        name = self.loop(COPY)
+        self.wholes.setdefault(name, f"def {name}_whole(x0, out0):\n    copyto(out0, x0)\n")
+        self.lines.append(call(name, [value, target], True))
 
     def slotted(self, kernel: Kernel) -> dict[Value, int]:
         """Which numbers a loop finds in one array, and where. As arguments of their own, each costs LLVM more than what is
@@ -177,7 +193,10 @@ class Lowering:
             return
         op = TABLE[call.op]
         out = call.outs[0]
-        if call.op == "mm" and out.dtype.name in SHORT and out.dtype.kind == "f":
+        if call.op in ("mm", "mv") and self.fuse and is_small(call) and {
+                self.turned.get(v, v) for v in call.args} <= self.dense:
+            self.write_product(call)
+        elif call.op == "mm" and out.dtype.name in SHORT and out.dtype.kind == "f":
             self.make(out)
             self.lines.append(f"matmul({self.array(call.args[0])}, {self.array(call.args[1])}, out={out.name})")
         elif isinstance(op.kernel, np.ufunc) and len(call.outs) == 1 and self.direct(call):
@@ -193,6 +212,16 @@ class Lowering:
         else:
             self.write_plain(call)
 
+    def write_product(self, step: Call) -> None:
+        """A product of few numbers as a loop."""
+        a, b = (self.turned.get(v, v) for v in step.args)
+        turns = a is not step.args[0], b is not step.args[1]
+        name = self.loop(product(*turns))
+        a_text, b_text = (f"{x}.T" if turn else x for x, turn in zip("ab", turns))
+        self.wholes.setdefault(name, f"def {name}_whole(a, b, out):\n    matmul({a_text}, {b_text}, out=out)\n")
+        self.make(step.outs[0])
+        self.lines.append(call(name, [self.array(a), self.array(b), step.outs[0].name], True))
+
     def direct(self, call: Call) -> bool:
         """Whether a ufunc gives what was traced, in its dtype, without help."""
         out = call.outs[0]
@@ -200,17 +229,25 @@ class Lowering:
 
     def write_view(self, call: Call) -> None:
         """Another look at the same memory; once for all where the memory stays the same."""
+        if is_turn(call):
+            self.turned[call.outs[0]] = call.args[0]
+            if call.outs[0] not in self.final:
+                self.later[call.outs[0]] = call
+                return
+        self.write_look(call)
+
+    def write_look(self, call: Call) -> None:
         x, out = call.args[0], call.outs[0]
         source = self.array(x)
         if call.op in DENSE:
             text = f"{source}.reshape({out.shape})"
-        elif call.op == "transpose" and len(out.shape) == 2:
+        elif is_turn(call):
             text = f"{source}.T"
         else:
             text = f"kernels.{call.op}({', '.join([source, *map(self.setting, call.args[1:])])})"
         out.name = self.name("v")
         copies = call.op in DENSE and x not in self.dense
-        if call.op in DENSE:
+        if call.op in DENSE and x in self.dense:
             self.dense.add(out)
         if x in self.static and not copies:
             self.static.add(out)
@@ -218,6 +255,8 @@ class Lowering:
         elif x in self.steady and not copies:
             self.steady.add(out)
             self.bind(out.name, text)
+        elif is_turn(call) or call.op in DENSE and not copies:
+            self.lines.append(early(f"{out.name} = {text}"))
         else:
             self.lines.append(f"{out.name} = {text}")
 
@@ -228,9 +267,7 @@ class Lowering:
             self.constants[call.args[0].name] = call.args[0].array
         given = ", ".join(self.setting(a) for a in call.args)
         for v in call.outs:
-            v.name = self.name("r")
-            if v.array.flags.c_contiguous:
-                self.dense.add(v)
+            v.name = self.name("r")               # which need not lie in memory as the traced one did
         made = f"kernels.{call.op}({given})"
         if len(call.outs) == 1:
             made = f"asarray({made})" if call.outs[0].shape == () else made
@@ -243,7 +280,7 @@ class Lowering:
         v.name = self.name("t")
         self.dense.add(v)
         if v in self.escaping:
-            self.lines.append(f"{v.name} = new({len(self.new)})")
+            self.lines.append(early(f"{v.name} = new({len(self.new)})"))
             self.new.append((v.shape, v.dtype))
         else:
             self.setup.append(f"{v.name} = {self.mark}place({self.plan.take(v)}, {v.shape}, '{v.dtype.name}')")
@@ -255,7 +292,10 @@ class Lowering:
         if v.shape == shape:
             return name
         text = f"{name}.reshape({shape})"
-        if v not in self.dense or v not in self.static and v not in self.steady:
+        if v not in self.dense:
+            self.lines.append(early(f"{(again := self.name('v'))} = {text}"))
+            return again
+        if v not in self.static and v not in self.steady:
             return text
         again = f"{name}_{'x'.join(map(str, shape)) or 'number'}"
         if v in self.steady:
@@ -276,6 +316,8 @@ class Lowering:
 
     def array(self, v: Value) -> str:
         """The name of a value's array."""
+        if v in self.later:
+            self.write_look(self.later.pop(v))
         if v.kind == "constant" and not v.name:
             v.name = f"{self.mark}k{len(self.constants)}"
             number = uniform(v)
@@ -301,9 +343,10 @@ class Lowering:
 
     def module(self) -> str:
         """The text as rushlight runs it; `standalone` makes one of the parts that runs without rushlight."""
-        parts = self.parts
+        parts, joints = self.parts, self.joints
         loops = [f"\n@loop\n{text}" for text in parts.loops.values()]
-        return "\n".join([HEADER.format(title=parts.title), *loops, parts.memory, parts.functions])
+        return "\n".join([HEADER.format(title=parts.title), *loops, *joints.texts, parts.memory, *joints.setup,
+                          self.functions(joints.lines)])
 
     def loops(self) -> dict[str, str]:
         """The name of each loop and its text."""
@@ -317,11 +360,11 @@ class Lowering:
                 + "".join(f"{name} = np.zeros({n}, {name.rpartition('_')[2]})\n" for name, n in self.rooms.items())
                 + "\n".join(self.setup) + "\n")
 
-    def functions(self) -> str:
+    def functions(self, statements: list[str]) -> str:
         """`bind`, where there is something to bind, and `run`."""
         results = [self.array(v) for v in self.graph.results]
         grads = [self.array(v) for _, v in self.graph.grads if v is not None]
-        body = [*self.lines, f"return [{', '.join(results)}], [{', '.join(grads)}]"]
+        body = [*statements, f"return [{', '.join(results)}], [{', '.join(grads)}]"]
         text = ""
         if self.views:
             lines = [*self.binding, f"return {', '.join(self.views)},"]
@@ -338,6 +381,17 @@ class Lowering:
             lines += [*self.lines[done:end], f"{call}({', '.join([str(i), *map(self.array, made)])})"]
             done = end
         return f"def watched({call}, {self.inputs}):\n" + "\n".join("    " + line for line in (*lines, self.last)) + "\n"
+
+
+def is_little(item: Any) -> bool:
+    """Whether a call from Python costs as much as what an item does; of what can be called from a compiled function."""
+    if isinstance(item, Cluster):
+        return len(item.steps) < MOST and work(item) < LITTLE
+    return item.op in ("mm", "mv") and is_small(item)
+
+
+def is_turn(call: Call) -> bool:
+    return call.op == "transpose" and len(call.outs[0].shape) == 2
 
 
 def is_view(call: Call) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.compile.cache import loop
+from rushlight.compile.cache import joint, loop
 from rushlight.compile.parallel import in_parts
 from rushlight.ops.table import TABLE
 
@@ -58,4 +58,4 @@ def aligned(n: int, to: int = 64) -> np.ndarray:
     return raw[start:start + n]
 
 
-__all__ = ["check_classes", "check_index", "f32", "f64", "i64", "in_parts", "kernels", "loop", "memory"]
+__all__ = ["check_classes", "check_index", "f32", "f64", "i64", "in_parts", "joint", "kernels", "loop", "memory"]

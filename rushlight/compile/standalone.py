@@ -36,6 +36,7 @@ INSTEAD = {
 NUMPY = ("asarray", "copyto", "inf", "matmul", "nan")            # what a program imports by name
 TYPES = {"f32": "np.float32", "f64": "np.float64", "i64": "np.int64", "b1": "np.bool_", "empty": "np.empty"}
 INSTRUCTIONS = ("restrict", "wide", "plus", "largest", "smallest")
+REGISTERS = ("get", "put", "copy", "load", "load_first", "store", "store_first", "spread", "none", "fma")   # of small products
 RUNTIME = ("check_index", "check_classes", "in_parts", "memory", "f32", "f64", "i64")
 SMALL = 64                                        # elements of a constant that are written as numbers
 WIDE = "kind(np.float64)"
@@ -50,7 +51,7 @@ class Module(Bundle):
 
     def __init__(self, body: str):
         used = set(re.findall(r"\b[A-Za-z_]\w*", body))
-        self.wanted = used & ({*RUNTIME, *INSTRUCTIONS, *TYPES} | elements())
+        self.wanted = used & ({*RUNTIME, *INSTRUCTIONS, *TYPES, *REGISTERS} | elements())
         super().__init__(INSTEAD, used - self.wanted - {"loop"})
         self.along: list[str] = []                # loops over rows that are asked for by name
         self.owner |= {"np": "import numpy as np", **{name: f"from numpy import {name}" for name in NUMPY}}
@@ -74,7 +75,7 @@ class Module(Bundle):
         if name in INSTRUCTIONS:
             return f"{self.need(OURS, 'backend')}().{name}"
         if name not in elements():
-            return f"{self.need(HERE + 'vectors', 'functions')}()[{name!r}]"
+            return f"{self.need(OURS, 'numba')} and {self.need(HERE + 'vectors', 'functions')}()[{name!r}]"
         own, real = (name[:-2], "float64") if name.endswith("64") else (name, "float32")
         text = self.group(own, real)
         for part in re.findall(r"\b[a-z]\w+(?=\()", text):
