@@ -26,7 +26,7 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
     CannotCompile.
 
     `backend`: "numba" (fused loops; needs Numba), "numpy" (calls of NumPy only), "eager" (nothing is compiled).
-    `options`: passes can be switched off one by one, {"decompose": False}, "products", "simplify", "fuse", "threads";
+    `options`: passes can be switched off one by one, {"decompose": False}, "tables", "products", "simplify", "fuse", "threads";
     "show": a function that is given the program before and after each pass, as text: {"show": print}. Others, `mode` and
     `dynamic` are accepted as torch's; shapes are always static.
 
