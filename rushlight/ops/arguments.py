@@ -79,18 +79,10 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
     optional = [i for i, name in enumerate(names) if name in op.defaults]
     normal = [(i, ROLES[name]) for i, name in enumerate(names) if name in ROLES and i >= len(op.inputs)]
     required = [i for i, name in enumerate(names) if name not in op.defaults]
-    simple = straight and not variadic and all(role in (wrap, wrap_new) for _, role in normal)
-    whole = len(names) if simple else -1          # this many arguments are bound already
     only = ROLES[variadic] if variadic and len(names) == 2 else None  # x.reshape(2, 3): nothing else to sort out
-    sized, places = variadic == "shape", [i for i, _ in normal]
+    sized = variadic == "shape"
 
     def bind(args: Sequence, kwargs: dict) -> Sequence:
-        if len(args) == whole and not kwargs:
-            for i in places:
-                value = args[i]
-                if value.__class__ is not int or value < 0:
-                    return normalised(list(args))
-            return args                           # counted from the front already; too large ones the kernel finds
         if only is not None and len(args) > 1 and not kwargs:
             x, first = args[0], args[1]
             if len(args) > 2 or first.__class__ is int:
@@ -124,6 +116,18 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
                 values[i] = role(value, ndim)
         return tuple(values)
     return bind
+
+
+def unbound(op: Op) -> str:
+    """The condition under which arguments must go through `bind`: not where all are there, in the entry's order, and
+    dimensions are counted from the front (too large ones the kernel finds)."""
+    names = op.inputs + op.settings
+    roles = {i: ROLES[name] for i, name in enumerate(names) if name in ROLES and i >= len(op.inputs)}
+    in_order = op.options.get("order", " ".join(names)) == " ".join(names)
+    if not in_order or "variadic" in op.options or not all(role in (wrap, wrap_new) for role in roles.values()):
+        return "True"
+    return " or ".join([f"kwargs or len(args) != {len(names)}",
+                        *(f"args[{i}].__class__ is not int or args[{i}] < 0" for i in roles)])
 
 
 def named(call: Any, op: Op) -> Callable:

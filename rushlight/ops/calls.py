@@ -1,8 +1,8 @@
 """The call of an op, written out as text from its entry: what is fixed for an op is decided there, not at each call.
 
     def run(kernel, args, kwargs, out):
-        values = bind(args, kwargs)
-        v0, v1, v2 = values
+        if kwargs or len(args) != 3: args = bind(args, kwargs)
+        v0, v1, v2 = values = args
         r = kernel(v0.array, v1.array, v2)
         ...
 
@@ -11,6 +11,7 @@ takes twice the time of the call).
 """
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from sys import _getframe as frame
@@ -22,19 +23,21 @@ from numpy import asarray, ndarray
 from rushlight.autograd.clock import tick
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Output, outside, remember, user
+from rushlight.autograd.views import register
 from rushlight.errors import PACKAGE
-from rushlight.ops.arguments import binder, check_tensors, failure, otherwise, promoted, same_dtype
+from rushlight.ops.arguments import binder, check_tensors, failure, otherwise, promoted, same_dtype, unbound
 from rushlight.ops.results import into, return_type
 from rushlight.ops.table import Op
+from rushlight.ops.worlds import save_source
 from rushlight.tensor import Tensor, from_array
 
 
-def written(op: Op) -> Callable:
-    """(kernel, args, kwargs, out) -> the op's result, recorded."""
+def written(op: Op, view: bool = False) -> Callable:
+    """(kernel, args, kwargs, out) -> the op's result, recorded; `view`: in the memory of its input."""
     fields = op.options.get("outputs", "").split()
     result = return_type(op.options.get("called", op.name).replace(".", "_"), fields) if fields else tuple
-    scope = {**SCOPE, "op": op, "bind": binder(op), "result": result}
-    exec(code(source(op)), scope)
+    scope = {**SCOPE, "op": op, "again": op.call, "bind": binder(op), "result": result}
+    exec(code(source(op, view)), scope)
     return scope["run"]
 
 
@@ -43,7 +46,7 @@ def code(text: str) -> CodeType:
     return compile(text, PACKAGE + "<call>", "exec")
 
 
-def source(op: Op) -> str:
+def source(op: Op, view: bool = False) -> str:
     """The text of `run`. v0, v1, ... are the arguments, a0, ... the arrays of the inputs, n0, ... their nodes."""
     n, inputs = len(op.inputs), range(len(op.inputs))
     values = ", ".join(f"v{i}" for i in range(n + len(op.settings))) + ","
@@ -53,7 +56,8 @@ def source(op: Op) -> str:
     single = [i for i in inputs if i != listed]
     ruled = [i for i in single if op.rules[op.inputs[i]] is not None]
     apart = [i for i in ruled if i not in promoted_here]
-    lines = ["def run(kernel, args, kwargs, out):", " try:", "  values = bind(args, kwargs)", f"  {values} = values"]
+    lines = ["def run(kernel, args, kwargs, out):", " try:", f"  if {unbound(op)}: args = bind(args, kwargs)",
+             f"  {values} = values = args"]
     if promoted_here:
         some = ", ".join(f"v{i}" for i in promoted_here) + ","
         lines += [f"  {some} = together(op, ({some}))"]
@@ -64,18 +68,25 @@ def source(op: Op) -> str:
     lines += [f"  a{i} = None if v{i} is None else v{i}.array" for i in single]
     if listed is not None:
         lines += [f"  a{listed} = [t.array for t in v{listed}]"]
-    lines += [" except AttributeError as error:", "  raise failure(op, args, error) from error"]
+    lines += [f" except {'Exception' if view else 'AttributeError'} as error:",
+              "  raise failure(op, args, error) from error"]
     if len(apart) > 1:
-        pairs = ", ".join(f"a{i}" for i in apart), ", ".join(f"v{i}" for i in apart)
-        lines += [f" alike(op, ({pairs[0]}), ({pairs[1]}))"]
+        first, *others = [f"a{i}" for i in apart]
+        differ = " or ".join(f"{a} is not None and {a}.dtype is not {first}.dtype" for a in others)
+        lines += [f" if {first} is None or {differ}: alike(op, ({first}, {', '.join(others)}), "
+                  f"({', '.join(f'v{i}' for i in apart)}))"]
     given = ", ".join([f"a{i}" for i in inputs] + [f"v{n + i}" for i in range(len(op.settings))])
-    lines += [" try:", f"  r = kernel({given})", " except Exception as error:", "  return otherwise(op, values, error, out)",
-              " m = mode()", *recorded(single, ruled, listed if lists_ruled else None)]
+    lines += [" try:", f"  r = kernel({given})", " except Exception as error:", "  return otherwise(op, values, error, out)"]
+    if view and not op.settings:                  # contiguous() of a contiguous tensor is itself
+        lines += [" if r is a0: return v0"]
+    lines += [" m = mode()", *recorded(single, ruled, listed if lists_ruled else None)]
     apart_from_out = ", ".join(["out", "t", *([f"*values[:{n}]"] if op.options.get("separate") else [])])
     if op.options.get("outputs") or op.options.get("list"):
         lines += [" t = finish(op, values, edges, r, result)"]
     else:
-        lines += ONE
+        whole = "op.save(values, edges, (r,))"
+        lines += [line.replace("SAVED", whole if listed is not None else saved(op, ruled)) for line in ONE]
+        lines += looking(op) if view else []
     return "\n".join([*lines, f" return t if out is None else into({apart_from_out})"])
 
 
@@ -99,11 +110,24 @@ ONE = [
     " t.array, t.node, t._grad, t.viewing, t.writes = r, None, None, None, None",
     " if edges is not None:",
     "  n = t.node = new(op.node)",
-    "  n.edges, n.saved, n.seq, n.shape = edges, op.save(values, edges, (r,)), tick(), r.shape",
+    "  n.edges, n.saved, n.seq, n.shape = edges, SAVED, tick(), r.shape",
     "  f = frame(2)",
     "  c = n.code = f.f_code",
     "  n.at = f.f_lasti if c is user.code else remember(n, f)",
     " if m.watch is not None: m.watch.ran(op, values, t)"]
+
+
+def saved(op: Op, ruled: Sequence[int]) -> str:
+    """What the node keeps, as `save_source` says it, in the names of the call."""
+    text = save_source(op).partition(": ")[2]
+    text = re.sub(r"e\[(\d+)\]", lambda found: f"n{found[1]}" if int(found[1]) in ruled else "None", text)
+    return re.sub(r"a\[(\d+)\]", r"v\1", text).replace("r[0]", "r")
+
+
+def looking(op: Op) -> list[str]:
+    """The lines that note whose memory a view is."""
+    copies = " if r is a0 or r.base is not None and (r.base is a0 or r.base is a0.base):" if op.options.get("copies") else ""
+    return [f"{copies} register(t, v0, again, values[1:], m.grad)"]
 
 
 def together(op: Op, operands: Sequence[Any]) -> list[Any]:
@@ -156,4 +180,4 @@ def finish(op: Op, args: Sequence[Any], edges: tuple | None, r: Any, result: Cal
 # What the texts name besides the op's own.
 SCOPE = {"Tensor": Tensor, "ndarray": ndarray, "asarray": asarray, "new": object.__new__, "mode": mode, "tick": tick,
          "frame": frame, "user": user, "remember": remember, "otherwise": otherwise, "failure": failure, "into": into,
-         "finish": finish, "alike": alike, "together": together, "of_list": of_list}
+         "finish": finish, "alike": alike, "register": register, "together": together, "of_list": of_list}

@@ -18,14 +18,11 @@ from numpy import asarray, ndarray
 from rushlight.autograd.clock import tick
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Node, remember, user
-from rushlight.autograd.views import register
 from rushlight.errors import NoArray
 from rushlight.ops.arguments import (
-    binder,
     check_numbers,
     check_tensors,
     constant,
-    failure,
     known,
     named,
     numpy_spellings,
@@ -279,48 +276,16 @@ def view(op: Op) -> Callable:
     """x -> another look at the same memory."""
     kernel = op.kernel
     op.make_node = node_class
-    copies, count = op.options.get("copies"), len(op.settings)
-    differentiable, saves, only_shape = op.rules["x"] is not None, op.saves, op.saves == ("x_shape",)
 
-    def bind(args: Any, kwargs: dict) -> Any:     # the first call makes the real one
-        nonlocal bind
-        bind = binder(op)
-        return bind(args, kwargs)
+    def run(*given: Any) -> Any:                  # the first call writes the real one
+        from rushlight.ops.calls import written
+        nonlocal run
+        run = written(op, view=True)
+        return run(*given)
 
     def call(*args: Any, **kwargs: Any) -> Tensor:
-        try:
-            args = bind(args, kwargs)
-            input, settings = args[0], args[1:]
-            a = input.array
-        except Exception as error:
-            raise failure(op, args, error) from error
-        try:
-            r = kernel(a, *settings)
-        except Exception as error:
-            return otherwise(op, args, error)
-        if r is a and count == 0:                 # nothing to do: contiguous() of a contiguous tensor is itself
-            return input
-        m = mode()
-        t = new(Tensor)
-        t.array, t.node, t._grad, t.viewing, t.writes = r, None, None, None, None
-        if differentiable and input.node is not None and m.grad:
-            n = t.node = new(op.node)
-            n.edges, n.seq, n.shape = (input.node,), tick(), r.shape
-            n.saved = (a.shape,) if only_shape else op.save(args, n.edges, (r,)) if saves else ()
-            f = frame(1)
-            c = n.code = f.f_code
-            n.at = f.f_lasti if c is user.code else remember(n, f)
-        if m.watch is not None:
-            m.watch.ran(op, args, t)
-        if not copies or shares(r, a):
-            register(t, input, call, settings, m.grad)
-        return t
+        return run(kernel, args, kwargs, None)
     return call
-
-
-def shares(r: ndarray, a: ndarray) -> bool:
-    """Whether what a kernel made of `a` is still a view of it."""
-    return r is a or (r.base is not None and (r.base is a or r.base is a.base))
 
 
 def general(op: Op) -> Callable:

@@ -21,11 +21,15 @@ def parse(x: Tensor, key: Any) -> tuple[tuple, list[Tensor]]:
     parts = key if isinstance(key, tuple) else (key,)
     found: list[Any] = []
     tensors: list[Tensor] = []
+    elided = False
     for part in parts:
-        if part is None or part is Ellipsis or part.__class__ is int:
+        if part is None or part.__class__ is int:
             found.append(part)
-        elif isinstance(part, slice):
+        elif part.__class__ is slice:
             found.append(whole_slice(part))
+        elif part is Ellipsis:
+            found.append(part)
+            elided = True
         else:
             index_tensor = as_index(part)
             if index_tensor is None:
@@ -33,14 +37,17 @@ def parse(x: Tensor, key: Any) -> tuple[tuple, list[Tensor]]:
             else:
                 found.append(HERE)
                 tensors.append(index_tensor)
-    if not any(part is Ellipsis for part in found):
+    if not elided:
         found.append(Ellipsis)                    # so that NumPy returns a view also of one element
     return tuple(found), tensors
 
 
 def whole_slice(s: slice) -> slice:
     """The slice with Python ints. ValueError for a negative step, which views cannot have in torch."""
-    start, stop, step = (None if v is None else v.__index__() for v in (s.start, s.stop, s.step))
+    start, stop, step = s.start, s.stop, s.step
+    if step is None and (start is None or start.__class__ is int) and (stop is None or stop.__class__ is int):
+        return s
+    start, stop, step = [None if v is None else v.__index__() for v in (start, stop, step)]
     if step is not None and step <= 0:
         raise ValueError(explain("step must be greater than zero", "use .flip(dim) for the opposite order"))
     return slice(start, stop, step)

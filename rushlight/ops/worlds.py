@@ -64,7 +64,7 @@ def backward_source(op: Op, world: str, kept: bool, several: bool) -> str:
     else:
         conjugate = "conj(g)"
     result = results_of(op, world, kept)
-    if world == "arrays" and op.elementwise:      # NumPy multiplies two of its numbers in 55 ns, a number and an array in 650
+    if world == "arrays" and op.elementwise:      # NumPy multiplies two of its numbers in 55 ns, one and an array in 650
         result = f"{result} if g.__class__ is ndarray else {results_of(op, 'numbers', kept)}"
     lines += [f"    c = {is_complex}", f"    if c: {g} = {conjugate}", f"    r = {result}",
               "    return [None if h is None else conj(h) for h in r] if c else r"]

@@ -35,7 +35,7 @@ def misshapen(x: ndarray, shape: tuple) -> str:
 def view(x: ndarray, shape: tuple) -> ndarray:
     """reshape, but only where no copy is needed."""
     r = reshape(x, shape)
-    if x.size and r.base is not x and not np.may_share_memory(r, x):
+    if r.base is not x and (r.base is None or r.base is not x.base) and x.size and not np.may_share_memory(r, x):
         raise ValueError("view size is not compatible with input tensor's size and stride (at least one dimension "
                          "spans across two contiguous subspaces). Use .reshape(...) instead.; cure: reshape() copies "
                          "where it must")
