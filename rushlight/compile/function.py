@@ -15,6 +15,7 @@ from weakref import WeakSet
 import numpy as np
 
 from rushlight.autograd.grad_mode import mode
+from rushlight.compile.entry import MISSED, entry
 from rushlight.compile.graph import is_random
 from rushlight.compile.guards import PLAIN, Snapshot
 from rushlight.compile.outline import Outline, everyone, known_arrays
@@ -52,11 +53,21 @@ class Compiled:
         self.steps = 0                            # of that run
         self.unsteady = ""                        # how it differed from the run before
         self.lock = Lock()
+        self.enter: Callable[[tuple], Any] | None = None        # the short way to the program that ran last
         if hasattr(function, "__code__"):
             update_wrapper(self, function)
         EVERYONE.add(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        enter = self.enter
+        if enter is not None and not kwargs:
+            result = enter(args)
+            if result is not MISSED:
+                return result
+        return self.long_way(args, kwargs)
+
+    def long_way(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """A call with whatever arguments; `enter` is then the short way for others like it."""
         m = mode()
         if self.given_up or m.watch is not None or getattr(m, "batch", None) is not None \
                 or not self.lock.acquire(blocking=False):
@@ -72,6 +83,8 @@ class Compiled:
                     if result is OVERLAPPING:
                         return self.function(*args, **kwargs)
                     if result is not MOVED:
+                        self.enter = None if kwargs else program.entry or entry(program, args, self.lock, lower_precision)
+                        program.entry = self.enter
                         return result
             return self.watched(kind, flat, others, args, kwargs)
         finally:
@@ -82,7 +95,7 @@ class Compiled:
         with self.lock:
             self.programs.clear()
             self.last.clear()
-            self.tries, self.given_up = 0, ""
+            self.tries, self.given_up, self.enter = 0, "", None
 
     def watched(self, kind: Any, flat: list[Any], others: list[Any], args: tuple, kwargs: dict) -> Any:
         """Run the function as it is, and make a program if this run did what the last one did."""
@@ -167,7 +180,7 @@ class Compiled:
 
     def give_up(self, why: str) -> None:
         """Run as it is from now on; say so once."""
-        self.given_up = why
+        self.given_up, self.enter = why, None
         self.last.clear()
         self.programs.clear()
         text = f"rushlight.compile: {self.name} runs as it is, not compiled: it {why}"

@@ -148,12 +148,13 @@ class Snapshot:
             if (id(container), key) in free:
                 tests.append(f"{now} * v{i} > 0")
                 continue
-            test = f"{now} is v{i}"
-            tests.append(f"({test} or equal({now}, v{i}))" if isinstance(value, PLAIN[1:]) else test)
+            single = isinstance(value, PLAIN[:2])           # None, True, False
+            test = f"{now} is {value}" if single else f"{now} is v{i}"
+            tests.append(f"({test} or equal({now}, v{i}))" if isinstance(value, PLAIN) and not single else test)
         for container, n in self.sizes:
             c = containers.setdefault(id(container), f"c{len(containers)}")
             names[c] = container
-            tests.append(f"len({c}) == {n}")
+            tests.append(f"len({c}) == {n}" if n or type(container) not in (dict, list) else f"not {c}")
         for i, (array, contents) in enumerate(self.bytes):
             names[f"b{i}"], names[f"s{i}"] = array, contents
             tests.append(f"b{i}.tobytes() == s{i}")
@@ -162,7 +163,7 @@ class Snapshot:
             tests.append(f"e{i} == f{i}")
         for i, (t, no_node, no_grad) in enumerate(self.flags):
             names[f"t{i}"] = t
-            tests.append(f"(t{i}.node is None) is {no_node} and (t{i}._grad is None) is {no_grad}")
+            tests.append(f"t{i}.node is{'' if no_node else ' not'} None and t{i}._grad is{'' if no_grad else ' not'} None")
         return compiled(tests, names)
 
 

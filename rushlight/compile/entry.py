@@ -1,0 +1,146 @@
+"""The short way from a call to its program: one function, written for arguments like those of a call that has been checked.
+
+It asks whether all is as it was then; if so it runs the program and returns what that gives, else it returns MISSED and has
+done nothing. `Compiled.__call__` then goes the long way, which knows every case.
+
+    def enter(args):
+        if len(args) != 2: return MISSED
+        a0, a1, = args
+        if type(a0) is not T0: return MISSED
+        x0 = a0.array
+        if x0.shape != (100, 2) or x0.dtype is not D0 ...: return MISSED
+        if not holds(): return MISSED             # the Python values that the function can reach (guards.py)
+        s1 = t1.array                             # parameters in the memory that they had
+        if s1 is not known[1] ...: return MISSED
+        results, grads = part.call(new, x0, s1, x1, *views)
+        ...                                       # writes are noted, gradients and results become tensors
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+from rushlight.autograd.clock import clock, tick
+from rushlight.autograd.grad_mode import current, mode
+from rushlight.compile.guards import PLAIN
+from rushlight.compile.program import Program, SpentBackward, rebuilt
+from rushlight.dtypes import get_default_dtype
+from rushlight.tensor import Tensor, from_array, writes_of
+
+MISSED = object()
+MOST = 8                                          # arguments of a function that gets one
+BACK = "return MISSED"
+
+
+def entry(program: Program, args: tuple, lock: Lock, precision: Callable[[], Any]) -> Callable[[tuple], Any] | None:
+    """The function for a program that has just run with these arguments; None where none is written.
+
+    `lock` is held while it runs; `precision` tells the dtype of an `autocast` around the call.
+    """
+    if len(args) > MOST or program.live or not all(isinstance(a, (Tensor, *PLAIN)) for a in args):
+        return None
+    part = program.forward
+    names: dict[str, Any] = {
+        "MISSED": MISSED, "lock": lock, "get": current.get, "known_mode": mode(), "precision": precision,
+        "default": get_default_dtype, "dtype": get_default_dtype(), "autocast": precision(), "holds": program.holds, "program": program,
+        "part": part, "known": part.known, "new": part.new, "apart": program.apart, "clock": clock,
+        "tick": tick, "writes_of": writes_of, "from_array": from_array, "Spent": SpentBackward, "rebuilt": rebuilt,
+        "plan": program.plan, "numbers": program.numbers}
+    writer = Writer(program, args, names)
+    checks = [*surroundings(), *writer.arguments(), *writer.state()]
+    body = [*checks, *writer.outcome()]
+    text = ("def enter(args):\n    if not lock.acquire(False): return MISSED\n    try:\n"
+            + "".join(f"        {line}\n" for line in body) + "    finally:\n        lock.release()\n")
+    exec(compile(text, "<rushlight entry>", "exec"), names)
+    return names["enter"]
+
+
+def surroundings() -> list[str]:
+    """What a program depends on besides what the function reaches."""
+    m = mode()
+    tests = [f"m.grad is not {m.grad}", f"m.inference is not {m.inference}", f"m.checks != {m.checks!r}",
+             "m.watch is not None", "m.batch is not None"]
+    return ["m = get()", f"if m is not known_mode and ({' or '.join(tests)}): {BACK}",
+            f"if default() is not dtype or precision() is not autocast: {BACK}"]
+
+
+class Writer:
+    """Writes the parts that depend on the program. `names` gets what the text refers to."""
+
+    def __init__(self, program: Program, args: tuple, names: dict[str, Any]):
+        self.program, self.args, self.names = program, args, names
+        self.tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]     # a program's "argument" k: tensors[k]
+
+    def arguments(self) -> list[str]:
+        """The tests of the arguments, as in `signature`."""
+        lines = [f"if len(args) != {len(self.args)}: {BACK}"]
+        if self.args:
+            lines.append(f"{', '.join(f'a{i}' for i in range(len(self.args)))}, = args")
+        seen: list[tuple[str, Any]] = []
+        for i, a in enumerate(self.args):
+            self.names[f"T{i}"] = type(a)
+            if not isinstance(a, Tensor):
+                self.names[f"V{i}"] = a
+                lines.append(f"if a{i} is not V{i} and (type(a{i}) is not T{i} or a{i} != V{i}): {BACK}")
+                continue
+            x = a.array
+            self.names[f"D{i}"] = x.dtype
+            tests = [f"x{i}.shape != {x.shape}", f"x{i}.dtype is not D{i}", f"x{i}.strides != {x.strides}",
+                     f"a{i}.node is {'not ' * (a.node is None)}None", f"a{i}._grad is {'not ' * (a._grad is None)}None"]
+            tests += [f"x{i} is {'not ' * (other is x)}{name}" for name, other in seen]
+            lines += [f"if type(a{i}) is not T{i}: {BACK}", f"x{i} = a{i}.array", f"if {' or '.join(tests)}: {BACK}"]
+            seen.append((f"x{i}", x))
+        for k, t in self.program.identical:
+            self.names[f"I{k}"] = t
+            lines.append(f"if a{self.tensors[k]} is not I{k}: {BACK}")
+        return lines
+
+    def tensor(self, source: tuple[str, Any]) -> str:
+        """The text for the tensor that an input comes from."""
+        place, what = source
+        if place == "argument" or place == "grad" and isinstance(what, int):
+            text = f"a{self.tensors[what]}"
+        else:
+            text = f"t{id(what)}"
+            self.names[text] = what
+        return text + "._grad" * (place == "grad")
+
+    def state(self) -> list[str]:
+        """The guards, then the arrays that the program reads."""
+        part, given = self.program.forward, self.program.given_in
+        lines = [f"if not holds(): {BACK}", f"views = part.views\nif views is None: {BACK}"]
+        if self.program.numbers:
+            lines.append(f"if not all(n.agrees() for n in numbers): {BACK}")
+        lines += [f"s{i} = {self.tensor(source)}.array" for i, source in enumerate(part.sources)]
+        if part.watched:
+            lines.append(f"if {' or '.join(f's{i} is not known[{i}]' for i in part.watched)}: {BACK}")
+        if given:
+            outside = [f"id(s{i}) in part.state" for i in given]
+            doubt = ["program.seen is not views", "program.loose", *(f"s{i}.base is not None" for i in given)]
+            arrays = ", ".join(f"s{i}" for i in range(len(part.sources)))
+            lines.append(f"if {' or '.join(outside)} or ({' or '.join(doubt)}) and not apart([{arrays}]): {BACK}")
+        return [line for text in lines for line in text.split("\n")]
+
+    def outcome(self) -> list[str]:
+        """The run; then what it has written is noted, and gradients and results become tensors."""
+        program = self.program
+        arrays = "".join(f"s{i}, " for i in range(len(program.forward.sources)))
+        lines = [f"results, grads = part.call(new, {arrays}*views)"]
+        if program.written:
+            lines.append("clock.last_write = now = tick()")
+        for source in program.written:
+            t = self.tensor(source)
+            lines += [f"w = {t}.writes", f"if w is None or {t}.viewing is not None: w = writes_of({t})",
+                      "w.count += 1", "w.stamp = now"]
+        k = 0
+        for leaf, given in program.leaves:
+            lines.append(f"{self.tensor(leaf)}._grad = {f'from_array(grads[{k}])' if given else None}")
+            k += given
+        kind, what = program.plan
+        if kind != "tensor":
+            tensors = ", ".join(f"from_array(results[{i}])" for i in range(program.results))
+            flat = ", ".join(f"a{i}" for i in self.tensors)
+            return [*lines, f"return rebuilt(plan, [{tensors}], [{flat}])"]
+        lines.append(f"r = from_array(results[{what[0]}])")
+        return [*lines, *["r.node = Spent(r.array.shape)"] * what[1], "return r"]

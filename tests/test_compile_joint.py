@@ -1,0 +1,106 @@
+"""Statements of little work as one compiled function: the same bits as one by one; small products as loops."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rushlight as torch
+from rushlight import nn, optim
+from rushlight.compile import compile, programs
+from rushlight.compile.joint import Joints, call, early
+
+pytest.importorskip("numba")
+
+
+def lines(*found):
+    return Joints(found).lines
+
+
+def test_what_is_joined():
+    a, b = call("loop_0", ["x", "t1"], True), call("loop_1", ["t1.reshape((6,))", "t2", "f32(0.5)"], True)
+    large = call("loop_2", ["t2", "t3"], False)
+    assert lines(a) == [a] and lines(a, large) == [a, large]
+    j = Joints(["# a line", a, early("t2 = new(0)"), "# another", b, large, a])
+    assert j.lines == ["# a line", "t2 = new(0)", "part_0(x, t1, t2, part_0_f32)", large, a]
+    assert j.setup == ["part_0_f32 = np.array([0.5], f32)"]
+    assert j.texts == ["\n@joint(loop_0, loop_1)\ndef part_0(a0, a1, a2, n_f32):\n    loop_0(a0, a1)\n"
+                       "    loop_1(shaped(a1, (6,)), a2, n_f32[0])\n"]
+
+
+def step_of(kind):
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Linear(5, 16), nn.ReLU(), nn.Linear(16, 33), nn.LayerNorm(33), nn.Tanh(), nn.Linear(33, 3))
+    optimizer = getattr(optim, kind)(model.parameters(), lr=0.01)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+    return compile(step), model
+
+
+@pytest.mark.parametrize("kind", ["SGD", "AdamW"])
+def test_the_same_bits_as_one_by_one(kind):
+    found = []
+    for apart in (False, True):
+        f, model = step_of(kind)
+        rng = np.random.default_rng(0)
+        losses = []
+        for _ in range(8):
+            x, y = torch.tensor(rng.standard_normal((7, 5), dtype=np.float32)), torch.tensor(rng.integers(0, 3, 7))
+            if apart and programs(f):
+                with programs(f)[0].timing():     # statement by statement
+                    losses.append(f(x, y).item())
+            else:
+                losses.append(f(x, y).item())
+        assert "part_0" in programs(f)[0].forward.call.__code__.co_names
+        found.append([losses, *(p.detach().numpy().tobytes() for p in model.parameters())])
+    assert found[0] == found[1]
+
+
+def test_results_of_kernels_need_not_lie_in_order():
+    x = torch.rand(2, 6, 4)
+
+    def f(x):
+        y = torch.flip(x.transpose(0, 1), (0,))   # NumPy keeps the order of memory of what it is given
+        z = torch.cumsum(y, 0)
+        return (z * 2 + 1).sum(0) + z.mean(0), z.reshape(-1) * 3
+    g = compile(f)
+    for _ in range(5):
+        for a, b in zip(g(x), f(x)):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-6)
+
+
+sizes = st.integers(1, 40)
+
+
+@settings(deadline=None, max_examples=60)
+@given(sizes, sizes, sizes, st.booleans(), st.booleans(), st.integers(0, 1000))
+def test_small_products(m, k, n, turned_a, turned_b, seed):
+    from rushlight.compile.cache import compiled
+    from rushlight.compile.small_products import product
+    rng = np.random.default_rng(seed)
+    a, b = rng.standard_normal((m, k), dtype=np.float32), rng.standard_normal((k, n), dtype=np.float32)
+    out = np.full((m + 2, n), 7, np.float32)
+    given = np.ascontiguousarray(a.T) if turned_a else a, np.ascontiguousarray(b.T) if turned_b else b
+    compiled(product(turned_a, turned_b).replace("def (", "def kernel("))(*given, out[1:m + 1])
+    exact = a.astype(np.float64) @ b
+    bound = 2 ** -24 * (k + 1) * (np.abs(a).astype(np.float64) @ np.abs(b))
+    assert (np.abs(out[1:m + 1] - exact) <= bound).all()
+    assert (out[0] == 7).all() and (out[-1] == 7).all()
+
+
+@pytest.mark.parametrize("f", [lambda a, b: a @ b, lambda a, b: (a @ b).T, lambda a, b: b.T @ a.T, lambda a, b: a @ b[:, 0],
+                               lambda a, b: a.T @ (a @ b), lambda a, b: b.T @ b, lambda a, b: (a[:, ::2] @ b[::2]) * 2,
+                               lambda a, b: a.double() @ b.double(), lambda a, b: a[:0] @ b, lambda a, b: a[:, :0] @ b[:0]])
+def test_products_of_programs(f):
+    a, b = torch.randn(9, 20), torch.randn(20, 5)
+    g = compile(lambda a, b: f(a * 1.5, b + 1) * 2)
+    for _ in range(4):
+        got, expected = g(a, b), f(a * 1.5, b + 1) * 2
+        assert got.shape == expected.shape and got.dtype == expected.dtype
+        np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=1e-4, atol=1e-4)
