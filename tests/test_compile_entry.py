@@ -19,13 +19,14 @@ def ready(f, *args):
     g = compile(f)
     for _ in range(4):
         g(*args)
-    assert g.enter is not None and g.enter(args) is not MISSED
+    assert g.enter is not None
+    assert g.enter(args) is not MISSED
     return g
 
 
 def same(g, f, *args, **kwargs):
     got, expected = g(*args, **kwargs), f(*args, **kwargs)
-    assert got.dtype == expected.dtype and got.shape == expected.shape
+    assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
     np.testing.assert_allclose(got.detach().numpy(), expected.detach().numpy(), rtol=1e-6)
 
 
@@ -36,8 +37,8 @@ def affine(x, y, k=2):
 def test_other_arguments_than_those_that_it_was_written_for():
     x, y = torch.rand(3, 4), torch.rand(3, 4)
     g = ready(affine, x, y)
-    for args in ((x, y), (y, x), (x, x), (x[:2], y[:2]), (x, torch.rand(4)), (x.double(), y), (x.T.contiguous().T, y), (x, 3.0),
-                 (x, y, 2), (x, y, 2.5), (x, y, True)):
+    for args in ((x, y), (y, x), (x, x), (x[:2], y[:2]), (x, torch.rand(4)), (x.double(), y), (x.T.contiguous().T, y),
+                 (x, 3.0), (x, y, 2), (x, y, 2.5), (x, y, True)):
         same(g, affine, *args)
     same(g, affine, x, y=y)
     same(g, affine, x=x, y=y, k=3)
@@ -170,7 +171,8 @@ def test_a_step_between_whose_calls_things_change(change):
 def test_gradients_that_were_handed_out_stay_as_they_are():
     KEPT.clear()
     trained(keep)
-    assert len(KEPT) == 40 and all(torch.equal(g, then) for g, then in KEPT)
+    assert len(KEPT) == 40
+    assert all(torch.equal(g, then) for g, then in KEPT)
 
 
 def test_writes_are_counted():

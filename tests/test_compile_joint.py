@@ -21,7 +21,7 @@ def lines(*found):
 def test_what_is_joined():
     a, b = call("loop_0", ["x", "t1"], True), call("loop_1", ["t1.reshape((6,))", "t2", "f32(0.5)"], True)
     large = call("loop_2", ["t2", "t3"], False)
-    assert lines(a) == [a] and lines(a, large) == [a, large]
+    assert [lines(a), lines(a, large)] == [[a], [a, large]]
     j = Joints(["# a line", a, early("t2 = new(0)"), "# another", b, large, a])
     assert j.lines == ["# a line", "t2 = new(0)", "part_0(x, t1, t2, part_0_f32)", large, a]
     assert j.setup == ["part_0_f32 = np.array([0.5], f32)"]
@@ -91,7 +91,7 @@ def test_small_products(m, k, n, turned_a, turned_b, seed):
     exact = a.astype(np.float64) @ b
     bound = 2 ** -24 * (k + 1) * (np.abs(a).astype(np.float64) @ np.abs(b))
     assert (np.abs(out[1:m + 1] - exact) <= bound).all()
-    assert (out[0] == 7).all() and (out[-1] == 7).all()
+    assert (out[[0, -1]] == 7).all()
 
 
 @pytest.mark.parametrize("f", [lambda a, b: a @ b, lambda a, b: (a @ b).T, lambda a, b: b.T @ a.T, lambda a, b: a @ b[:, 0],
@@ -102,5 +102,5 @@ def test_products_of_programs(f):
     g = compile(lambda a, b: f(a * 1.5, b + 1) * 2)
     for _ in range(4):
         got, expected = g(a, b), f(a * 1.5, b + 1) * 2
-        assert got.shape == expected.shape and got.dtype == expected.dtype
+        assert (got.shape, got.dtype) == (expected.shape, expected.dtype)
         np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=1e-4, atol=1e-4)

@@ -43,8 +43,8 @@ def entry(program: Program, args: tuple, lock: Lock, precision: Callable[[], Any
     part = program.forward
     names: dict[str, Any] = {
         "MISSED": MISSED, "lock": lock, "get": current.get, "known_mode": mode(), "precision": precision,
-        "default": get_default_dtype, "dtype": get_default_dtype(), "autocast": precision(), "holds": program.holds, "program": program,
-        "part": part, "known": part.known, "new": part.new, "apart": program.apart, "clock": clock,
+        "default": get_default_dtype, "dtype": get_default_dtype(), "autocast": precision(), "holds": program.holds,
+        "program": program, "part": part, "known": part.known, "new": part.new, "apart": program.apart, "clock": clock,
         "tick": tick, "writes_of": writes_of, "from_array": from_array, "Spent": SpentBackward, "rebuilt": rebuilt,
         "plan": program.plan, "numbers": program.numbers}
     writer = Writer(program, args, names)

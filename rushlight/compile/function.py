@@ -53,7 +53,8 @@ class Compiled:
         self.steps = 0                            # of that run
         self.unsteady = ""                        # how it differed from the run before
         self.lock = Lock()
-        self.enter: Callable[[tuple], Any] | None = None        # the short way to the program that ran last
+        self.entries: dict[Program, Callable[[tuple], Any] | None] = {}         # the short way to each (entry.py)
+        self.enter: Callable[[tuple], Any] | None = None        # to the one that ran last
         if hasattr(function, "__code__"):
             update_wrapper(self, function)
         EVERYONE.add(self)
@@ -83,17 +84,22 @@ class Compiled:
                     if result is OVERLAPPING:
                         return self.function(*args, **kwargs)
                     if result is not MOVED:
-                        self.enter = None if kwargs else program.entry or entry(program, args, self.lock, lower_precision)
-                        program.entry = self.enter
+                        self.enter = None if kwargs else self.way_to(program, args)
                         return result
             return self.watched(kind, flat, others, args, kwargs)
         finally:
             self.lock.release()
 
+    def way_to(self, program: Program, args: tuple) -> Callable[[tuple], Any] | None:
+        if program not in self.entries:
+            self.entries[program] = entry(program, args, self.lock, lower_precision)
+        return self.entries[program]
+
     def forget(self) -> None:
         """Drop the programs; the next calls are watched again."""
         with self.lock:
             self.programs.clear()
+            self.entries.clear()
             self.last.clear()
             self.tries, self.given_up, self.enter = 0, "", None
 
@@ -183,6 +189,7 @@ class Compiled:
         self.given_up, self.enter = why, None
         self.last.clear()
         self.programs.clear()
+        self.entries.clear()
         text = f"rushlight.compile: {self.name} runs as it is, not compiled: it {why}"
         if self.fullgraph:
             raise CannotCompile(text)

@@ -144,7 +144,6 @@ class Program:
         self.forward = Part(graph, title, *how)
         self.gather = picker(self.forward.sources, ".array")
         self.targets, self.holders = picker(self.written), picker([leaf for leaf, _ in self.leaves])
-        self.entry: Callable[[tuple], Any] | None = None        # the short way to it (entry.py)
         self.seen: tuple | None = None            # the views of the state for which `loose` is right
         self.loose = True                         # whether what is written may lie in an argument that owns its memory
 
