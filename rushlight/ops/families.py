@@ -204,6 +204,7 @@ FACTS: dict[str, Callable] = {
 }
 
 
+MEANS = ("x_shape", "n")
 POINTS = [(1,) * ndim for ndim in range(65)]      # the shape of a whole tensor reduced, its dimensions kept
 
 
@@ -214,6 +215,8 @@ def kept_shape(shape: tuple, dims: tuple) -> tuple:
 
 def facts(saves: tuple, x: Tensor, r: ndarray, shape: tuple, axes: tuple | None, kept: tuple) -> tuple:
     """What a reduction's rules ask for, and the kept shape."""
+    if saves == MEANS:                            # 0.5 us, against 1.5
+        return shape, float(x.array.size // max(r.size, 1)), kept
     return *[x if name == "x" else r if name == "out" else FACTS[name](shape, axes) for name in saves], kept
 
 

@@ -17,7 +17,7 @@ mv         = product(lambda x, y, /: mv(x, y),          x=lambda g, y: unsqueeze
                      names={"y": "vec"}, strict="addmv input tensors must have the same dtype")
 # x w^T + b, with w of shape (out, in): what nn.Linear computes
 linear     = inner(lambda x, weight, bias, /: linear(x, weight, bias),
-                     x=lambda g, weight: reshape(mm(rows(g), weight), g.shape[:-1] + weight.shape[1:]),
+                     x=lambda g, weight: unrows(mm(rows(g), weight), g),
                      weight=lambda g, x: mm(rows(g).mT, rows(x)),
                      bias=lambda g: sum(rows(g), (0,)), node=of_linear)
 

@@ -117,6 +117,12 @@ def rows(x):
 
 
 @shared
+def unrows(y, x):
+    """The reverse, with the leading dimensions of x: (rows, n) -> (..., n)."""
+    return y if len(x.shape) == 2 else reshape(y, x.shape[:-1] + y.shape[-1:])
+
+
+@shared
 def others(x):
     """All dimensions but that of the channels."""
     return (0, *range(2, len(x.shape)))

@@ -56,7 +56,7 @@ def backward_source(op: Op, world: str, kept: bool, several: bool) -> str:
     g, is_complex = "g", f"g{array}.dtype.kind == 'c'"
     lines = ["def run(node, g):", "    s, e = node.saved, node.edges"]
     if kept:
-        lines.append("    g = g.reshape(s[-1])" if world == "arrays" else "    g = reshape(g, s[-1])")
+        lines.append("    if g.ndim: g = g.reshape(s[-1])" if world == "arrays" else "    g = reshape(g, s[-1])")
     if several:
         lines.append("    g = parts(g, s[-1])")
         is_complex = f"any(x is not None and x{array}.dtype.kind == 'c' for x in g)"
@@ -65,7 +65,7 @@ def backward_source(op: Op, world: str, kept: bool, several: bool) -> str:
         conjugate = "conj(g)"
     result = results_of(op, world, kept)
     if world == "arrays" and op.elementwise:      # NumPy multiplies two of its numbers in 55 ns, one and an array in 650
-        result = f"{result} if g.__class__ is ndarray else {results_of(op, 'numbers', kept)}"
+        result = f"{result} if g.__class__ is ndarray or g.size > 1 else {results_of(op, 'numbers', kept)}"
     lines += [f"    c = {is_complex}", f"    if c: {g} = {conjugate}", f"    r = {result}",
               "    return [None if h is None else conj(h) for h in r] if c else r"]
     return "\n".join(lines)
