@@ -47,11 +47,12 @@ def leading_to(targets: set[Node], order: list[Node]) -> set[Node]:
 
 
 def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | None = None,
-          retain: bool = False) -> Iterator[Step]:
+          retain: bool = False, lazy: bool = False) -> Iterator[Step]:
     """Run backward from the seeds' nodes, yielding (node, incoming, outgoing) after each node's rules.
 
     `world`: what gradients are, "arrays" (fast) or "tensors" (recorded); `targets`: only what leads to these is run;
-    `retain`: keep what the nodes have saved, for another backward.
+    `retain`: keep what the nodes have saved, for another backward; `lazy`: of elementwise ops on large arrays, incoming
+    and outgoing may be formulas (ops/chains.py).
     """
     order = reachable(seeds, -1 if not targets else min([node.seq for node in targets]))    # older ones lead nowhere
     wanted = None if targets is None else leading_to(targets, order)
@@ -59,26 +60,32 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
     total = sum_to_array if fast else sum_to_tensor
     grads = dict(seeds)
     walk = Walk(order, wanted)
+    if lazy:
+        from rushlight.ops.chains import ready, whole  # loaded with the first large tensor
+        lazy = all([node.hooks is None and (node.op is not None or node.leaf) for node in order])   # no code of the user's
     for node in order:
         g = grads.pop(node, None)
         if g is None or (wanted is not None and node not in wanted):
             continue
+        if lazy:
+            g = whole(g) if targets is not None and node in targets else ready(g, node)
         hooks = node.hooks
         if hooks is not None:
             g = before(hooks, node, g, world, walk)
         if targets is not None and node in targets and (node.leaf or not wanted_below(node, wanted)):
             yield node, g, ()
             continue
-        if node.saved is None:
+        saved = node.saved
+        if saved is None:
             raise second_time(node)
-        if clock.last_write > node.seq:
+        if saved and clock.last_write > node.seq:
             check_unwritten(node)
         try:
             outgoing = node.arrays(g) if fast else node.tensors(g)
         except Exception as error:
             blame(error, node)
             raise
-        if not retain and node.saved:
+        if saved and not retain:
             node.saved = None
         if hooks is not None:
             outgoing = after(hooks, node, g, outgoing, world)
@@ -87,7 +94,7 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
             if ge is None or edge is None:
                 continue
             if ge.shape != edge.shape:            # the forward broadcast this input: undone here, for all ops
-                ge = total(ge, edge.shape)
+                ge = total(whole(ge) if lazy else ge, edge.shape)
             elif ge is g and edge.leaf:           # a leaf keeps what it gets, and g may go elsewhere too
                 ge = g.copy() if fast else g.clone()
             known = grads.get(edge)
@@ -117,6 +124,8 @@ def sum_to_array(g: np.ndarray, shape: tuple) -> np.ndarray:
 
 def sum_of_large(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a + b, in memory that is used again."""
+    if not (a.__class__ is b.__class__ is np.ndarray):
+        return a + b
     from rushlight.ops.kernels.memory import memory
     return np.add(a, b, out=memory.take(a.shape, a.dtype) if a.dtype == b.dtype else None)
 
