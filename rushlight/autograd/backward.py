@@ -176,9 +176,10 @@ def run(seeds: dict[Node, Any], world: str, targets: set[Node] | None, retain: b
     checks = mode().checks
     if checks:
         from rushlight.autograd.finite import check  # loaded with the first anomaly detection
+    lazy = world == "arrays" and not checks and "rushlight.ops.large" in sys.modules
     token = current.set(mode().but(grad=create_graph))
     try:
-        for node, g, outgoing in steps(seeds, world, targets, retain or bool(checks)):
+        for node, g, outgoing in steps(seeds, world, targets, retain or bool(checks), lazy):
             if checks:
                 check(node, outgoing, checks)
                 if not retain and node.saved:
