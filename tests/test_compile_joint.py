@@ -22,8 +22,8 @@ def test_what_is_joined():
     a, b = call("loop_0", ["x", "t1"], True), call("loop_1", ["t1.reshape((6,))", "t2", "f32(0.5)"], True)
     large = call("loop_2", ["t2", "t3"], False)
     assert [lines(a), lines(a, large)] == [[a], [a, large]]
-    j = Joints(["# a line", a, early("t2 = new(0)"), "# another", b, large, a])
-    assert j.lines == ["# a line", "t2 = new(0)", "part_0(x, t1, t2, part_0_f32)", large, a]
+    j = Joints(["# a line", a, early("t2 = new[0]()"), "# another", b, large, a])
+    assert j.lines == ["# a line", "t2 = new[0]()", "part_0(x, t1, t2, part_0_f32)", large, a]
     assert j.setup == ["part_0_f32 = np.array([0.5], f32)"]
     assert j.texts == ["\n@joint(loop_0, loop_1)\ndef part_0(a0, a1, a2, n_f32):\n    loop_0(a0, a1)\n"
                        "    loop_1(shaped(a1, (6,)), a2, n_f32[0])\n"]

@@ -126,7 +126,8 @@ class Writer:
         """The run; then what it has written is noted, and gradients and results become tensors."""
         program = self.program
         arrays = "".join(f"s{i}, " for i in range(len(program.forward.sources)))
-        lines = [f"results, grads = part.call(new, {arrays}*views)"]
+        lines = [f"{self.tensor(leaf)}._grad = None" for leaf in program.dropped]        # their memory can be used again
+        lines += [f"results, grads = part.call(new, {arrays}*views)"]
         if program.written:
             lines.append("clock.last_write = now = tick()")
         for source in program.written:

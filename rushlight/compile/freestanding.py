@@ -60,7 +60,7 @@ def on_arrays() -> SimpleNamespace:
     libm |= {f.__name__: np.vectorize(f, otypes=[np.float64]) for f in (math.erf, math.erfc, lgamma)}
     return SimpleNamespace(numba=np, jit=lambda function: function, libm=SimpleNamespace(**libm), select=np.where,
                            cast_bits=lambda frm, to: lambda x: np.asarray(x, frm).view(to), plus=np.add,
-                           largest=np.maximum, smallest=np.minimum, restrict=lambda: None, wide=lambda: None)
+                           scaled=None, largest=np.maximum, smallest=np.minimum, restrict=lambda: None, wide=lambda: None)
 
 
 def lgamma(x: float) -> float:

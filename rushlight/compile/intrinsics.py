@@ -26,7 +26,8 @@ def instructions(numba: Any, intrinsic: Any) -> SimpleNamespace:
     """What functions of elements are made with."""
     return SimpleNamespace(numba=numba, jit=numba.njit(**FLAGS), libm=math, select=select(numba, intrinsic),
                            cast_bits=lambda frm, to: cast_bits(intrinsic, frm, to), restrict=restrict(numba, intrinsic),
-                           wide=wide(numba, intrinsic), shaped=shaped(numba, intrinsic), plus=plus(intrinsic),
+                           scaled=scaled(intrinsic), wide=wide(numba, intrinsic), shaped=shaped(numba, intrinsic),
+                           plus=plus(intrinsic),
                            largest=extreme(intrinsic, "maximum"),
                            smallest=extreme(intrinsic, "minimum"))
 
@@ -51,6 +52,24 @@ def select(numba: Any, intrinsic: Any) -> Any:
             return builder.select(args[0], args[1], args[2])
         return kind(numba.types.boolean, kind, kind), generate
     return select
+
+
+def scaled(intrinsic: Any) -> Any:
+    """x 2^n in one instruction, where there is one that works on vectors; else None."""
+    from llvmlite import binding, ir
+    if not binding.get_host_cpu_features().get("avx512f"):
+        return None
+
+    @intrinsic
+    def scaled(typing, x, n):
+        def generate(context, builder, signature, args):
+            kind, number = args[0].type, ir.IntType(32)
+            name = f"llvm.ldexp.{'f32' if str(kind) == 'float' else 'f64'}.i32"
+            f = builder.module.globals.get(name) or ir.Function(
+                builder.module, ir.FunctionType(kind, [kind, number]), name=name)
+            return builder.call(f, [args[0], args[1] if args[1].type == number else builder.trunc(args[1], number)])
+        return x(x, n), generate
+    return scaled
 
 
 def plus(intrinsic: Any) -> Any:

@@ -2,7 +2,7 @@
 as a thousand elements, a call from compiled code 10 ns.
 
     loop_0(t2, p2, t3)                            @joint(loop_0, loop_1)
-    t9 = new(0)                                   def part_0(a0, a1, a2, a3, n_f32):
+    t9 = new[0]()                                 def part_0(a0, a1, a2, a3, n_f32):
     loop_1(t3, t9.reshape((6,)), f32(0.1))   ->       loop_0(a0, a1, a2)
                                                       loop_1(a2, shaped(a3, (6,)), n_f32[0])
 

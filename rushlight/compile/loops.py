@@ -22,9 +22,11 @@ from rushlight.ops.table import TABLE
 INDEX = "ijklmn"
 BLOCK = 4096                                      # elements added up in the arrays' own dtype before float64 takes over
 MUCH = 1 << 20                                    # elements times cost from which a loop runs in parts: about 0.1 ms
+LONG = 256                                        # elements
+MOST_COSTLY = 12
 START = {"sum": "0", "amax": "-inf", "amin": "inf"}
 COSTLY = dict.fromkeys(("exp", "expm1", "log", "log1p", "tanh", "sigmoid", "sin", "cos", "erf", "pow", "silu", "softplus"),
-                       12) | {"div": 4, "sqrt": 4, "rsqrt": 6, "reciprocal": 4}
+                       MOST_COSTLY) | {"div": 4, "sqrt": 4, "rsqrt": 6, "reciprocal": 4}
 STEP = {"sum": "plus", "amax": "largest", "amin": "smallest"}
 PLAIN = {0, 1, -1, 2, -2, 3, 4, 0.5, -0.5, 0.25}  # constants that may stand in the text; others are handed over
 
@@ -126,6 +128,8 @@ class Kernel:
 
     def body(self) -> None:
         self.put(0, "restrict()")
+        if is_long(self.cluster, self.sizes()):
+            self.put(0, "wide()")
         for v in (*self.reads, *self.stores):
             if not any(self.varying(v)):
                 self.load(v, 0)
@@ -365,6 +369,12 @@ def work(cluster: Cluster) -> int:
     """Elements times what is done to each: 1 for arithmetic, more for what takes longer."""
     cost = sum(COSTLY.get(s.op, 1) for s in cluster.steps)
     return int(np.prod(cluster.space, dtype=np.int64)) * cost if len(cluster.space) else 0
+
+
+def is_long(cluster: Cluster, sizes: tuple[int, ...]) -> bool:
+    """Whether wide vectors pay: functions of many instructions on many elements in a row (10 million sigmoid, tanh and exp
+    with their gradients took 17 ms instead of 26)."""
+    return bool(sizes) and sizes[-1] >= LONG and any(COSTLY.get(s.op, 1) == MOST_COSTLY for s in cluster.steps)
 
 
 def target_of(step: Call | Store) -> Value:

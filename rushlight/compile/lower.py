@@ -280,7 +280,7 @@ class Lowering:
         v.name = self.name("t")
         self.dense.add(v)
         if v in self.escaping:
-            self.lines.append(early(f"{v.name} = new({len(self.new)})"))
+            self.lines.append(early(f"{v.name} = new[{len(self.new)}]()"))
             self.new.append((v.shape, v.dtype))
         else:
             self.setup.append(f"{v.name} = {self.mark}place({self.plan.take(v)}, {v.shape}, '{v.dtype.name}')")

@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 import linecache
-import sys
+import math
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -21,13 +22,13 @@ from rushlight.compile.passes.split import split
 from rushlight.compile.report import Item, Stopwatch, Timings, drawing, kind, memory_table
 from rushlight.compile.standalone import module
 from rushlight.errors import explain
+from rushlight.ops.kernels.memory import LEAST, memory
 from rushlight.tensor import Tensor, from_array, writes_of
 
 number = count().__next__
 MOVED, OVERLAPPING = object(), object()          # arrays are laid out otherwise; they share memory that is written
 TOLERANCE = {2: 1e-2, 4: 1e-4, 8: 1e-6, 16: 1e-6}         # of the largest element, by bytes of an element
 Source = tuple[str, Any]                          # ("argument", number), ("state", tensor), ("grad", number or tensor)...
-REUSED = 1 << 14                                  # bytes from which an output's memory is used again
 
 
 class Part:
@@ -38,7 +39,9 @@ class Part:
         self.layouts = [layout(v.array) for v in graph.inputs]
         names = [f"{mark}{LETTER[v.source[0]]}{i}" for i, v in enumerate(graph.inputs)]
         lowering = Lowering(graph, title, names, fuse, threads, mark)
-        self.parts, self.shapes = lowering.parts, lowering.new
+        self.parts = lowering.parts
+        self.new = [partial(memory.take if n * dtype.itemsize >= LEAST else np.empty, shape, dtype)
+                    for shape, dtype in lowering.new for n in [math.prod(shape)]]         # memory for what is handed out
         self.call, self.bind, self.checked = defined(lowering)
         self.lowering: Lowering | None = lowering
         self.items, self.leases, self.sizes = lowering.report, lowering.plan.leases(), lowering.plan.sizes
@@ -52,7 +55,6 @@ class Part:
         kinds = [kind for kind, _ in self.sources]
         self.watched = [i for i, kind in enumerate(kinds) if kind in ("state", "grad")]
         self.bound = [i for i, kind in enumerate(kinds) if kind == "state"]
-        self.outputs: list[np.ndarray | None] = [None] * len(self.shapes)
 
     def run(self, arrays: list[np.ndarray]) -> tuple[list, list]:
         """The results and the gradients."""
@@ -90,29 +92,8 @@ class Part:
             self.state = {id(arrays[i]) for i in self.bound}
         return True
 
-    def new(self, k: int) -> np.ndarray:
-        """Memory for an output: that of an earlier run if nobody holds it any more, else new."""
-        old = self.outputs[k]
-        if old is not None and sys.getrefcount(old) == HELD_BY_US and old.base is None:
-            return old
-        shape, dtype = self.shapes[k]
-        made = np.empty(shape, dtype)
-        if made.nbytes >= REUSED:
-            self.outputs[k] = made
-        return made
-
 
 LETTER = {"argument": "arg", "state": "p", "number": "n", "grad": "grad", "seed": "g", "saved": "s"}
-
-
-def references() -> int:
-    """What `getrefcount` says of an array that only a list and a local variable hold."""
-    held = [np.empty(0)]
-    old = held[0]
-    return sys.getrefcount(old)
-
-
-HELD_BY_US = references()
 
 
 class Program:
@@ -132,6 +113,8 @@ class Program:
         targets = [s.target for s in graph.steps if isinstance(s, Store)]
         self.written = [v.source for v in targets]
         self.leaves = [(leaf, v is not None) for leaf, v in graph.grads]
+        read = {keyed(v.source) for v in graph.inputs if v.source[0] == "grad"}
+        self.dropped = [leaf for leaf, _ in graph.grads if ("grad", keyed(leaf)[1]) not in read]   # gradients nobody reads
         self.edges = graph.edges
         self.results = len(graph.results)
         self.given = [v is not None for v in graph.wrt]
@@ -144,6 +127,7 @@ class Program:
         self.forward = Part(graph, title, *how)
         self.gather = picker(self.forward.sources, ".array")
         self.targets, self.holders = picker(self.written), picker([leaf for leaf, _ in self.leaves])
+        self.replaced = picker(self.dropped)
         self.seen: tuple | None = None            # the views of the state for which `loose` is right
         self.loose = True                         # whether what is written may lie in an argument that owns its memory
 
@@ -195,6 +179,8 @@ class Program:
             return MOVED
         if not self.apart(arrays):
             return OVERLAPPING
+        for t in self.replaced(arguments):        # so that their memory can be used again
+            t._grad = None
         results, grads = forward.run(arrays)
         if self.written:
             clock.last_write = tick()

@@ -69,7 +69,7 @@ def kind(real: type) -> SimpleNamespace:
     b, wide = backend(), real is np.float64
     k = SimpleNamespace(real=real, int=np.int64 if wide else np.int32, select=b.select, jit=b.jit)
     types = (b.numba.float64, b.numba.int64) if wide else (b.numba.float32, b.numba.int32)
-    k.bits, k.unbits = b.cast_bits(*types), b.cast_bits(*reversed(types))
+    k.bits, k.unbits, k.scaled = b.cast_bits(*types), b.cast_bits(*reversed(types)), b.scaled
     k.digits, k.bias = (52, 1023) if wide else (23, 127)
     # x + magic - magic rounds x; the low bits of x + magic hold the integer
     k.magic = real(1.5 * 2.0 ** k.digits)
@@ -100,9 +100,10 @@ def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
         return unbits(integer(integer(i + bias) << digits))
 
     @k.jit
-    def scaled(p, i):                           # p 2^i in two steps, right for denormals and at the upper end
+    def by_halves(p, i):                        # p 2^i in two steps, right for denormals and at the upper end
         first = integer(i >> integer(1))
         return p * power2(first) * power2(integer(i - first))
+    scaled = k.scaled or by_halves
 
     @k.jit
     def exp(x):
@@ -134,9 +135,14 @@ def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
         return select(x == zero, x, y)
 
     @k.jit
-    def tanh(x):                                # e / (e + 2), e = expm1(2 |x|)
+    def tanh(x):                                # e / (e + 2), e = expm1(2 |x|), which needs no care at its ends
         a = abs(x)
-        e = expm1(two * select(a > end, end, a))
+        a = two * select(a > end, end, a)
+        t = a * log2e + magic
+        n = t - magic
+        r = (a - n * hi) - n * lo
+        s = power2(integer(bits(t) - start))
+        e = s * (r + r * r * poly(r)) + (s - one)
         return signed(e / (e + two), x)
 
     sigmoid = k.jit(lambda x: one / (one + exp(-x)))

@@ -235,14 +235,9 @@ def calling(p: Parts) -> str:
     """What gives `run` the memory and the views that it asks for."""
     names = [name for name, _ in p.inputs]
     views = f", *{p.mark}bind({', '.join(p.bound)})" if f"def {p.mark}bind(" in p.functions else ""
-    shapes = ", ".join(f"({shape}, {np.dtype(dtype).name!r})" for shape, dtype in p.new)
+    new = ", ".join(f"lambda: np.empty({shape}, {np.dtype(dtype).name!r})" for shape, dtype in p.new)
     return f'''
-{p.mark}SHAPES = [{shapes}]
-
-
-def {p.mark}new(k):
-    """Memory for what is handed out."""
-    return np.empty(*{p.mark}SHAPES[k])
+{p.mark}new = [{new}]        # memory for what is handed out
 
 
 def {p.mark}call({', '.join(names)}):
