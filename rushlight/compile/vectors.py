@@ -1,12 +1,14 @@
 """Vector registers in compiled loops, where LLVM would not find by itself how to keep sums in them.
 
 `load(x, i)` reads as many float32 of a flat array as a register holds, from i on; `spread(x, i)` repeats x[i],
-`fma(a, b, c)` is a b + c, `add(a, b)` the sum, `sub(a, b)` the difference, `mul(a, b)` the product, `bigger(a, b)` the larger
-numbers, `store(x, i, v)` writes, `none()` is zeros, `along(v)` adds up, `most(v)` is the largest number, `evens(a, b)` is
-every other number of a, then of what stands one further in b; `weight(v)` is exp, of numbers below 88, and 0 below -80, where
-denormal numbers, which take a hundred times as long, would come. These live in local variables only.
+`fma(a, b, c)` is a b + c, `add(a, b)` the sum, `sub(a, b)` the difference, `mul(a, b)` the product, `bigger(a, b)` the
+larger numbers, `store(x, i, v)` writes, `none()` is zeros, `along(v)` adds up, `most(v)` is the largest, `evens(a, b)`
+is every other number of a, then of what stands one further in b; `weight(v)` is exp, of numbers below 88, and 0 below -80,
+where denormal numbers, which take a hundred times as long, would come. These live in local variables only.
 `transpose(x, i, p, y, j, q)` turns a square of numbers, its rows p apart in x and q in y. `get`, `put` and
 `copy(x, i, y, j, n)`, x[i:i+n] = y[j:j+n], are for numbers of any type; `select(condition, a, b)` chooses without a branch.
+`part(x, i)` is the array from i on, whose users are not counted (x must outlive it): to count them in each call of a
+function took a fifth of attention's time.
 Nothing asks whether i is inside.
 """
 from __future__ import annotations
@@ -89,7 +91,18 @@ def numbers(k: SimpleNamespace) -> dict[str, Any]:
             return context.get_dummy_value()
         return k.types.void(x, k.types.intp, y, k.types.intp, k.types.intp), generate
 
-    return {"get": get, "put": put, "copy": copy}
+    @k.intrinsic
+    def part(typing, x, i):
+        def generate(context, builder, signature, args):
+            made = context.make_array(signature.return_type)(context, builder)
+            from numba.np.arrayobj import populate_array
+            one = context.get_constant(k.types.intp, 1)
+            size = context.get_constant(k.types.intp, x.dtype.bitwidth // 8)
+            populate_array(made, address(context, builder, signature.args[0], *args), [one], [size], size, None)
+            return made._getvalue()
+        return k.types.Array(x.dtype, 1, "C")(x, k.types.intp), generate
+
+    return {"get": get, "put": put, "copy": copy, "part": part}
 
 
 def moves(k: SimpleNamespace) -> dict[str, Any]:

@@ -6,6 +6,7 @@ A query that may look at nothing gets 0. Much float32 goes to the compiled loops
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from importlib.util import find_spec
 from math import prod
 from typing import Any
@@ -145,11 +146,19 @@ def run(name: str, q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None, out
         shape = (*q.shape[:-1], k.shape[-2])      # `broadcast_to` alone may not be written to: another type for Numba
         whole = as_strided(mask, shape, np.broadcast_to(mask, shape).strides)
         arrays[3] = whole if whole.ndim == 4 else whole.reshape(*heads, *whole.shape[-2:])
-    steps = np.array([a.strides for a in arrays]) // 4
     first = [a[0, 0, 0, :1] for a in arrays]
-    sizes = np.array([heads[1], length, k.shape[-2], width, v.shape[-1]])
-    parts = min(cores(), prod(heads)) if q.size * k.shape[-2] > MUCH else 1
-    bounds = [prod(heads) * i // parts for i in range(parts + 1)]
-    pool.run(getattr(attention_loops, name)(), [
-        (*first[:5], lse.reshape(-1, length), *first[5:], sizes, steps, np.float32(scale), causal, mask is not None,
-         *bounds[i:i + 2]) for i in range(parts)])
+    sizes, steps = numbers((heads[1], length, k.shape[-2], width, v.shape[-1]), tuple([a.strides for a in arrays]))
+    loop, whole = getattr(attention_loops, name)(), prod(heads)
+    given = (*first[:5], lse.reshape(-1, length), *first[5:], sizes, steps, np.float32(scale), causal, mask is not None)
+    parts = min(cores(), whole) if q.size * k.shape[-2] > MUCH else 1
+    if parts == 1:
+        loop(*given, 0, whole)
+    else:
+        bounds = [whole * i // parts for i in range(parts + 1)]
+        pool.run(loop, [(*given, *bounds[i:i + 2]) for i in range(parts)])
+
+
+@lru_cache(maxsize=256)
+def numbers(sizes: tuple[int, ...], strides: tuple[tuple[int, ...], ...]) -> tuple[ndarray, ndarray]:
+    """The sizes, and the strides in numbers, as arrays: to make them takes 5 us."""
+    return np.array(sizes), np.array(strides) // FLOAT.itemsize

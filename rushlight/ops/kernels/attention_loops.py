@@ -1,23 +1,24 @@
 """Compiled loops of attention, for float32: scores exist for a few queries and 64 keys at a time.
 
-Queries lie along two vector registers, keys below each other: the largest score and the sum of a query run down the keys,
-and no sum runs along a register. So what belongs to queries is packed, q^T (E, Q) and the like, while keys and values are
-read where they are, one number at a time for all queries. After Rabe and Staats, "Self-attention Does Not Need O(n^2)
-Memory" (2021), and Dao, "FlashAttention-2" (2023).
+Keys lie along the vector registers, queries below each other: q k^T needs k^T (E, S), turned once for a head, and all other
+products find their rows as they lie. `T` queries are looked at together, and where keys are to come nobody looks beyond the
+last one that some of the T may see. After Rabe and Staats, "Self-attention Does Not Need O(n^2) Memory" (2021), and Dao,
+"FlashAttention-2" (2023).
 
 Arrays are given by their first element, with the steps from sample to sample, head to head and row to row; the numbers of
-a row follow each other. Cascade Lake, one core, 48 heads of 64 queries, E = 32, causal: 0.64 ms forward and
-1.1 ms back; torch's kernels 0.69 and 2.0 (benchmarks/modules.py measures calls).
+a row follow each other. Cascade Lake, one core, 48 heads of 64 queries, E = 32, causal: 0.44 ms forward and
+0.85 ms back; torch's kernels 0.69 and 2.0 (benchmarks/modules.py measures calls).
 """
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from textwrap import indent
 
 from rushlight.compile.cache import compiled
 from rushlight.compile.vectors import machine
 
-KEYS = 64                                         # of a tile: its scores and their slopes stay in the L1 cache
+QUERIES, KEYS = 32, 64                            # of a tile: its scores and their slopes stay in the L1 cache
 TALL = {32: 8, 16: 4}                             # registers -> rows of a product that are added up at once, of two vectors
 
 FORWARD = """def kernel(q, k, v, mask, out, lse, n, s, scale, causal, masked, start, stop):
@@ -26,38 +27,44 @@ FORWARD = """def kernel(q, k, v, mask, out, lse, n, s, scale, causal, masked, st
     n: heads in a sample, L, S, E, F; s: the steps of q, k, v, mask, out, and of mask along a row; lse (heads, L).
     \"\"\"
     heads, L, S, E, F = n[0], n[1], n[2], n[3], n[4]
-    qr, kr, vr, mr, ro = s[0, 2], s[1, 2], s[2, 2], s[3, 2], s[4, 2]
-    qt, ot = empty(E * {Q}, f32), empty(F * {Q}, f32)
-    tile = empty({K} * {Q}, f32)
-    top, shift, total, factor = empty({Q}, f32), empty({Q}, f32), empty({Q}, f32), empty({Q}, f32)
+    pe, pf = whole(E), whole(F)
+    small, keys_of, values_of = {R} * ({K} + pe + pf + 3) + 2, E * whole(S), S * pf
+    room = empty(small + keys_of + values_of, f32)
+    tile, qs, sums = part(room, 0), part(room, {R} * {K}), part(room, {R} * ({K} + pe))
+    top, shift, total = part(sums, {R} * pf), part(sums, {R} * (pf + 1)), part(sums, {R} * (pf + 2))
+    one, by, kt, vs = part(room, small - 2), part(room, small - 1), part(room, small), part(room, small + keys_of)
+    one[0], by[0] = f32(1), scale
+    seen = min(S, L) if causal else S             # keys
+    q, k, v, mask, out = part(q, 0), part(k, 0), part(v, 0), part(mask, 0), part(out, 0)
     for head in range(start, stop):
         b, h = head // heads, head % heads
-        k0 = b * s[1, 0] + h * s[1, 1]
-        v0 = b * s[2, 0] + h * s[2, 1]
-        for i0 in range(0, L, {Q}):
-            many = min({Q}, L - i0)
-            pack(qt, q, b * s[0, 0] + h * s[0, 1] + i0 * qr, qr, E, many, scale)
-            fill(top, {Q}, f32(-inf))
-            fill(total, {Q}, f32(0))
-            fill(ot, F * {Q}, f32(0))
-            last = min(S, i0 + many) if causal else S
+        turned(kt, k, b * s[1, 0] + h * s[1, 1], s[1, 2], E, seen)
+        rows(vs, 0, pf, v, b * s[2, 0] + h * s[2, 1], s[2, 2], F, seen, pf, one, 0)
+        for i0 in range(0, L, {R}):
+            many = min({R}, L - i0)
+            rows(qs, 0, pe, q, b * s[0, 0] + h * s[0, 1] + i0 * s[0, 2], s[0, 2], E, many, pe, by, 0)
+            fill(top, many, f32(-inf))
+            fill(total, many, f32(0))
+            fill(sums, many * pf, f32(0))
+            last = min(seen, i0 + many) if causal else seen
             for j0 in range(0, last, {K}):
-                keys = min({K}, last - j0)
-                score(tile, k, k0 + j0 * kr, kr, qt, E, keys, i0 - j0 if causal else keys)
-                if masked:
-                    add_mask(tile, mask, b * s[3, 0] + h * s[3, 1] + i0 * mr + j0 * s[3, 3], mr, s[3, 3], keys, many)
-                weigh(tile, keys, top, shift, total, factor)
-                if j0 > 0:
-                    for f in range(F):
-                        for i in range({Q}):
-                            ot[f * {Q} + i] = ot[f * {Q} + i] * factor[i]
-                product(ot, 0, {Q}, v, v0 + j0 * vr, 1, vr, tile, {Q}, F, keys)
-            for i in range({Q}):
-                factor[i] = f32(1) / where(total[i] == f32(0), f32(1), total[i])
-                shift[i] = log(total[i]) + shift[i]
+                for r in range(0, many, {T}):
+                    high = min({T}, many - r)
+                    first = i0 + r - j0 if causal else S          # the last key that row r may see
+                    keys = min({K}, last - j0, first + {T})
+                    if keys > 0:
+                        score(tile, r * {K}, qs, r * pe, pe, kt, j0, high, keys, E)
+                        if masked:
+                            m = b * s[3, 0] + h * s[3, 1] + (i0 + r) * s[3, 2] + j0 * s[3, 3]
+                            add_mask(tile, r * {K}, mask, m, s[3, 2], s[3, 3], high, keys)
+                        weigh(tile, r, high, keys, first, top, shift, total, sums, pf)
+                        for f in range(0, pf, {Q}):
+                            product(sums, r * pf + f, pf, tile, r * {K}, {K}, 1, vs, j0 * pf + f, pf, high, keys)
             for i in range(many):
-                lse[head, i0 + i] = shift[i]
-            unpack(out, b * s[4, 0] + h * s[4, 1] + i0 * ro, ro, ot, F, many, factor)
+                lse[head, i0 + i] = log(total[i]) + where(top[i] == f32(-inf), f32(0), top[i])
+                shift[i] = f32(1) / where(total[i] == f32(0), f32(1), total[i])
+            rows(out, b * s[4, 0] + h * s[4, 1] + i0 * s[4, 2], s[4, 2], sums, 0, pf, F, many, F, shift, 1)
+    return room.size                              # for as long as its parts are used
 """
 
 BACK = """def kernel(q, k, v, mask, out, lse, g, dq, dk, dv, n, s, scale, causal, masked, start, stop):
@@ -67,61 +74,70 @@ BACK = """def kernel(q, k, v, mask, out, lse, g, dq, dk, dv, n, s, scale, causal
     forward, with the steps of g, dq, dk and dv after those of out.
     \"\"\"
     heads, L, S, E, F = n[0], n[1], n[2], n[3], n[4]
-    qr, kr, vr, mr, ro, gr = s[0, 2], s[1, 2], s[2, 2], s[3, 2], s[4, 2], s[5, 2]
-    pe = (E + {Q} - 1) // {Q} * {Q}               # rows in whole vectors
-    pf = (F + {Q} - 1) // {Q} * {Q}
-    qt, dqt, gt = empty(E * {Q}, f32), empty(E * {Q}, f32), empty(F * {Q}, f32)
-    qs, gs = empty({Q} * pe, f32), empty({Q} * pf, f32)
-    dks, dvs = empty(S * pe, f32), empty(S * pf, f32)
-    tile, slope = empty({K} * {Q}, f32), empty({K} * {Q}, f32)
-    shift, delta, factor = empty({Q}, f32), empty({Q}, f32), empty({Q}, f32)
-    fill(factor, {Q}, scale)
-    fill(qs, {Q} * pe, f32(0))
-    fill(gs, {Q} * pf, f32(0))
+    pe, pf, ps = whole(E), whole(F), whole(S)
+    small = {R} * (2 * {K} + 2 * pe + pf + 2) + 2
+    room = empty(small + (E + F) * ps + S * (2 * pe + pf), f32)
+    tile, slope, qs, gs = part(room, 0), part(room, {R} * {K}), part(room, {R} * 2 * {K}), part(room, {R} * (2 * {K} + pe))
+    dqs, shift, delta = part(gs, {R} * pf), part(gs, {R} * (pf + pe)), part(gs, {R} * (pf + pe + 1))
+    one, by, kt = part(room, small - 2), part(room, small - 1), part(room, small)
+    vt, ks = part(kt, E * ps), part(kt, (E + F) * ps)
+    dks, dvs = part(ks, S * pe), part(ks, 2 * S * pe)
+    one[0], by[0] = f32(1), scale
+    seen = min(S, L) if causal else S             # keys
+    q, k, v, mask, out = part(q, 0), part(k, 0), part(v, 0), part(mask, 0), part(out, 0)
+    g, dq, dk, dv = part(g, 0), part(dq, 0), part(dk, 0), part(dv, 0)
     for head in range(start, stop):
         b, h = head // heads, head % heads
         k0 = b * s[1, 0] + h * s[1, 1]
-        v0 = b * s[2, 0] + h * s[2, 1]
+        turned(kt, k, k0, s[1, 2], E, seen)
+        turned(vt, v, b * s[2, 0] + h * s[2, 1], s[2, 2], F, seen)
+        rows(ks, 0, pe, k, k0, s[1, 2], E, seen, pe, one, 0)
         fill(dks, S * pe, f32(0))
         fill(dvs, S * pf, f32(0))
-        for i0 in range(0, L, {Q}):
-            many = min({Q}, L - i0)
-            q0 = b * s[0, 0] + h * s[0, 1] + i0 * qr
-            g0 = b * s[5, 0] + h * s[5, 1] + i0 * gr
-            o0 = b * s[4, 0] + h * s[4, 1] + i0 * ro
-            pack(qt, q, q0, qr, E, many, scale)
-            pack(gt, g, g0, gr, F, many, f32(1))
-            rows(qs, 0, pe, q, q0, qr, E, many, scale)
-            rows(gs, 0, pf, g, g0, gr, F, many, f32(1))
-            fill(shift, {Q}, f32(inf))
+        for i0 in range(0, L, {R}):
+            many = min({R}, L - i0)
+            rows(qs, 0, pe, q, b * s[0, 0] + h * s[0, 1] + i0 * s[0, 2], s[0, 2], E, many, pe, by, 0)
+            rows(gs, 0, pf, g, b * s[5, 0] + h * s[5, 1] + i0 * s[5, 2], s[5, 2], F, many, pf, one, 0)
             for i in range(many):
                 shift[i] = lse[head, i0 + i] if lse[head, i0 + i] != f32(-inf) else f32(inf)
-                delta[i] = f32(0)
-                for f in range(F):
-                    delta[i] = plus(delta[i], gs[i * pf + f] * get(out, o0 + i * ro + f))
-            for i in range(many, {Q}):
-                delta[i] = f32(0)
-            fill(dqt, E * {Q}, f32(0))
-            last = min(S, i0 + many) if causal else S
+                delta[i] = dot(gs, i * pf, out, b * s[4, 0] + h * s[4, 1] + (i0 + i) * s[4, 2], F)
+            fill(dqs, many * pe, f32(0))
+            last = min(seen, i0 + many) if causal else seen
             for j0 in range(0, last, {K}):
+                for r in range(0, many, {T}):
+                    high = min({T}, many - r)
+                    first = i0 + r - j0 if causal else S
+                    keys = min({K}, last - j0, first + {T})
+                    if keys > 0:
+                        score(tile, r * {K}, qs, r * pe, pe, kt, j0, high, keys, E)
+                        score(slope, r * {K}, gs, r * pf, pf, vt, j0, high, keys, F)
+                        if masked:
+                            m = b * s[3, 0] + h * s[3, 1] + (i0 + r) * s[3, 2] + j0 * s[3, 3]
+                            add_mask(tile, r * {K}, mask, m, s[3, 2], s[3, 3], high, keys)
+                        weigh_back(tile, slope, r, high, keys, first, shift, delta)
+                        for e in range(0, pe, {Q}):
+                            product(dqs, r * pe + e, pe, slope, r * {K}, {K}, 1, ks, j0 * pe + e, pe, high, keys)
                 keys = min({K}, last - j0)
-                score(tile, k, k0 + j0 * kr, kr, qt, E, keys, i0 - j0 if causal else keys)
-                if masked:
-                    add_mask(tile, mask, b * s[3, 0] + h * s[3, 1] + i0 * mr + j0 * s[3, 3], mr, s[3, 3], keys, many)
-                fill(slope, keys * {Q}, f32(0))
-                product(slope, 0, {Q}, v, v0 + j0 * vr, vr, 1, gt, {Q}, keys, F)
-                weigh_back(tile, slope, keys, shift, delta)
-                product(dqt, 0, {Q}, k, k0 + j0 * kr, 1, kr, slope, {Q}, E, keys)
-                for w in range(0, pe, {Q}):
-                    product(dks, j0 * pe + w, pe, slope, 0, {Q}, 1, qs[w:], pe, keys, many)
-                for w in range(0, pf, {Q}):
-                    product(dvs, j0 * pf + w, pf, tile, 0, {Q}, 1, gs[w:], pf, keys, many)
-            unpack(dq, b * s[6, 0] + h * s[6, 1] + i0 * s[6, 2], s[6, 2], dqt, E, many, factor)
-        rows(dk, b * s[7, 0] + h * s[7, 1], s[7, 2], dks, 0, pe, E, S, f32(1))
-        rows(dv, b * s[8, 0] + h * s[8, 1], s[8, 2], dvs, 0, pf, F, S, f32(1))
+                for j in range(0, keys, {T}):
+                    high = min({T}, keys - j)
+                    r = max(0, (j0 + j - i0) // {T} * {T}) if causal else 0      # the first that sees one of these keys
+                    for e in range(0, pe, {Q}):
+                        product(dks, (j0 + j) * pe + e, pe, slope, r * {K} + j, 1, {K}, qs, r * pe + e, pe, high, many - r)
+                    for f in range(0, pf, {Q}):
+                        product(dvs, (j0 + j) * pf + f, pf, tile, r * {K} + j, 1, {K}, gs, r * pf + f, pf, high, many - r)
+            rows(dq, b * s[6, 0] + h * s[6, 1] + i0 * s[6, 2], s[6, 2], dqs, 0, pe, E, many, E, by, 0)
+        rows(dk, b * s[7, 0] + h * s[7, 1], s[7, 2], dks, 0, pe, E, S, E, one, 0)
+        rows(dv, b * s[8, 0] + h * s[8, 1], s[8, 2], dvs, 0, pf, F, S, F, one, 0)
+    return room.size                              # for as long as its parts are used
 """
 
 PARTS = """
+
+@cached
+def whole(n):
+    \"\"\"n, up to whole pairs of vectors.\"\"\"
+    return (n + {Q} - 1) // {Q} * {Q}
+
 
 @cached
 def fill(to, n, value):
@@ -131,125 +147,151 @@ def fill(to, n, value):
 
 
 @cached
-def pack(to, x, at, row, size, many, factor):
-    \"\"\"to[e, i] = x[i, e] factor, of `many` rows; 0 beyond.\"\"\"
-    restrict()
-    for e in range(size):
-        for i in range(many):
-            to[e * {Q} + i] = get(x, at + i * row + e) * factor
-        for i in range(many, {Q}):
-            to[e * {Q} + i] = f32(0)
-
-
-@cached
-def unpack(to, at, row, x, size, many, factor):
-    \"\"\"to[i, e] = x[e, i] factor[i], of `many` rows.\"\"\"
-    restrict()
-    for e in range(size):
-        for i in range(many):
-            put(to, at + i * row + e, x[e * {Q} + i] * factor[i])
-
-
-@cached
-def rows(to, at, pitch, x, start, row, size, many, factor):
-    \"\"\"to[i, e] = x[i, e] factor.\"\"\"
-    restrict()
+def rows(to, at, pitch, x, start, row, size, many, width, factors, along):
+    \"\"\"to[i, e] = x[i, e] factors[i along], and 0 from e = size to `width`.\"\"\"
     for i in range(many):
+        a, b = at + i * pitch, start + i * row
+        times = spread(factors, i * along)
+        for e in range(0, size - {W} + 1, {W}):
+            store(to, a + e, mul(load(x, b + e), times))
+        for e in range(size // {W} * {W}, size):
+            put(to, a + e, get(x, b + e) * factors[i * along])
+        for e in range(size, width):
+            put(to, a + e, f32(0))
+
+
+@cached
+def turned(to, x, at, row, size, many):
+    \"\"\"to[c, e, i] = x[j, e] of `many` rows, j = c {Q} + i; 0 beyond them.\"\"\"
+    squares, panel = many // {W} * {W}, size * {Q}
+    for j in range(0, squares, {W}):
+        o = j // {Q} * panel + j % {Q}
+        for e in range(0, size - {W} + 1, {W}):
+            transpose(x, at + j * row + e, row, to, o + e * {Q}, {Q})
+        for e in range(size // {W} * {W}, size):
+            for i in range({W}):
+                to[o + e * {Q} + i] = get(x, at + (j + i) * row + e)
+    for j in range(squares, whole(many)):
+        o = j // {Q} * panel + j % {Q}
         for e in range(size):
-            put(to, at + i * pitch + e, get(x, start + i * row + e) * factor)
+            to[o + e * {Q}] = get(x, at + j * row + e) if j < many else f32(0)
 
 
 @cached
-def score(tile, k, at, row, qt, size, keys, first):
-    \"\"\"tile[j, i] = sum over e of k[j, e] qt[e, i], and -inf where j > i + first: keys that are to come.\"\"\"
-    fill(tile, keys * {Q}, f32(0))
-    product(tile, 0, {Q}, k, at, row, 1, qt, {Q}, keys, size)
-    for j in range(max(0, first), keys):
-        for i in range(min({Q}, j - first)):
-            tile[j * {Q} + i] = f32(-inf)
+def dot(x, i, y, j, n):
+    total = none()
+    for e in range(0, n - {W} + 1, {W}):
+        total = fma(load(x, i + e), load(y, j + e), total)
+    rest = along(total)
+    for e in range(n // {W} * {W}, n):
+        rest += get(x, i + e) * get(y, j + e)
+    return rest
 
 
 @cached
-def add_mask(tile, mask, at, row, along, keys, many):
-    for j in range(keys):
-        for i in range(many):
-            tile[j * {Q} + i] += get(mask, at + i * row + j * along)
+def add_mask(tile, at, mask, start, row, along, many, keys):
+    for i in range(many):
+        x, y, done = at + i * {K}, start + i * row, 0
+        if along == 1:
+            done = keys // {W} * {W}
+            for c in range(0, done, {W}):
+                store(tile, x + c, add(load(tile, x + c), load(mask, y + c)))
+        for j in range(done, keys):
+            tile[x + j] += get(mask, y + j * along)
 
 
 @cached
-def small(d):
-    \"\"\"exp(d), 0 from e^-80 on: denormal numbers take a hundred times as long.\"\"\"
-    return where(d < f32(-80), f32(0), exp(where(d < f32(-80), f32(-80), d)))
-
-
-@cached
-def weigh(tile, keys, top, shift, total, factor):
-    \"\"\"Scores become weights, exp(score - shift), and are added to `total`; `factor`: what those before shrink by.\"\"\"
-    restrict()
-    wide()
-    n = shift.shape[0]                            # {Q}, not to be unrolled number by number
-    for i in range(n):
-        factor[i] = top[i]
-    for j in range(keys):
-        for i in range(n):
-            top[i] = largest(top[i], tile[j * {Q} + i])
-    for i in range(n):
+def weigh(tile, r, many, keys, first, top, shift, total, sums, pf):
+    \"\"\"Scores of the rows from r on become weights, exp(score - top), 0 beyond key first + row, and are added to `total`;
+    `total` and `sums` shrink where a larger score came.\"\"\"
+    for i in range(many):
+        at = (r + i) * {K}
+        seen = min(keys, first + i + 1)
+        best = spread(top, r + i)
+        for c in range(0, keys, {W}):
+            x = upto(load(tile, at + c), seen - c)
+            store(tile, at + c, x)
+            best = bigger(best, x)
+        shift[r + i] = most(best)
+    for i in range(r, r + many):
+        if shift[i] != top[i]:
+            if top[i] != f32(-inf):
+                top[i] = exp(top[i] - shift[i])
+                total[i] = total[i] * top[i]
+                factor = spread(top, i)
+                for f in range(i * pf, (i + 1) * pf, {W}):
+                    store(sums, f, mul(load(sums, f), factor))
+            top[i] = shift[i]
         shift[i] = where(top[i] == f32(-inf), f32(0), top[i])
-        factor[i] = small(factor[i] - shift[i])
-        total[i] = total[i] * factor[i]
-    for j in range(keys):
-        for i in range(n):
-            e = small(tile[j * {Q} + i] - shift[i])
-            tile[j * {Q} + i] = e
-            total[i] = total[i] + e
+    for i in range(r, r + many):
+        at = i * {K}
+        base, more = spread(shift, i), none()
+        for c in range(0, keys, {W}):
+            w = weight(sub(load(tile, at + c), base))
+            store(tile, at + c, w)
+            more = add(more, w)
+        total[i] += along(more)
 
 
 @cached
-def weigh_back(tile, slope, keys, shift, delta):
+def weigh_back(tile, slope, r, many, keys, first, shift, delta):
     \"\"\"Scores become weights p, and g v^T becomes the slope of the scores, p (g v^T - delta).\"\"\"
-    restrict()
-    wide()
-    n = shift.shape[0]                            # {Q}, not to be unrolled number by number
-    for j in range(keys):
-        for i in range(n):
-            p = small(tile[j * {Q} + i] - shift[i])
-            tile[j * {Q} + i] = p
-            slope[j * {Q} + i] = p * (slope[j * {Q} + i] - delta[i])
+    for i in range(many):
+        at = (r + i) * {K}
+        seen = min(keys, first + i + 1)
+        base, less = spread(shift, r + i), spread(delta, r + i)
+        for c in range(0, keys, {W}):
+            p = weight(sub(upto(load(tile, at + c), seen - c), base))
+            store(tile, at + c, p)
+            store(slope, at + c, mul(p, sub(load(slope, at + c), less)))
 
 
 @cached
-def product(to, at, step, a, start, row, along, b, pitch, rows, depth):
-    \"\"\"to += a b, of {Q} columns: a[i, t] is at start + i row + t along, rows of `to` and b are `step` and `pitch` apart.
-
-    So many rows are added up at once as there are registers for, what is left over one by one.
-    \"\"\"
-    r = 0
-    while r < rows:
-        x, y, o = start + r * row, 0, at + r * step
-        if r + {tall} <= rows:
-{blocks}
-            r += {tall}
+def score(to, at, a, start, row, b, j0, many, keys, depth):
+    \"\"\"to = a b^T, a of `many` rows, b turned, of as many columns as there are keys.\"\"\"
+    for c in range(0, keys, {Q}):
+        if many == {T}:
+            x, y, o = start, (j0 + c) * depth, at + c
+{fresh}
         else:
+            for r in range(many):
+                x, y, o = start + r * row, (j0 + c) * depth, at + r * {K} + c
+{fresh_rest}
+
+
+@cached
+def product(to, at, step, a, start, row, along, b, below, pitch, rows, depth):
+    \"\"\"to += a b, of {Q} columns: a[i, t] at start + i row + t along, rows of `to` and b `step` and `pitch` apart.\"\"\"
+    if rows == {T}:
+        x, y, o = start, below, at
+{blocks}
+    else:
+        for r in range(rows):
+            x, y, o = start + r * row, below, at + r * step
 {rest}
-            r += 1
 """
 
 
-def block(height: int, lanes: int) -> str:
-    """`height` rows of two vectors each, added up over the depth."""
-    sums = {f"c{i}_{j}": f"to, o + {i} * step + {j * lanes}" for i in range(height) for j in range(2)}
-    lines = [*[f"{c} = load({at})" for c, at in sums.items()],
+def block(height: int, lanes: int, step: str, along: str, pitch: str, fresh: bool = False) -> str:
+    """`height` rows of two vectors each, added up over the depth, to what is there unless they are fresh."""
+    sums = {f"c{i}_{j}": f"to, o + {i} * {step} + {j * lanes}" for i in range(height) for j in range(2)}
+    lines = [*[f"{c} = none()" if fresh else f"{c} = load({at})" for c, at in sums.items()],
              "for t in range(depth):", "    y0 = load(b, y)", f"    y1 = load(b, y + {lanes})"]
     for i in range(height):
         lines += [f"    one = spread(a, x + {i} * row)", *[f"    c{i}_{j} = fma(one, y{j}, c{i}_{j})" for j in range(2)]]
-    lines += ["    x += along", "    y += pitch", *[f"store({at}, {c})" for c, at in sums.items()]]
-    return "\n".join([" " * 12 + line for line in lines])
+    lines += [f"    x += {along}", f"    y += {pitch}", *[f"store({at}, {c})" for c, at in sums.items()]]
+    return "\n".join(lines)
 
 
 def written(text: str) -> Callable:
     lanes, registers = machine()
     tall = TALL[registers]
-    return compiled((text + PARTS).format(Q=2 * lanes, K=KEYS, tall=tall, blocks=block(tall, lanes), rest=block(1, lanes)))
+    sizes = {"W": lanes, "Q": 2 * lanes, "R": QUERIES, "K": KEYS, "T": tall}
+    blocks = {name: indent(block(height, lanes, *how), " " * deep) for name, height, how, deep in (
+        ("blocks", tall, ("step", "along", "pitch"), 8), ("rest", 1, ("step", "along", "pitch"), 12),
+        ("fresh", tall, (str(KEYS), "1", str(2 * lanes), True), 12),
+        ("fresh_rest", 1, (str(KEYS), "1", str(2 * lanes), True), 16))}
+    return compiled((text + PARTS).format(**sizes, **blocks))
 
 
 @cache
