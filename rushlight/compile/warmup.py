@@ -1,8 +1,8 @@
 """Compile beforehand what eager work compiles at its first use: `rushlight warmup`.
 
 The loops of frequent ops on large arrays (ops/large.py, ops/rows.py), of recurrent layers (ops/recurrent_loops.py), of
-convolution (ops/kernels/direct.py, winograd.py), of attention (ops/kernels/attention_loops.py), of optimizers, and of
-random numbers, in float32.
+convolution (ops/kernels/winograd.py, gathered.py, direct.py), of attention (ops/kernels/attention_loops.py), of optimizers,
+and of random numbers, in float32.
 They are kept in the cache folder (compile/cache.py), so it is done once for a version of rushlight, Numba and Python.
 """
 from __future__ import annotations
@@ -97,8 +97,8 @@ def recurrent() -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
-    """The loops of direct convolution, those of few filters too, as of depthwise ones; of Winograd's, 16 filters to 64."""
-    from rushlight.ops.kernels import pool_loops, winograd
+    """The loops of direct convolution, those of few filters too, as of depthwise ones; of the others, 16 filters to 64."""
+    from rushlight.ops.kernels import gathered, pool_loops, winograd
     from rushlight.ops.kernels.conv import plan
     from rushlight.ops.kernels.direct import correlate, spread, weigh
     for filters in (8, 6, 4, 2, 1):
@@ -109,8 +109,9 @@ def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
     for many in (16, 32, 48, 64):
         y, v = np.ones((1, many, 4, 4), np.float32), np.ones((many, many, 3, 3), np.float32)
         q = plan((4, 4), v.shape, (1, 1), (1, 1), (1, 1), 1)
-        yield f"Winograd's convolution of {many} filters", lambda y=y, v=v, q=q: (  # type: ignore[misc]
-            winograd.correlate(y, v, q), winograd.weigh(y, y, q))
+        for way in (winograd, gathered):
+            yield f"{way.__name__.split('.')[-1]} convolution of {many} filters", lambda way=way, y=y, v=v, q=q: (  # type: ignore[misc]
+                way.correlate(y, v, q), way.weigh(y, y, q))
     yield "max_pool", lambda: (pool_loops.maxima().build(), pool_loops.scatter().build())
 
 

@@ -9,7 +9,8 @@ so each row of the kernel is a product with another slice of them, and less is c
 
 Arrays are NumPy's, x (N, C, *size), w (O, C / groups, *kernel); stride, padding, dilation are tuples with a number for
 each spatial dimension. float16 and bfloat16 are computed in float32, integers wrap around, bool is refused as by torch.
-Where there is much to do, float32 has loops of its own, kernels/winograd.py for 3 x 3 and kernels/direct.py (`looped`).
+Where there is much to do, float32 has loops of its own, which `looped` asks: kernels/winograd.py for 3 x 3, then
+kernels/gathered.py for results of many channels, then kernels/direct.py.
 """
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels import direct, winograd
+from rushlight.ops.kernels import direct, gathered, winograd
 from rushlight.ops.kernels.strided import like_images
 from rushlight.ops.kernels.windows import (
     Ints,
@@ -175,7 +176,9 @@ def looped(name: str, a: ndarray, b: ndarray, p: Plan, *more: Any) -> ndarray | 
     if not direct.suits(a, p):
         return None
     made = getattr(winograd, name)(a, b, p, *more) if winograd.suits(p) else None
-    return getattr(direct, name)(a, b, p, *more) if made is None else made
+    if made is None:
+        made = getattr(gathered, name)(a, b, p, *more)
+    return getattr(direct, name)(a, b, p, *more) if made is None and prod(p.kernel) > 1 else made
 
 
 def correlate(x: ndarray, w: ndarray, p: Plan) -> ndarray:

@@ -171,10 +171,9 @@ def sliding() -> Any:
 
 
 def suits(x: ndarray, p: Any) -> bool:
-    """Whether there is enough to do for these loops, and they are the faster."""
-    taps = prod(p.kernel)                         # a single one is a product of matrices: BLAS
-    work = len(x) * p.groups * p.filters * p.channels * taps * prod(p.out)
-    return x.dtype == np.float32 and taps > 1 and work >= LEAST and len(p.out) <= 3 and sliding() is not None
+    """Whether there is enough to do for compiled loops, and BLAS does not have the whole of it in one product."""
+    work = len(x) * p.groups * p.filters * p.channels * prod(p.kernel) * prod(p.out)
+    return x.dtype == np.float32 and not p.plain and work >= LEAST and len(p.out) <= 3 and sliding() is not None
 
 
 def three(numbers: Ints, fill: int) -> Ints:

@@ -14,22 +14,21 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from threading import local
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from rushlight.ops.kernels.innermost import FLOAT, flat, kind, lanes, packed, rooms, usual, whole
 from rushlight.ops.kernels.memory import memory
-from rushlight.ops.kernels.strided import channels_last
 from rushlight.ops.kernels.windows import Ints
 
-FLOAT = np.dtype(np.float32)
 LEAST = 16           # channels on either side: fewer do not fill a vector
 TILES = 72           # of which products are made at a time, so that they stay in the L2 cache
 HELD = 1 << 18       # numbers of them
 SUMMED = 1 << 12     # tiles whose gradients are added up one after the other
-GT = np.array([[1, .5, .5, 0], [0, .5, -.5, 0], [0, .5, .5, 1]], np.float32)
+HALF = np.array([.5], FLOAT)
+GT = np.array([[1, .5, .5, 0], [0, .5, -.5, 0], [0, .5, .5, 1]], FLOAT)
 
 
 def suits(p: Any) -> bool:
@@ -45,33 +44,9 @@ def tiles_of(out: Ints) -> int:
     return prod([-(-n // 2) for n in out])
 
 
-def whole(channels: int) -> int:
-    """The numbers of whole vectors."""
-    lanes = loops().machine()[0]
-    return -(-channels // lanes) * lanes
-
-
 def loops() -> Any:
     from rushlight.ops.kernels import winograd_loops
     return winograd_loops
-
-
-class Rooms(local):
-    """Each thread's rooms, used again."""
-
-    def __init__(self) -> None:
-        self.known: dict[str, ndarray] = {}
-
-    def take(self, name: str, size: int) -> ndarray:
-        """So many numbers, from a line of the cache on."""
-        room = self.known.get(name)
-        if room is None or len(room) < size:
-            fresh = np.zeros(size + 16, np.float32)
-            room = self.known[name] = fresh[-fresh.ctypes.data % 64 // 4:][:size]
-        return room
-
-
-rooms = Rooms()
 
 
 @lru_cache(maxsize=64)
@@ -105,23 +80,14 @@ def cut(tiles: int, channels: int) -> tuple[int, int]:
 
 def plane(block: int, width: int) -> int:
     """`apart` of the loops, 16 times."""
-    return 16 * ((block + 16) * width + loops().machine()[0])
+    return 16 * ((block + 16) * width + lanes())
 
 
 def transformed(w: ndarray, made: int, read: int, turned: bool) -> ndarray:
     """G w G^T of filters w, as the loops read them; `turned`: of the kernel turned around, from filters to channels."""
     out = rooms.take("filters", 16 * read * whole(made))
-    strides = (9, 9 * made, 8, -1) if turned else (9 * read, 9, 0, 1)
-    loops().transform()((w if w.flags.carray else w.copy()).reshape(-1), made, read, *strides, whole(made), out)
+    loops().transform()(packed(w, read, made, 9, turned), HALF, *((8, -1) if turned else (0, 1)), read, whole(made), out)
     return out
-
-
-def flat(x: ndarray) -> tuple[ndarray, bool]:
-    """x (N, C, H, W) as it lies in memory, and whether its channels lie innermost."""
-    last = channels_last(x)
-    if last:
-        x = x.transpose(0, 2, 3, 1)
-    return (x if x.flags.carray else x.copy()).reshape(-1), last
 
 
 def correlate(x: ndarray, w: ndarray, p: Any, bias: ndarray | None = None) -> ndarray | None:
@@ -145,7 +111,7 @@ def slid(x: ndarray, filters: ndarray, read: int, made: int, size: Ints, out: In
     added = np.zeros(broad, FLOAT)
     if bias is not None:
         added[:made] = bias
-    loop = loops().correlate(loops().kind(broad // loops().machine()[0]))
+    loop = loops().correlate(kind(broad))
     within, beyond = prod(size), prod(out)
     reads, writes = sources(size, out, padding, some, deep), targets(out, some, broad)
     well = []
@@ -172,14 +138,12 @@ def cleared(room: ndarray, end: int, width: int, channels: int) -> None:
 def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
     """conv_weight_grad: (O, C, 3, 3); None where other loops do it."""
     from rushlight.ops.kernels.direct import in_parts
-    deep, broad, lanes = whole(p.channels), whole(p.filters), loops().machine()[0]
+    deep, broad = whole(p.channels), whole(p.filters)
     tiles = tiles_of(p.out)
     some, block = cut(tiles, deep + broad)
-    heights = loops().shapes()
-    height = heights[max(heights)]
-    rows = -(-p.filters // height) * height
+    rows = -(-p.filters // usual()[1]) * usual()[1]
     (xf, x_last), (gf, g_last) = flat(x), flat(g)
-    loop = loops().weigh(loops().kind(deep // lanes))
+    loop = loops().weigh(kind(deep))
     within, beyond = prod(p.size), prod(p.out)
     reads, writes = sources(p.size, p.out, p.padding, some, deep), targets(p.out, some, broad)
     found, well = [], []
@@ -189,7 +153,7 @@ def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
         gs = rooms.take("ys", (some * beyond + 1) * broad)
         cleared(xs, some * within * deep, deep, p.channels)
         cleared(gs, some * beyond * broad, broad, p.filters)
-        vs, es = rooms.take("vs", plane(block, deep)), rooms.take("ms", plane(block, broad) + 16)
+        vs, es = rooms.take("vs", plane(block, deep)), rooms.take("ms", plane(block, broad))
         for start in range(first, end, step):
             total = np.zeros(16 * rows * deep, FLOAT)
             well.append(loop(xf, x_last, p.channels, within, reads, gf, g_last, p.filters, beyond, writes, total, xs, vs, gs,

@@ -1,7 +1,6 @@
 """Compiled loops of Winograd's convolution (kernels/winograd.py), for float32: channels lie innermost, in vector registers.
 
-Tiles are the rows of sixteen products of matrices. `height` rows times `width` vectors of channels are added up at once: of
-AVX-512's registers 6 times 4, so that 24 fused multiply-adds need 10 loads.
+Tiles are the rows of sixteen products of matrices, whose blocks are made in registers (kernels/innermost.py).
 """
 from __future__ import annotations
 
@@ -9,8 +8,7 @@ from collections.abc import Callable
 from functools import cache
 
 from rushlight.compile.cache import compiled
-from rushlight.compile.vectors import machine
-from rushlight.ops.kernels.sliding import indented
+from rushlight.ops.kernels.innermost import TURN, blocks, indented, lanes, step, sums, usual
 
 CORRELATE = """def kernel(x, last, given, within, sources, filters, bias, made, beyond, targets, out, xs, vs, ms, ys, some,
            block, first, end):
@@ -79,22 +77,6 @@ def apart(block, width):
 
 
 @cached
-def turn(x, at, rows, columns, pitch, out, to, wide):
-    \"\"\"out[to + j wide + i] = x[at + i pitch + j], i < rows, j < columns.\"\"\"
-    restrict()
-    if rows >= {lanes} and columns >= {lanes}:
-        for a in range(0, rows, {lanes}):
-            i = min(a, rows - {lanes})            # the last square may overlap the one before
-            for b in range(0, columns, {lanes}):
-                j = min(b, columns - {lanes})
-                transpose(x, at + i * pitch + j, pitch, out, to + j * wide + i, wide)
-    else:
-        for i in range(rows):
-            for j in range(columns):
-                put(out, to + j * wide + i, get(x, at + i * pitch + j))
-
-
-@cached
 def laid(x, start, images, last, channels, pixels, room, width):
     \"\"\"Images into the room, channels innermost; whether none of their numbers is far larger than the mean.\"\"\"
     for n in range(images):
@@ -155,24 +137,19 @@ def contract(ms, plane, top, count, width, bias, targets, ys):
     return along(finite)
 """
 
-TRANSFORM = """def kernel(w, made, read, across, along, begin, step, broad, out):
-    \"\"\"out: G w G^T, 16 planes of read x broad numbers, the filters in blocks of {block}: their columns lie side by side.
+TRANSFORM = """def kernel(filters, half, begin, along, read, broad, out):
+    \"\"\"out: G w G^T, 16 planes of read x broad numbers in blocks of {block} columns, which lie side by side.
 
-    w: flat; filter o for channel c begins at o across + c along + begin, its nine taps `step` apart.
+    filters: flat, (read, 9, broad); the taps are read from `begin` on, `along` apart; half: 0.5.
     \"\"\"
     restrict()
-    h = f32(0.5)
+    h = spread(half, 0)
+    plane = read * broad
     for c in range(read):
-        for o in range(broad):
+        for o in range(0, broad, {lanes}):
             before = o // {block} * {block}
             to = before * read + c * min({block}, broad - before) + o - before
-            if o < made:
-                at = o * across + c * along + begin
-{taps}
-{planes}
-            else:
-                for q in range(16):
-                    put(out, q * read * broad + to, f32(0))
+{lines}
 """
 
 CHANNELS = 64        # are added up one after the other, then to what was added up before, so as to be as exact as torch
@@ -205,107 +182,73 @@ def lines_of(kind: str) -> list[str]:
                 f"finite = fma(y{r}{s}, none(), finite)")]]
 
 
-def parts(lanes: int) -> str:
+def parts() -> str:
     places = lambda table, n: indented([f"i{k} = get({table}, at + {k})" for k in range(n)], 8)
-    return PARTS.format(lanes=lanes, limit=LIMIT, places16=places("sources", 16), places4=places("targets", 4),
-                        **{kind: indented(lines_of(kind), 12) for kind in ("expand", "stretch", "contract")})
+    return TURN.format(lanes=lanes()) + PARTS.format(
+        lanes=lanes(), limit=LIMIT, places16=places("sources", 16), places4=places("targets", 4),
+        **{kind: indented(lines_of(kind), 12) for kind in ("expand", "stretch", "contract")})
 
 
-def shapes() -> dict[int, int]:
-    """By the number of vectors of columns that are added up at once, the number of rows; the first is the usual one."""
-    return {4: 6, 3: 8, 2: 8, 1: 12} if machine()[1] == 32 else {2: 6, 1: 8}
-
-
-def sums(width: int, height: int) -> list[tuple[int, int]]:
-    return [(a, k) for a in range(height) for k in range(width)]
-
-
-def step(width: int, height: int, lanes: int, panel: str, left: Callable[[int], str]) -> list[str]:
-    """One step along the sums: `width` vectors of the panel, from b on, times `height` numbers."""
-    return [*[f"b{k} = load({panel}, b + {k * lanes})" for k in range(width)],
-            *[line for a in range(height) for line in (
-                f"v = spread({left(a)})", *[f"s{a}_{k} = fma(v, b{k}, s{a}_{k})" for k in range(width)])]]
-
-
-def forward(width: int, height: int, lanes: int) -> list[str]:
+def forward(width: int, height: int) -> list[str]:
     """A block of columns, from o on: vs times filters."""
     pairs = sums(width, height)
-    at = {(a, k): f"ms, m + {a} * broad + {k * lanes}" for a, k in pairs}
+    at = {(a, k): f"ms, m + {a} * broad + {k * lanes()}" for a, k in pairs}
     return [f"for row in range(0, count, {height}):",
             "    m = q * ma + row * broad + o",
             f"    for begin in range(0, given, {CHANNELS}):",
-            f"        b = (q * broad + o) * given + begin * {width * lanes}",
+            f"        b = (q * broad + o) * given + begin * {width * lanes()}",
             *[f"        a{a} = q * va + (row + {a}) * deep" for a in range(height)],
             *[f"        s{a}_{k} = none()" for a, k in pairs],
             f"        for c in range(begin, min(begin + {CHANNELS}, given)):",
-            *["            " + line for line in step(width, height, lanes, "filters", lambda a: f"vs, a{a} + c")],
-            f"            b += {width * lanes}",
+            *["            " + line for line in step(width, height, "filters", lambda a: f"vs, a{a} + c")],
+            f"            b += {width * lanes()}",
             "        if begin > 0:",
             *[f"            s{a}_{k} = add(s{a}_{k}, load({at[a, k]}))" for a, k in pairs],
             *[f"        store({at[a, k]}, s{a}_{k})" for a, k in pairs]]
 
 
-def backward(width: int, height: int, lanes: int) -> list[str]:
+def backward(width: int, height: int) -> list[str]:
     """A block of columns, from o on: es, turned, times vs."""
     pairs = sums(width, height)
-    at = {(a, k): f"total, m + {a} * deep + {k * lanes}" for a, k in pairs}
+    at = {(a, k): f"total, m + {a} * deep + {k * lanes()}" for a, k in pairs}
     return [f"for row in range(0, made, {height}):",
             "    m = (q * rows + row) * deep + o",
             "    e = q * ea + row",
             "    b = q * va + o",
             *[f"    s{a}_{k} = none()" for a, k in pairs],
             "    for t in range(count):",
-            *["        " + line for line in step(width, height, lanes, "vs", lambda a: f"es, e + {a}")],
+            *["        " + line for line in step(width, height, "vs", lambda a: f"es, e + {a}")],
             "        b += deep",
             "        e += broad",
             *[f"    store({at[a, k]}, add(s{a}_{k}, load({at[a, k]})))" for a, k in pairs]]
 
 
-def blocks(block: Callable, columns: str, vectors: int, heights: dict[int, int]) -> str:
-    """Loops over all columns: blocks of the usual width, and what is left over."""
-    lanes, usual = machine()[0], max(heights)
-    lines, rest = [], vectors % usual
-    if vectors >= usual:
-        lines += [f"for o in range(0, {columns} - {usual * lanes - 1}, {usual * lanes}):",
-                  *["    " + line for line in block(usual, heights[usual], lanes)]]
-    if rest:
-        lines += [f"o = {columns} - {rest * lanes}", *block(rest, heights[rest], lanes)]
-    return indented(lines, 16)
-
-
-def kind(vectors: int) -> int:
-    """Of so many vectors of columns, what the text of a loop depends on."""
-    usual = max(shapes())
-    return min(vectors, usual + vectors % usual)
-
-
 @cache
 def correlate(vectors: int) -> Callable:
     """`CORRELATE` for so many vectors of filters (`kind`)."""
-    lanes = machine()[0]
-    return compiled(CORRELATE.format(lanes=lanes, products=blocks(forward, "broad", vectors, shapes())) + parts(lanes))
+    return compiled(CORRELATE.format(lanes=lanes(), products=blocks(forward, "broad", vectors, 16)) + parts())
 
 
 @cache
 def weigh(vectors: int) -> Callable:
     """`WEIGH` for so many vectors of channels (`kind`)."""
-    lanes, heights = machine()[0], shapes()
-    height = heights[max(heights)]
-    products = blocks(backward, "deep", vectors, dict.fromkeys(heights, height))
-    return compiled(WEIGH.format(lanes=lanes, height=height, products=products) + parts(lanes))
+    height = usual()[1]
+    products = blocks(backward, "deep", vectors, 16, height)
+    return compiled(WEIGH.format(lanes=lanes(), height=height, products=products) + parts())
 
 
 @cache
 def transform() -> Callable:
     """`TRANSFORM`: the rows of G are (1, 0, 0), (1, 1, 1) / 2, (1, -1, 1) / 2 and (0, 0, 1)."""
-    def through(names: list[str], made: list[str]) -> list[str]:
-        a, b, c = names
-        return [f"{made[0]} = {a}", f"{made[1]} = h * (({a} + {c}) + {b})", f"{made[2]} = h * (({a} + {c}) - {b})",
-                f"{made[3]} = {c}"]
+    def through(a: str, b: str, c: str, *to: str) -> list[str]:
+        return [f"{to[0]} = {a}", f"{to[1]} = fma(h, add(add({a}, {c}), {b}), none())",
+                f"{to[2]} = fma(h, sub(add({a}, {c}), {b}), none())", f"{to[3]} = {c}"]
 
-    taps = [f"w{r}{s} = get(w, at + {3 * r + s} * step)" for r in range(3) for s in range(3)]
-    planes = [line for s in range(3) for line in through([f"w{r}{s}" for r in range(3)], [f"u{r}{s}" for r in range(4)])]
-    planes += [line for r in range(4) for line in through([f"u{r}{s}" for s in range(3)], [f"v{r}{s}" for s in range(4)])]
-    planes += [f"put(out, {4 * r + s} * read * broad + to, v{r}{s})" for r in range(4) for s in range(4)]
-    block = max(shapes()) * machine()[0]
-    return compiled(TRANSFORM.format(block=block, taps=indented(taps, 16), planes=indented(planes, 16)))
+    lines = [f"w{r}{s} = load(filters, (9 * c + begin + {3 * r + s} * along) * broad + o)"
+             for r in range(3) for s in range(3)]
+    for s in range(3):
+        lines += through(*[f"w{r}{s}" for r in range(3)], *[f"u{r}{s}" for r in range(4)])
+    for r in range(4):
+        lines += through(*[f"u{r}{s}" for s in range(3)], *[f"v{r}{s}" for s in range(4)])
+    lines += [f"store(out, {4 * r + s} * plane + to, v{r}{s})" for r in range(4) for s in range(4)]
+    return compiled(TRANSFORM.format(block=usual()[0] * lanes(), lanes=lanes(), lines=indented(lines, 12)))
