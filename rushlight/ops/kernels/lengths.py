@@ -7,6 +7,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.adding import added
+from rushlight.ops.kernels.reduce import LEAST, by_loop
 
 ROOM = 1 << 20                                    # so many differences are held at a time
 
@@ -19,6 +20,8 @@ def vector_norm(x: ndarray, p: float, axes: tuple | None, keepdim: bool = False)
         if axes is None and not keepdim:
             flat = x.ravel()
             return np.sqrt(np.vdot(flat, flat).real)
+        if x.size >= LEAST and (made := by_loop("reduced", "norms", x, axes, keepdim)) is not None:
+            return made
         squares = x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else x * x
         return np.sqrt(added(squares, axes, keepdim))
     size = np.abs(x)

@@ -14,7 +14,14 @@ from rushlight.ops.kernels.strided import plain
 Dims = tuple | None
 _ones = np.ones(64, np.float32)
 _ONES = [_ones[:n] for n in range(65)]
+LEAST = 1 << 16                                   # numbers from which loops are asked; NumPy adds up so many in 15 us
 FLOAT32, _add = np.dtype(np.float32), np.add.reduce
+
+
+def by_loop(name: str, *args: Any) -> Any:
+    """What a loop for large arrays gives; None where NumPy is to do it."""
+    from rushlight.ops.kernels import along
+    return getattr(along, name)(*args)
 
 
 def somewhere(x: ndarray) -> bool:
@@ -39,6 +46,8 @@ def totalled(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
 
 
 def sum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
+    if x.size >= LEAST and (made := by_loop("reduced", "sums", x, dims, keepdim)) is not None:
+        return made
     if x.dtype is FLOAT32:                        # the ordinary case, 0.4 us sooner
         if dims is not None or keepdim:
             r = added(x, dims, keepdim)
@@ -72,14 +81,16 @@ def nansum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
 
 
 def amax(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
-    return reduced(np.maximum, x, dims, keepdim, "amax")
+    made = by_loop("reduced", "largest_of", x, dims, keepdim) if x.size >= LEAST else None
+    return extreme(np.maximum, x, dims, keepdim, "amax") if made is None else made
 
 
 def amin(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
-    return reduced(np.minimum, x, dims, keepdim, "amin")
+    made = by_loop("reduced", "smallest_of", x, dims, keepdim) if x.size >= LEAST else None
+    return extreme(np.minimum, x, dims, keepdim, "amin") if made is None else made
 
 
-def reduced(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool, name: str) -> ndarray:
+def extreme(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool, name: str) -> ndarray:
     refuse(x, "c", f'"{name[1:]}_values_cpu" not implemented for')
     try:
         return plain(ufunc.reduce(x, dims, None, None, keepdim))
@@ -201,7 +212,8 @@ def chosen(x: ndarray, index: ndarray, dim: int, keepdim: bool) -> tuple[ndarray
 
 
 def cumsum(x: ndarray, dim: int) -> ndarray:
-    return accumulated(np.add, x, dim)
+    made = by_loop("running_sums", x, dim) if x.size >= LEAST else None
+    return accumulated(np.add, x, dim) if made is None else made
 
 
 def cumprod(x: ndarray, dim: int) -> ndarray:

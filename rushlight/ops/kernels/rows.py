@@ -195,3 +195,81 @@ def column_var_x(g, x, mean, factor, out):
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             out[i, j] = g[j] * (x[i, j] - mean[j]) * share
+
+
+# -- one number from each row; blocks of 4096 are added up in float32, blocks in float64
+
+@loop
+def sums(x, out):
+    restrict()
+    wide()
+    for i in range(x.shape[0]):
+        whole = f64(0)
+        for start in range(0, x.shape[1], 4096):
+            row = x[i, start:start + 4096]
+            total = f32(0)
+            for j in range(row.shape[0]):
+                total = plus(total, row[j])
+            whole += f64(total)
+        out[i] = f32(whole)
+
+
+@loop
+def norms(x, out):
+    """out[i] = sqrt(sum of x^2)."""
+    restrict()
+    wide()
+    for i in range(x.shape[0]):
+        whole = f64(0)
+        for start in range(0, x.shape[1], 4096):
+            row = x[i, start:start + 4096]
+            total = f32(0)
+            for j in range(row.shape[0]):
+                total = plus(total, row[j] * row[j])
+            whole += f64(total)
+        out[i] = f32(sqrt64(whole))
+
+
+@loop
+def largest_of(x, out):
+    restrict()
+    wide()
+    for i in range(x.shape[0]):
+        top = f32(-inf)
+        for j in range(x.shape[1]):
+            top = largest(top, x[i, j])
+        out[i] = top
+
+
+@loop
+def smallest_of(x, out):
+    restrict()
+    wide()
+    for i in range(x.shape[0]):
+        least = f32(inf)
+        for j in range(x.shape[1]):
+            least = smallest(least, x[i, j])
+        out[i] = least
+
+
+@loop
+def running_sums(x, out, total):
+    """Along the middle dimension of three, in float64, as NumPy does; total has a number for each of the last."""
+    restrict()
+    for i in range(x.shape[0]):
+        for k in range(total.shape[0]):
+            total[k] = f64(0)
+        for j in range(x.shape[1]):
+            for k in range(total.shape[0]):
+                total[k] += f64(x[i, j, k])
+                out[i, j, k] = f32(total[k])
+
+
+@loop
+def running_sums_of_rows(x, out):
+    restrict()
+    for i in range(x.shape[0]):
+        total = f64(0)
+        for j in range(x.shape[1]):
+            total += f64(x[i, j])
+            out[i, j] = f32(total)

@@ -199,7 +199,7 @@ def add_windows(g: ndarray, shape: tuple, dim: int, size: int, step: int) -> nda
 
 
 def contiguous(x: ndarray) -> ndarray:
-    return x if x.flags.c_contiguous else x.copy()
+    return plain(x)
 
 
 def clone(x: ndarray) -> ndarray:
@@ -261,8 +261,16 @@ def split_sizes(x: ndarray, lengths: Sequence[int], dim: int = 0) -> list[ndarra
     if builtins_sum(lengths) != extent(x, dim):
         raise ValueError(f"split_with_sizes expects split_sizes to sum exactly to {x.shape[dim]} (input tensor's size "
                          f"at dimension {dim}), but got split_sizes={list(lengths)}")
-    bounds = np.cumsum((0, *lengths)).tolist()
-    return [x[(slice(None),) * dim + (slice(a, b),)] for a, b in zip(bounds, bounds[1:])]
+    return [x[key] for key in keys_of(lengths, dim)]
+
+
+def keys_of(lengths: Sequence[int], dim: int) -> list[tuple]:
+    """The keys that read parts of these lengths, one after the other along a dimension."""
+    lead, keys, start = (slice(None),) * dim, [], 0
+    for n in lengths:
+        keys.append((*lead, slice(start, start + n), ...))
+        start += n
+    return keys
 
 
 builtins_sum = sum

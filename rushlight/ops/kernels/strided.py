@@ -6,12 +6,28 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+SIDE = 128                                        # rows and columns of a square of a large matrix
+
 
 def plain(a: ndarray) -> ndarray:
     """The array in C order. So torch lays out results where NumPy keeps the order of the input's dimensions in memory:
     `view` must work on them, and dropout draws in the order in which elements lie.
     """
-    return a if a.flags.c_contiguous else a.copy()
+    return a if a.flags.c_contiguous else copied(a)
+
+
+def copied(a: ndarray) -> ndarray:
+    """A copy in C order. Large transposed ones in squares that the cache holds: 4096 x 1024 take 11 ms, at once 47."""
+    near = a.strides.index(a.itemsize) if a.itemsize in a.strides else -1
+    if near in (-1, a.ndim - 1) or min(a.shape[near], a.shape[-1]) < 2 * SIDE:
+        return a.copy()
+    out = np.empty(a.shape, a.dtype)
+    before, between = [(slice(None),) * n for n in (near, a.ndim - near - 2)]
+    for i in range(0, a.shape[near], SIDE):
+        for j in range(0, a.shape[-1], SIDE):
+            part = (*before, slice(i, i + SIDE), *between, slice(j, j + SIDE))
+            out[part] = a[part]
+    return out
 
 
 def suggested(a: ndarray) -> ndarray:
