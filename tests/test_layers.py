@@ -13,11 +13,12 @@ PACKAGE = Path(__file__).parent.parent / "rushlight"
 # and the longest name wins; "" is the package's own __init__, torch's namespace.
 LAYERS = [
     ["version", "errors", "dtypes", "device", "size", "threads", "memory_format", "adding", "ops.kernels", "utils.pytree",
-     "compile.cache", "compile.intrinsics", "compile.parallel", "compile.paying", "compile.scalars", "compile.vectors"],
+     "compile.cache", "compile.intrinsics", "compile.parallel", "compile.paying", "compile.scalars", "compile.tiles",
+     "compile.vectors"],
     ["printing", "ops.table", "ops.names", "autograd.node", "autograd.clock", "autograd.grad_mode"],
     ["tensor"],
     # the engine hands out tensors
-    ["autograd", "ops.later", "ops.worlds", "ops.large", "ops.rows", "copying", "compile.expressions"],
+    ["autograd", "ops.later", "ops.worlds", "ops.large", "ops.chains", "ops.rows", "copying", "compile.expressions"],
     ["ops", "creation", "ranges", "settings", "sparse", "random", "sampling", "serialization"],
     ["autograd.forward_ad", "autograd.tangents", "autograd.gradcheck", "autograd.checking", "func.batching"],
     ["common", "linalg", "fft", "special", "masked", "signal", "backends", "accelerator", "jit", "hub", "onnx",
