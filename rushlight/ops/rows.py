@@ -205,13 +205,16 @@ def batch_norm_x(gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var:
     g, given, w = batch(gs[0]), batch(x), factors(weight, x.shape[1], 1)
     if g is None or given is None or w is None or gs[1].any() or gs[2].any():
         return None
-    out = memory.take(x.shape, FLOAT)
+    out, sums = memory.take(x.shape, FLOAT), np.empty((2, x.shape[1]), FLOAT)
     by_channels("batch_norm_x", x.size, x.shape[1], g, given, w, mu.reshape(-1), var.reshape(-1), eps,
-                out.reshape(given.shape))
+                out.reshape(given.shape), *sums)
+    gs.append(sums)                               # the gradients of weight and bias, whose rules are run with this list next
     return out
 
 
 def batch_norm_weight(gs: list, x: ndarray, mu: ndarray, var: ndarray, dims: tuple[int, ...], eps: float) -> ndarray | None:
+    if len(gs) > 3:
+        return gs[3][0]
     g, given = batch(gs[0]), batch(x)
     if g is None or given is None:
         return None
@@ -221,6 +224,8 @@ def batch_norm_weight(gs: list, x: ndarray, mu: ndarray, var: ndarray, dims: tup
 
 
 def batch_norm_bias(gs: list, dims: tuple[int, ...]) -> ndarray | None:
+    if len(gs) > 3:
+        return gs[3][1]
     g = batch(gs[0])
     if g is None:
         return None

@@ -36,8 +36,9 @@ def batch_norm(x, weight, bias, eps, out, mu, var, first, end):
 
 
 @loop
-def batch_norm_x(g, x, weight, mu, var, eps, out, first, end):
-    """out = (g - mean(g) - d mean(g d) / (var + eps)) weight / sqrt(var + eps), d = x - mu."""
+def batch_norm_x(g, x, weight, mu, var, eps, out, slopes, totals, first, end):
+    """out = (g - mean(g) - d mean(g d) / (var + eps)) weight / sqrt(var + eps), d = x - mu; the gradients of weight and bias
+    come up on the way: slopes = sum(g d) / sqrt(var + eps), totals = sum(g)."""
     restrict()
     samples, n = x.shape[0], x.shape[2]
     for c in range(first, end):
@@ -53,6 +54,8 @@ def batch_norm_x(g, x, weight, mu, var, eps, out, first, end):
             total += part
             along += beside
         spread = var[c] + f32(eps)
+        slopes[c] = f32(along) / sqrt(spread)
+        totals[c] = f32(total)
         scale = weight[c] / sqrt(spread)
         share = f32(total / (samples * n))
         slope = f32(along / (samples * n)) / spread
