@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import inspect
+import linecache
 import os
 import re
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import metadata
+from itertools import takewhile
 from pathlib import Path
 from threading import Lock
 from types import FunctionType, MappingProxyType
@@ -31,16 +32,19 @@ FILE = '''from rushlight.compile.cache import {how}
 
 def loop(function: FunctionType) -> Callable:
     """The decorator of fused loops: the function compiled, or the one compiled earlier from the same text."""
-    text = inspect.getsource(function)
-    return compiled("def kernel" + text[text.index("("):])
+    return compiled(text_of(function))
+
+
+def text_of(function: FunctionType) -> str:
+    """The function's text, under the name that all loops have; `inspect.getsource` reads all of it word by word."""
+    lines = linecache.getlines(function.__code__.co_filename)[function.__code__.co_firstlineno:]        # after the decorator
+    return "".join(["def kernel" + lines[0][lines[0].index("("):], *takewhile(lambda line: line.startswith(" "), lines[1:])])
 
 
 def joint(*loops: Any) -> Callable[[FunctionType], Callable]:
     """The decorator of a function that calls loops: as machine code, so that there is no Python between them."""
     def decorate(function: FunctionType) -> Callable:
-        text = inspect.getsource(function)
-        text = "def kernel" + text[text.index("(", text.index("def ")):]
-        callees = {}
+        text, callees = text_of(function), {}
         for loop in loops:
             name = next(name for name, f in function.__globals__.items() if f is loop)
             known = f"loop_{loop.text_key}"
@@ -87,7 +91,7 @@ def price(text: str, exact: bool = False) -> float:
 def versions() -> tuple[str, ...]:
     """What makes old machine code wrong: another Numba, another Python, other scalar functions."""
     own = Path(__file__).parent
-    sources = [(own / name).read_text() for name in ("scalars.py", "intrinsics.py", "vectors.py")]
+    sources = [(own / name).read_text() for name in ("scalars.py", "intrinsics.py", "vectors.py", "tiles.py")]
     return (metadata.version("numba"), sys.version, __version__, *sources)
 
 
@@ -96,6 +100,7 @@ def scope() -> dict[str, Any]:
     """The globals of a loop: exp, tanh, where... for float32, exp64... for float64, and how sums are added up."""
     import numpy as np
 
+    from rushlight.compile import tiles
     from rushlight.compile.scalars import world
     from rushlight.compile.vectors import functions
     b = backend()
@@ -105,7 +110,7 @@ def scope() -> dict[str, Any]:
                              "largest": b.largest, "smallest": b.smallest}
     names |= world("float32")
     names |= {f"{name}64": f for name, f in world("float64").items()}
-    names |= functions()
+    names |= functions() | tiles.functions()
     del names["abs"]                              # Python's own serves all types
     return names
 
