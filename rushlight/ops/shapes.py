@@ -12,6 +12,7 @@ from rushlight.errors import explain
 from rushlight.ops import shape as s
 from rushlight.ops.arguments import mismatch, sizes, wrap
 from rushlight.ops.build import composite
+from rushlight.ops.kernels.shape import keys_of
 from rushlight.ops.results import into
 from rushlight.tensor import Tensor, created, from_array, method
 
@@ -89,10 +90,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     """
     dim = wrap(dim, tensor.array.ndim)
     lengths = split_lengths(tensor.array.shape[dim], split_size_or_sections)
-    starts = np.cumsum((0, *lengths)).tolist()
-    lead = (slice(None),) * dim
-    keys = [(*lead, slice(a, a + k), ...) for a, k in zip(starts, lengths)]
-    return pieces(s.split_sizes(tensor, lengths, dim), tensor, keys)
+    return pieces(s.split_sizes(tensor, lengths, dim), tensor, keys_of(lengths, dim))
 
 
 def split_method(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -111,12 +109,12 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
 
 def split_lengths(n: int, size_or_sizes: Any) -> tuple[int, ...]:
     """How long the parts are into which a dimension of length n is split."""
-    if isinstance(size_or_sizes, Iterable) and getattr(size_or_sizes, "ndim", 1):
+    if size_or_sizes.__class__ is not int and isinstance(size_or_sizes, Iterable) and getattr(size_or_sizes, "ndim", 1):
         return sizes(size_or_sizes)
     step = int(size_or_sizes)
     if step < 0 or (step == 0 and n):
         raise RuntimeError(explain(f"split expects split_size be non-negative, but got split_size={step}"))
-    return tuple(min(step, n - i) for i in range(0, n, step)) if n else (0,)
+    return tuple([min(step, n - i) for i in range(0, n, step)]) if n else (0,)
 
 
 def chunk_lengths(n: int, chunks: int) -> tuple[int, ...]:

@@ -5,8 +5,8 @@ A query that may look at nothing gets 0. Much float32 goes to the compiled loops
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from math import prod
 from typing import Any
@@ -137,8 +137,7 @@ def matrix(a: ndarray, heads: tuple[int, int]) -> ndarray:
 def run(name: str, q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None, out: ndarray, lse: ndarray,
         more: Sequence[ndarray], causal: bool, scale: float) -> None:
     """The loop of this name on all heads; of much, each core does some of them. more: for the way back g, dq, dk, dv."""
-    from rushlight.compile.parallel import cores, pool
-    from rushlight.ops.kernels import attention_loops
+    loop, cores, pool = tools(name)
     *lead, length, width = q.shape
     heads = prod(lead[:-1]), lead[-1] if lead else 1
     arrays = [matrix(a, heads) for a in (q, k, v, q, out, *more)]
@@ -148,7 +147,7 @@ def run(name: str, q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None, out
         arrays[3] = whole if whole.ndim == 4 else whole.reshape(*heads, *whole.shape[-2:])
     first = [a[0, 0, 0, :1] for a in arrays]
     sizes, steps = numbers((heads[1], length, k.shape[-2], width, v.shape[-1]), tuple([a.strides for a in arrays]))
-    loop, whole = getattr(attention_loops, name)(), prod(heads)
+    whole = prod(heads)
     given = (*first[:5], lse.reshape(-1, length), *first[5:], sizes, steps, np.float32(scale), causal, mask is not None)
     parts = min(cores(), whole) if q.size * k.shape[-2] > MUCH else 1
     if parts == 1:
@@ -156,6 +155,14 @@ def run(name: str, q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None, out
     else:
         bounds = [whole * i // parts for i in range(parts + 1)]
         pool.run(loop, [(*given, *bounds[i:i + 2]) for i in range(parts)])
+
+
+@cache
+def tools(name: str) -> tuple[Callable, Callable, Any]:
+    """The loop of this name, and what calls it on all cores: imported once, as an import takes 1 us each time."""
+    from rushlight.compile.parallel import cores, pool
+    from rushlight.ops.kernels import attention_loops
+    return getattr(attention_loops, name)(), cores, pool
 
 
 @lru_cache(maxsize=256)
