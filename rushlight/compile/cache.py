@@ -100,8 +100,8 @@ def scope() -> dict[str, Any]:
     """The globals of a loop: exp, tanh, where... for float32, exp64... for float64, and how sums are added up."""
     import numpy as np
 
-    from rushlight.compile import tiles
     from rushlight.compile.scalars import world
+    from rushlight.compile.tiles import tiles
     from rushlight.compile.vectors import functions
     b = backend()
     names: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "b1": np.bool_, "empty": np.empty,
@@ -110,7 +110,7 @@ def scope() -> dict[str, Any]:
                              "largest": b.largest, "smallest": b.smallest}
     names |= world("float32")
     names |= {f"{name}64": f for name, f in world("float64").items()}
-    names |= functions() | tiles.functions()
+    names |= functions() | tiles()
     del names["abs"]                              # Python's own serves all types
     return names
 

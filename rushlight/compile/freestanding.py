@@ -38,10 +38,11 @@ def loop(whole):
 
 def compiled(text, exact=False):
     """The function `kernel` of a text as machine code."""
-    names = {**scope(), "__name__": __name__}
-    exec(text, names)
     flags = {} if exact else {"fastmath": {"contract"}}
-    return numba.njit(error_model="numpy", nogil=True, **flags)(names["kernel"])
+    made = numba.njit(error_model="numpy", nogil=True, **flags)
+    names = {**scope(), "cached": made, "__name__": __name__}      # of functions beside the loop
+    exec(text, names)
+    return made(names["kernel"])
 
 
 @cache

@@ -1,8 +1,8 @@
 """Compile beforehand what eager work compiles at its first use: `rushlight warmup`.
 
 The loops of frequent ops on large arrays (ops/large.py, ops/rows.py), of recurrent layers (ops/recurrent_loops.py), of
-convolution (ops/kernels/winograd.py, gathered.py, direct.py), of attention (ops/kernels/attention_loops.py), of optimizers,
-and of random numbers, in float32.
+convolution (ops/kernels/winograd.py, gathered.py, direct.py), of attention (ops/kernels/attention_loops.py), of
+products of matrices (ops/kernels/product_loops.py), of optimizers, and of random numbers, in float32.
 They are kept in the cache folder (compile/cache.py), so it is done once for a version of rushlight, Numba and Python.
 """
 from __future__ import annotations
@@ -36,7 +36,7 @@ def warmup(say: Callable[[str, float], None] | None = None, names: list[str] | N
     backend()
     count = 0
     for name, build in chain(elementwise(FREQUENT if names is None else names), rows(), recurrent(), convolutions(),
-                             attention(), optimizers()):
+                             attention(), products(), optimizers()):
         start = perf_counter()
         build()
         if say is not None:
@@ -79,7 +79,7 @@ def rows() -> Iterator[tuple[str, Callable[[], None]]]:
         ("logsumexp", ""): (x, (1,), True), ("logsumexp", "x"): (one, x, one),
         ("var_core", ""): (x, (0,), 1), ("var_core", "x"): (x[:1], x, (0,), 1),
         ("layer_norm", "weight"): (gs, x, one, one, 1e-5),
-        ("batch_norm", ""): (y, None, None, (0, 2), 1e-5), ("batch_norm", "x"): (ys, y, None, mean, mean, (0, 2), 1e-5),
+        ("batch_norm", ""): (y, None, None, (0, 2), 1e-5), ("batch_norm", "x"): ([*ys], y, None, mean, mean, (0, 2), 1e-5),
         ("batch_norm", "weight"): (ys, y, mean, mean, (0, 2), 1e-5), ("batch_norm", "bias"): (ys, (0, 2))}
     for (name, of), function in FUNCTIONS.items():
         given = arguments.get((name, of)) or ((x, x, 1) if of else (x, 1))
@@ -112,7 +112,9 @@ def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
         for way in (winograd, gathered):
             yield f"{way.__name__.split('.')[-1]} convolution of {many} filters", lambda way=way, y=y, v=v, q=q: (  # type: ignore[misc]
                 way.correlate(y, v, q), way.weigh(y, y, q))
-    yield "max_pool", lambda: (pool_loops.maxima().build(), pool_loops.scatter().build())
+    for how in (((), ()), *pool_loops.FREQUENT):
+        yield f"max_pool {how[0]}", pool_loops.maxima(*how).build
+    yield "max_pool, derivative", pool_loops.scatter().build
 
 
 def attention() -> Iterator[tuple[str, Callable[[], None]]]:
@@ -122,6 +124,19 @@ def attention() -> Iterator[tuple[str, Callable[[], None]]]:
     for name, more in (("forward", ()), ("back", (x, *np.empty((3, *x.shape), np.float32)))):
         given = (name, x, x, x, None, np.empty_like(x), lse, more, True, 1.0)
         yield f"attention, {name}", lambda given=given: kernels.run(*given)  # type: ignore[misc]
+
+
+def products() -> Iterator[tuple[str, Callable[[], None]]]:
+    """The loop for products of matrices, with arrays that are contiguous, parts of others, and read-only."""
+    from rushlight.ops.kernels.product_loops import product, where
+    x, wide = np.ones((32, 32), np.float32), np.ones((32, 64), np.float32)
+    yield "products of matrices", lambda: product(x, wide[:, :32], np.empty_like(x))
+
+    def constants() -> None:
+        for a in (x, wide[:, :32]):
+            a.flags.writeable = False
+            where()(a)
+    yield "products of constants", constants
 
 
 def optimizers() -> Iterator[tuple[str, Callable[[], None]]]:

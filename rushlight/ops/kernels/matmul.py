@@ -1,10 +1,20 @@
-"""Products: BLAS through NumPy."""
+"""Products: BLAS through NumPy, and compiled loops (kernels/product_loops.py) for shapes at which they are faster."""
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
 
 import numpy as np
 from numpy import ndarray
 
+from rushlight.ops.kernels.memory import memory
+
+FLOAT = np.dtype(np.float32)
 FEW, MANY = 1 << 18, 1 << 22                      # multiplications: up to FEW, OpenBLAS uses one thread by itself
+LEAST = 1 << 20                                   # from which loops are faster if the second is a transpose: 17 us
+WIDEST = 1 << 19                                  # numbers of a second matrix that is none, up to which they are
+PAID = 1 << 36                                    # for which the loops are compiled: a second of BLAS
 
 
 def mm(x: ndarray, y: ndarray) -> ndarray:
@@ -12,11 +22,11 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
         return mm(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
     try:
         if x.ndim == 2 and y.ndim <= 2:
-            if FEW < x.size * y.shape[-1] < MANY:
-                return on_one_thread(x, y)
+            if x.size * y.shape[-1] > FEW:
+                return large(x, y)
             return np.dot(x, y)                   # small ones cost two thirds of np.matmul's
         if y.ndim == 2 < x.ndim and x.size and x.flags.c_contiguous:      # one product, not one for each matrix of x
-            return np.dot(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[1])
+            return mm(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[1])
         if x.ndim > 1 < y.ndim and x.shape[-1] == 1 == y.shape[-2] and x.dtype == y.dtype:
             return x * y                          # outer products: a third of np.matmul's time
         return np.matmul(x, y)
@@ -28,10 +38,56 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
                            "must be the second's size before the last: transpose one?") from None
 
 
-def on_one_thread(x: ndarray, y: ndarray) -> ndarray:
+def large(x: ndarray, y: ndarray, more: ndarray | None = None, out: ndarray | None = None) -> ndarray:
+    """x y + more, of more than FEW multiplications."""
+    work = x.size * y.shape[-1]
+    loops = spent.loops(work) if work >= LEAST and suits(x, y, work) else None
+    if loops is not None and (more is None or more.dtype is FLOAT and more.strides == (4,) and more.shape == y.shape[1:]):
+        out = memory.take((len(x), y.shape[1]), FLOAT) if out is None else out
+        loops(x, y, out, more)
+        return out
+    r = on_one_thread(x, y, out) if work < MANY else np.dot(x, y, out)
+    return r if more is None else np.add(r, more, out=r if r.dtype == more.dtype else None)
+
+
+def suits(x: ndarray, y: ndarray, work: int) -> bool:
+    """Whether loops are faster than OpenBLAS, if there are any."""
+    if not x.dtype is FLOAT is y.dtype or x.ndim != y.ndim or x.shape[1] != len(y) or len(x) < 20 or len(y) < 16:
+        return False
+    filled = -y.shape[1] % 16 * 8 <= y.shape[1]   # the last vector register of 8 or more may be nearly empty
+    return filled and (y.strides[0] == 4 or work >= MANY and y.size <= WIDEST)
+
+
+def on_one_thread(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
     """A product of middle size: other threads would not make it faster, but waiting for them slow (threads.py)."""
     from rushlight.threads import alone  # read when first needed
-    return alone(np.dot, x, y)
+    return alone(np.dot, x, y, out)
+
+
+class Spent:
+    """What products have cost. The loops are used once BLAS has taken as long as compiling them will; nothing but the
+    work done decides, so that a program repeated gives the same numbers."""
+
+    def __init__(self) -> None:
+        self.left: float = PAID
+
+    def loops(self, work: int) -> Callable[..., None] | None:
+        if self.left > 0:
+            self.left -= work
+            return None
+        return compiled()
+
+
+@cache
+def compiled() -> Callable[..., None] | None:
+    """The loops; None without Numba."""
+    if find_spec("numba") is None:
+        return None
+    from rushlight.ops.kernels import product_loops
+    return product_loops.product
+
+
+spent = Spent()
 
 
 def dot(x: ndarray, y: ndarray) -> ndarray:
@@ -61,7 +117,10 @@ def linear(x: ndarray, weight: ndarray, bias: ndarray | None) -> ndarray:
                          f"the weight takes {weight.shape[-1]}; cure: make the layer take {n} (in_features={n}), or the "
                          f"tensor before it have {weight.shape[-1]}")
     flat = x if x.ndim <= 2 else x.reshape(-1, x.shape[-1])
-    r = mm(flat, weight.T)
+    if x.dtype is FLOAT and flat.ndim == 2 and flat.size * len(weight) > FEW:
+        r, bias = large(flat, weight.T, bias), None
+    else:
+        r = mm(flat, weight.T)
     if bias is not None:
         r = r + bias if r.dtype != bias.dtype else np.add(r, bias, out=r)
     return r if x.ndim <= 2 else r.reshape(*x.shape[:-1], weight.shape[0])

@@ -1,0 +1,133 @@
+"""Compiled products of matrices: against float64, for all layouts, beside BLAS's own errors."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rushlight
+from rushlight.ops.kernels import matmul
+
+pytest.importorskip("numba")
+from rushlight.ops.kernels import product_loops as loops
+
+LAYOUTS = ("rows", "columns", "part of wider rows", "part of longer columns", "backward", "every second", "repeated",
+           "read-only")
+
+
+def matrix(rng, m, n, layout):
+    """Numbers (m, n) that lie so in memory."""
+    if layout in ("columns", "part of longer columns"):
+        return matrix(rng, n, m, {"columns": "rows"}.get(layout, "part of wider rows")).T
+    if layout == "part of wider rows":
+        return rng.standard_normal((m, n + 13), dtype=np.float32)[:, 5:5 + n]
+    if layout == "backward":
+        return rng.standard_normal((m, n), dtype=np.float32)[::-1]
+    if layout == "every second":
+        return rng.standard_normal((m, 2 * n), dtype=np.float32)[:, ::2]
+    if layout == "repeated":
+        return np.broadcast_to(rng.standard_normal(n, dtype=np.float32), (m, n))
+    x = rng.standard_normal((m, n), dtype=np.float32)
+    x.flags.writeable = layout != "read-only"
+    return x
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Loops from the first product on."""
+    monkeypatch.setattr(matmul, "spent", matmul.Spent())
+    matmul.spent.left = 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(20, 1100), st.integers(16, 700), st.integers(1, 300), st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS),
+       st.booleans(), st.integers(0, 99))
+def test_as_exact_as_blas(m, k, n, layout, other, biased, seed):
+    rng = np.random.default_rng(seed)
+    x, y, bias = matrix(rng, m, k, layout), matrix(rng, k, n, other), rng.standard_normal(n, dtype=np.float32)
+    room = np.full((m, n + 9), np.nan, np.float32)
+    loops.product(x, y, room[:, 4:4 + n], bias if biased else None)
+    wanted = x.astype(float) @ y.astype(float) + bias * biased
+    bound = np.abs(x.astype(float)) @ np.abs(y.astype(float)) + np.abs(bias)
+    assert np.all(np.abs(room[:, 4:4 + n] - wanted) <= 3e-7 * np.sqrt(k) * bound)
+    assert np.isnan(room[:, :4]).all()            # nothing beside it is written
+    assert np.isnan(room[:, 4 + n:]).all()
+
+
+def test_errors_are_no_larger_than_those_of_blas(at_once):
+    rng = np.random.default_rng(0)
+    for m, k, n in ((768, 128, 384), (128, 768, 512), (64, 784, 128), (500, 1100, 300)):
+        x, y = rng.standard_normal((m, k), dtype=np.float32), rng.standard_normal((n, k), dtype=np.float32).T
+        exact = x.astype(float) @ y.astype(float)
+        assert np.abs(matmul.mm(x, y) - exact).max() <= 1.5 * np.abs(np.dot(x, y) - exact).max()
+
+
+def test_each_place_meets_its_own_numbers():
+    """A number that is not finite reaches its own row and column, and no others."""
+    rng = np.random.default_rng(1)
+    for turned in (False, True):
+        x, y = rng.standard_normal((101, 300), dtype=np.float32), rng.standard_normal((300, 83), dtype=np.float32)
+        x[57, 120], y[290, 82] = np.inf, np.nan
+        if turned:
+            x, y = np.asfortranarray(x), np.asfortranarray(y)
+        out = np.empty((101, 83), np.float32)
+        loops.product(x, y, out)
+        with np.errstate(invalid="ignore"):
+            wanted = x.astype(float) @ y.astype(float)
+        np.testing.assert_array_equal(np.isnan(out), np.isnan(wanted))
+        np.testing.assert_array_equal(np.isinf(out), np.isinf(wanted))
+
+
+def test_all_cores_give_the_same_numbers(monkeypatch):
+    rng = np.random.default_rng(2)
+    for m, k, n in ((900, 200, 130), (100, 300, 900)):
+        x, y = rng.standard_normal((m, k), dtype=np.float32), rng.standard_normal((k, n), dtype=np.float32)
+        bias, results = rng.standard_normal(n, dtype=np.float32), []
+        for cores in (1, 3, 1, 3):
+            monkeypatch.setattr(loops, "cores", lambda cores=cores: cores)
+            results.append(np.empty((m, n), np.float32))
+            loops.product(x, y, results[-1], bias)
+        assert all(np.array_equal(results[0], r) for r in results)
+
+
+def test_loops_begin_when_enough_has_been_multiplied(monkeypatch):
+    """By the work alone: a program repeated gives the same numbers."""
+    monkeypatch.setattr(matmul, "spent", matmul.Spent())
+    used = []
+    monkeypatch.setattr(matmul, "compiled", lambda: used.append(True))
+    monkeypatch.setattr(matmul.spent, "left", 2 * 128 ** 3)
+    x = np.ones((128, 128), np.float32)
+    for expected in (0, 0, 1, 2):
+        matmul.mm(x, x.T)
+        assert len(used) == expected
+
+
+def test_what_loops_leave_to_blas():
+    f = np.ones((256, 256), np.float32)
+    work = f.size * 256
+    assert matmul.suits(f, f, work)
+    assert matmul.suits(f, f.T, work)
+    for x, y in ((f.astype(float), f.astype(float)), (f, f.astype(float)), (f[:19], f), (f[:, :15], f[:15]), (f, f[:, :65]),
+                 (f, f[0]), (f, f[:255])):
+        assert not matmul.suits(x, y, work)
+    assert not matmul.suits(f, f, matmul.MANY - 1)
+    assert matmul.suits(f, f.T, matmul.MANY - 1)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_tensors_through_the_loops():
+    """Layers, their gradients, stacks of matrices and errors."""
+    rushlight.manual_seed(0)
+    layer, x = rushlight.nn.Linear(256, 384), rushlight.randn(4, 64, 256)
+
+    def results(dtype):
+        weight, bias, given = (t.detach().to(dtype).requires_grad_() for t in (layer.weight, layer.bias, x))
+        y = rushlight.nn.functional.linear(given, weight, bias)
+        y.square().sum().backward()
+        return [y, given @ weight.T, given.grad, weight.grad, bias.grad]
+    for got, wanted in zip(results(rushlight.float32), results(rushlight.float64), strict=True):
+        assert (got - wanted).abs().max() <= 2e-6 * wanted.abs().max()
+    with pytest.raises(RuntimeError, match="mat1 and mat2 shapes cannot be multiplied"):
+        rushlight.randn(512, 512) @ rushlight.randn(511, 512)
+    assert (rushlight.randn(512, 0) @ rushlight.randn(0, 512)).abs().sum() == 0
