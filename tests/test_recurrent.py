@@ -232,7 +232,7 @@ def test_a_loop_of_many_columns_and_rows(monkeypatch):
 
 def test_small_layers_and_double_precision_compile_nothing(monkeypatch):
     monkeypatch.setattr(loops, "loops", None)
-    nn.LSTM(16, 32)(rushlight.ones(20, 16, 16))[0].sum().backward()
+    nn.LSTM(16, 32)(rushlight.ones(20, 4, 16))[0].sum().backward()
     nn.LSTM(16, 64, dtype=rushlight.float64)(rushlight.ones(40, 16, 16, dtype=rushlight.float64))[0].sum().backward()
 
 

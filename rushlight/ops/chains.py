@@ -31,19 +31,25 @@ NAME = re.compile(r"\b([ab])(\d+)(\[i\])?")       # a12[i]: the element of an ar
 
 
 class Formula:
-    """An array to be: `scalar` says of what its elements are made, `arrays` has the arrays named there."""
+    """An array to be: `scalar` says of what its elements are made, `arrays` has the arrays named there; `call` is the op's
+    rule and its arguments where these are arrays: then nothing is gained by a loop of its own.
+    """
 
-    __slots__ = ("arrays", "dtype", "made", "scalar", "shape", "size")
+    __slots__ = ("arrays", "call", "dtype", "made", "scalar", "shape", "size")
     __array_ufunc__ = None                        # array + formula asks the formula
 
     def __init__(self, scalar: Any, shape: tuple[int, ...], arrays: dict[str, ndarray]):
         self.scalar, self.shape, self.arrays = scalar, shape, arrays
-        self.dtype, self.size, self.made = scalar.dtype, prod(shape), None
+        self.dtype, self.size, self.made, self.call = scalar.dtype, prod(shape), None, None
 
     def through(self, op: Op, of: str, rule: Callable, args: tuple) -> Any:
         """The gradient of an input, from that of the output: `rule(*args)`, where this formula is among the arguments."""
         made = None if op.name in unfused() else self.composed(on_symbols(op.name, of), args)
-        return run(op, of, rule, *map(whole, args)) if made is None else made
+        if made is None:
+            return run(op, of, rule, *map(whole, args))
+        if made is not self and self.array_known():
+            made.call = op, of, rule, *map(whole, args)
+        return made
 
     def composed(self, rule: Callable, args: tuple) -> Formula | None:
         """The rule on formulas, arrays and settings; None if it has to be computed."""
@@ -82,20 +88,28 @@ class Formula:
     def copy(self) -> ndarray:
         return self.array().copy()
 
+    def array_known(self) -> bool:
+        """Whether it is a name for an array."""
+        return NAME.fullmatch(self.scalar.text) is not None
+
     def array(self) -> ndarray:
         """The numbers, computed when first asked for; from then on the formula is an element of theirs."""
         if self.made is None:
             names = names_of(self.scalar.text)
             arrays = [self.arrays[name] for name in names]
-            if self.scalar.text.removesuffix("[i]") == names[0]:
+            if self.array_known():
                 self.made = arrays[0] if arrays[0].shape == self.shape else np.broadcast_to(arrays[0], self.shape)
+                return self.made
+            if self.call is not None:
+                self.made, self.call = run(*self.call), None
             else:
                 places = {name: f"x{k}" for k, name in enumerate(names)}
                 text = NAME.sub(lambda m: places[m[1] + m[2]] + (m[3] or "_"), self.scalar.text)
                 kinds = tuple((TYPES[a.dtype], name[0] == "a") for a, name in zip(arrays, names))
                 self.made = chain(text, kinds, self.dtype).compute(arrays, self.shape)
-                of_made = formula_of(self.made, self.shape)
-                self.scalar, self.arrays = of_made.scalar, of_made.arrays  # type: ignore[union-attr]
+            known = formula_of(self.made, self.shape)
+            if known is not None:
+                self.scalar, self.arrays = known.scalar, known.arrays
         return self.made
 
 
