@@ -84,3 +84,10 @@ def test_which_are_gathered():
     assert not gathered.suits(of(3, 64), 3)
     assert not gathered.suits(of(3, 17), 17)                     # half of the second vector would be empty
     assert not gathered.suits(of(16, 16, 2), 16)
+
+
+def test_gradient_of_a_bias():
+    g = np.random.default_rng(0).standard_normal((64, 6, 24, 24), np.float32)
+    near(columns.conv_bias_grad(g), g.sum((0, 2, 3), np.float64), None)
+    assert columns.conv_bias_grad(g[:, :, :2]) is None
+    assert columns.conv_bias_grad(g.astype(np.float64)) is None

@@ -14,7 +14,7 @@ from rushlight.ops.kernels.windows import window_counts
 
 @pytest.fixture(autouse=True)
 def built():
-    for loop in (pool_loops.maxima(), pool_loops.scatter()):
+    for loop in (*(pool_loops.maxima(*how) for how in (((), ()), *pool_loops.FREQUENT)), pool_loops.scatter()):
         if loop.function is None:
             loop.build()
         assert loop.function is not None
@@ -25,6 +25,9 @@ def windows(draw):
     n = draw(st.integers(1, 3))
     numbers = lambda low, high: tuple([draw(st.integers(low, high)) for _ in range(n)])
     kernel, stride, dilation = numbers(1, 4), numbers(1, 3), numbers(1, 3)
+    if n == 2 and draw(st.booleans()):
+        (_, *kernel), (_, *stride), dilation = *draw(st.sampled_from(pool_loops.FREQUENT)), (1, 1)
+        kernel, stride = tuple(kernel), tuple(stride)
     padding = tuple([draw(st.integers(0, k // 2)) for k in kernel])
     least = [max(1, d * (k - 1) + 1 - 2 * p) for k, d, p in zip(kernel, dilation, padding)]
     size = tuple([low + draw(st.integers(0, 7)) for low in least])

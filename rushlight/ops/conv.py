@@ -16,10 +16,17 @@ def plain(x: Tensor, weight: Tensor, *settings: Any) -> Tensor:
     return convolution(x, weight, None, *settings)
 
 
+def beside_channels(g: Any) -> tuple[int, ...]:
+    return (0, *range(2, len(g.shape)))
+
+
 for name in ("conv", "conv_input_grad", "conv_weight_grad"):
     ARRAYS[name] = getattr(kernels, name)
 ARRAYS.update(im2col=windows.unfold, col2im=windows.fold)
 TENSORS["conv"] = plain
+TENSORS["conv_bias_grad"] = lambda g: TENSORS["sum"](g, beside_channels(g))
+ARRAYS["conv_bias_grad"] = lambda g: (made if (made := kernels.conv_bias_grad(g)) is not None
+                                      else ARRAYS["sum"](g, beside_channels(g)))
 
 # x (N, C, *size), weight (O, C / groups, *kernel), bias (O,) or None -> (N, O, *out); all settings are tuples of ints
 convolution = inner(
@@ -29,7 +36,7 @@ convolution = inner(
     conv_input_grad(g, weight, x_shape[2:], stride, padding, dilation, groups),
     weight=lambda g, x, weight_shape, stride, padding, dilation, groups:
     conv_weight_grad(g, x, weight_shape[2:], stride, padding, dilation, groups),
-    bias=lambda g: sum(g, others(g)), node="ConvolutionBackward0")
+    bias=lambda g: conv_bias_grad(g), node="ConvolutionBackward0")
 # the transposed convolution: x is what a convolution gives, and `size` what it takes
 conv_input_grad = inner(
     lambda x, weight, /, size, stride, padding, dilation, groups:

@@ -33,6 +33,7 @@ from rushlight.ops.kernels.windows import (
     window_counts,
 )
 
+MANY = 1 << 15       # numbers from which the bias' gradient is worth a compiled loop
 BLOCK = 1 << 19      # bytes of columns made at a time, to stay in the L2 cache; 256 KB to 1 MB measured alike
 
 
@@ -161,6 +162,17 @@ def conv_weight_grad(g: ndarray, x: ndarray, kernel: Ints, stride: Ints, padding
     if not (g.size and x.size):
         return np.zeros(shape, g.dtype)
     return computed(weigh, g, x, plan(x.shape[2:], shape, stride, padding, dilation, groups))
+
+
+def conv_bias_grad(g: ndarray) -> ndarray | None:
+    """The derivative of `conv` for its bias, transposed: out[o] = sum over n, p of g[n, o, p], for much of float32: a fifth
+    of the time of NumPy's passes. None otherwise."""
+    if g.dtype != np.float32 or g.size < MANY or g.ndim < 3 or not g.flags.carray or direct.sliding() is None:
+        return None
+    from rushlight.ops.kernels.channels import batch_norm_bias
+    out = np.empty(g.shape[1], g.dtype)
+    batch_norm_bias(g.reshape(*g.shape[:2], -1), out, 0, len(out))
+    return out
 
 
 def computed(function: Callable, a: ndarray, b: ndarray, p: Plan) -> ndarray:
