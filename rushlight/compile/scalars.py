@@ -90,9 +90,8 @@ def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
     digits, bias, start = k.int(k.digits), k.int(k.bias), magic.view(k.int)
     log2e, ln2 = k.real(1 / math.log(2)), k.real(math.log(2))
     wide = k.real is np.float64
-    least, most = k.real(-746 if wide else -104), k.real(710 if wide else 89)       # beyond: 0 and inf
+    least, most, least2, most2 = map(k.real, (-746, 710, -1076, 1025) if wide else (-104, 89, -151, 129))   # beyond: 0, inf
     end = k.real(20 if wide else 9.1)                                               # beyond, tanh is 1
-    least2, most2 = k.real(-1076 if wide else -151), k.real(1025 if wide else 129)
     poly = horner(EXP64 if wide else EXP32, k.real)
 
     @k.jit
@@ -106,13 +105,16 @@ def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
     scaled = k.scaled or by_halves
 
     @k.jit
-    def exp(x):
-        x = select(x > most, most, x)
-        x = select(x < least, least, x)
+    def reduced(x):                             # x -> n as an integer, r
         t = x * log2e + magic
         n = t - magic
-        r = (x - n * hi) - n * lo
-        return scaled(one + (r + r * r * poly(r)), integer(bits(t) - start))
+        return integer(bits(t) - start), (x - n * hi) - n * lo
+
+    @k.jit
+    def exp(x):
+        x = select(x > most, most, x)
+        n, r = reduced(select(x < least, least, x))
+        return scaled(one + (r + r * r * poly(r)), n)
 
     @k.jit
     def exp2(x):
@@ -123,25 +125,18 @@ def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
         return scaled(one + (r + r * r * poly(r)), integer(bits(t) - start))
 
     @k.jit
-    # 2^n expm1(r) + (2^n - 1), halved until the end against overflow
-    def expm1(x):
+    def expm1(x):                               # 2^n expm1(r) + (2^n - 1), halved until the end against overflow
         top = select(x > most, most, x)
-        low = select(top < -end * two - two, -end * two - two, top)
-        t = low * log2e + magic
-        n = t - magic
-        r = (low - n * hi) - n * lo
-        s = power2(integer(integer(bits(t) - start) - integer(1)))
+        n, r = reduced(select(top < -end * two - two, -end * two - two, top))
+        s = power2(integer(n - integer(1)))
         y = (s * (r + r * r * poly(r)) + (s - half)) * two
         return select(x == zero, x, y)
 
     @k.jit
     def tanh(x):                                # e / (e + 2), e = expm1(2 |x|), which needs no care at its ends
         a = abs(x)
-        a = two * select(a > end, end, a)
-        t = a * log2e + magic
-        n = t - magic
-        r = (a - n * hi) - n * lo
-        s = power2(integer(bits(t) - start))
+        n, r = reduced(two * select(a > end, end, a))
+        s = power2(n)
         e = s * (r + r * r * poly(r)) + (s - one)
         return signed(e / (e + two), x)
 

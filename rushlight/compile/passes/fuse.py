@@ -322,18 +322,21 @@ class Fusion:
         """Make one cluster of two, and tell everyone who waits for either."""
         both = 1 << kept | 1 << gone
         need = (self.before[kept] | self.before[gone]) & ~both
+        for step in map(self.graph.steps.__getitem__, self.steps[gone]):
+            self.home.update(dict.fromkeys(step.outs, kept))
+            for v in values_in(step.args):
+                if self.last_reader.get(v) == gone:
+                    self.last_reader[v] = kept
+                who = self.readers.get(self.origin.get(v, v), set())
+                if gone in who:
+                    who.discard(gone)
+                    who.add(kept)
         self.clusters[kept], self.steps[kept], self.before[kept] = whole, steps, need
         for book in (self.clusters, self.steps, self.before):
             del book[gone]
         for k, mask in self.before.items():
             if mask & both:
                 self.before[k] = mask & ~both | 1 << kept | need
-        for book in (self.home, self.last_reader):
-            book.update([(v, kept) for v, k in book.items() if k == gone])
-        for who in self.readers.values():
-            if gone in who:
-                who.discard(gone)
-                who.add(kept)
 
     def ordered(self) -> list[Cluster | Call | Store]:
         """Clusters and single steps in an order in which they can run: as traced, where there is a choice."""
