@@ -120,14 +120,17 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
 
 def unbound(op: Op) -> str:
     """The condition under which arguments must go through `bind`: not where all are there, in the entry's order, and
-    dimensions are counted from the front (too large ones the kernel finds)."""
+    dimensions are counted from the front. Too large ones the kernel finds; lists of them are right in ops that only our own
+    functions call."""
     names = op.inputs + op.settings
     roles = {i: ROLES[name] for i, name in enumerate(names) if name in ROLES and i >= len(op.inputs)}
     in_order = op.options.get("order", " ".join(names)) == " ".join(names)
-    if not in_order or "variadic" in op.options or not all(role in (wrap, wrap_new) for role in roles.values()):
+    direct = (wrap, wrap_new) if op.options.get("function", True) else (wrap, wrap_new, wrap_all)
+    if not in_order or "variadic" in op.options or not all(role in direct for role in roles.values()):
         return "True"
-    return " or ".join([f"kwargs or len(args) != {len(names)}",
-                        *(f"args[{i}].__class__ is not int or args[{i}] < 0" for i in roles)])
+    return " or ".join([f"kwargs or len(args) != {len(names)}", *(
+        f"args[{i}].__class__ is not tuple or args[{i}] and min(args[{i}]) < 0" if role is wrap_all else
+        f"args[{i}].__class__ is not int or args[{i}] < 0" for i, role in roles.items())])
 
 
 def named(call: Any, op: Op) -> Callable:
