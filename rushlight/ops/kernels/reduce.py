@@ -246,10 +246,21 @@ def sort(x: ndarray, dim: int = -1, descending: bool = False, stable: bool = Tru
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
     if descending:                                # stable: sort the mirror image, and look at it in the mirror again
-        index = np.flip(x.shape[dim] - 1 - np.argsort(np.flip(x, dim), dim, kind="stable"), dim)
+        index = mirrored(x.shape[dim] - 1 - mirrored(x, dim).argsort(dim, kind="stable"), dim)
     else:
-        index = np.argsort(x, dim, kind="stable")
-    return np.take_along_axis(x, index, dim), np.ascontiguousarray(index)
+        index = x.argsort(dim, kind="stable")
+    return taken(x, index, dim), np.ascontiguousarray(index)
+
+
+def mirrored(x: ndarray, dim: int) -> ndarray:
+    return x[(slice(None),) * (dim % x.ndim) + (slice(None, None, -1),)]
+
+
+def taken(x: ndarray, index: ndarray, dim: int) -> ndarray:
+    """np.take_along_axis(x, index, dim): one row in 1 us where that takes 12."""
+    if x.size == x.shape[dim]:
+        return x.reshape(-1)[index.reshape(-1)].reshape(index.shape)
+    return np.take_along_axis(x, index, dim)
 
 
 def topk(x: ndarray, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[ndarray, ndarray]:
@@ -265,9 +276,9 @@ def topk(x: ndarray, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     if 0 < 8 * k < n and x.dtype.kind != "V":     # a partition takes a fifth of the time of sorting all
         split = np.argpartition(x, n - k if largest else k - 1, dim)
         some = first(split, slice(n - k, n) if largest else slice(k), dim)
-    values, index = sort(x if some is None else np.take_along_axis(x, some, dim), dim, largest)
+    values, index = sort(x if some is None else taken(x, some, dim), dim, largest)
     if some is not None:
-        return values, np.take_along_axis(some, index, dim)
+        return values, taken(some, index, dim)
     return first(values, slice(k), dim).copy(), first(index, slice(k), dim).copy()
 
 
