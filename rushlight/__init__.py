@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import sys
 import warnings
 from typing import Any
 
@@ -72,14 +73,18 @@ later.left += ["rushlight.nn.functional", "rushlight.sparse"]      # attach meth
 
 _LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "docs", "profiler", "compiler", "cuda", "accelerator", "backends",
          "distributions", "random", "serialization", "linalg", "fft", "special", "masked", "signal", "sparse", "jit", "hub",
-         "onnx", "multiprocessing", "distributed", "testing", "func", "version")
+         "onnx", "multiprocessing", "distributed", "testing", "func", "futures", "fx", "library", "types",
+         "version",
+         "_C", "_dynamo", "_subclasses")
 
 # Functions whose modules are loaded when they are first called for.
 _HOME = {"__version__": "version", "set_printoptions": "printing",
          "set_float32_matmul_precision": "backends", "get_float32_matmul_precision": "backends",
          "sparse_coo_tensor": "sparse", "spmm": "sparse", "explain": "viz.chain", "contributions": "viz.shares",
          "save": "serialization", "load": "serialization", "compile": "compiler", "vmap": "func",
-         "export": "compile.export",
+         "export": "compile.export", "_assert": "_C", "_assert_async": "_C", "Future": "futures", "OutOfMemoryError": "cuda",
+         "Event": "cuda", "Stream": "cuda", "SymInt": "types", "SymFloat": "types",
+         "SymBool": "types",
          **dict.fromkeys(("are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",
                           "is_anomaly_enabled", "is_deterministic_algorithms_warn_only_enabled",
                           "is_warn_always_enabled", "set_default_device", "set_deterministic_debug_mode",
@@ -102,6 +107,8 @@ _HOME = {"__version__": "version", "set_printoptions": "printing",
 
 
 def __getattr__(name: str) -> Any:
+    if name == "torch":                           # torch.torch is torch
+        return sys.modules[__name__]
     if name in _LAZY:
         return importlib.import_module(f"rushlight.{name}")
     if name in _HOME:

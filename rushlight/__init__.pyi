@@ -40,13 +40,28 @@ BoolTensor: _type[Any]
 ByteTensor: _type[Any]
 CharTensor: _type[Any]
 DoubleTensor: _type[Any]
+from rushlight.cuda import Event as Event
+Float8_e4m3fnTensor: _type[Any]
+Float8_e4m3fnuzTensor: _type[Any]
+Float8_e5m2Tensor: _type[Any]
+Float8_e5m2fnuzTensor: _type[Any]
+Float8_e8m0fnuTensor: _type[Any]
 FloatTensor: _type[Any]
+from rushlight.futures import Future as Future
 from rushlight.random.generator import Generator as Generator
 HalfTensor: _type[Any]
 IntTensor: _type[Any]
 LongTensor: _type[Any]
+from rushlight.cuda import OutOfMemoryError as OutOfMemoryError
+QInt32Tensor: _type[Any]
+QInt8Tensor: _type[Any]
+QUInt8Tensor: _type[Any]
 ShortTensor: _type[Any]
 from rushlight.size import Size as Size
+from rushlight.cuda import Stream as Stream
+from rushlight.types import SymBool as SymBool
+from rushlight.types import SymFloat as SymFloat
+from rushlight.types import SymInt as SymInt
 from rushlight.tensor import Tensor as Tensor
 from rushlight.ops.storage import TypedStorage as TypedStorage
 from rushlight.ops.storage import UntypedStorage as UntypedStorage
@@ -174,6 +189,7 @@ from rushlight import compiler as compiler
 from rushlight.ops.complex import complex_of as _complex_of
 complex = _complex_of
 complex128: _dtype
+complex32: _dtype
 complex64: _dtype
 def concat(tensors: Sequence[_Tensor], dim: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 def concatenate(tensors: Sequence[_Tensor], dim: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
@@ -274,6 +290,11 @@ float: _dtype
 float16: _dtype
 float32: _dtype
 float64: _dtype
+float8_e4m3fn: _dtype
+float8_e4m3fnuz: _dtype
+float8_e5m2: _dtype
+float8_e5m2fnuz: _dtype
+float8_e8m0fnu: _dtype
 from rushlight.ops.numeric import float_power as float_power
 def floor(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = floor(input). The largest whole number that is not larger."""
 def floor_(input: _Tensor) -> _Tensor: """out = floor(input). The largest whole number that is not larger."""
@@ -290,6 +311,8 @@ def frombuffer(buffer: Any, *, dtype: _dtype, count: _int = ..., offset: _int = 
 def full(size: Any, fill_value: Any, *, out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., pin_memory: _bool = ...) -> _Tensor: ...
 def full_like(input: _Tensor, fill_value: Any, *, dtype: _dtype | None = ..., device: Any = ..., requires_grad: _bool = ..., memory_format: _memory_format = ..., layout: Any = ..., pin_memory: _bool = ...) -> _Tensor: ...
 from rushlight import func as func
+from rushlight import futures as futures
+from rushlight import fx as fx
 def gather(input: _Tensor, dim: _int, index: _Tensor, *, sparse_grad: _bool = ..., out: _Tensor | None = ...) -> _Tensor: ...
 def gcd(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = gcd(input, other). The greatest whole number that divides both; of 0 and 0 it is 0."""
 def gcd_(input: _Tensor, other: _Operand) -> _Tensor: """out = gcd(input, other). The greatest whole number that divides both; of 0 and 0 it is 0."""
@@ -397,6 +420,7 @@ def lerp(input: _Tensor, end: _Operand, weight: _Operand, *, out: _Tensor | None
 def less(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input < other. Whether `input` is less."""
 def less_equal(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input <= other. Whether `input` is less or equal."""
 def lgamma(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = lgamma(input). The logarithm of the absolute value of the gamma function. Needs SciPy."""
+from rushlight import library as library
 from rushlight import linalg as linalg
 def linspace(start: Any, end: Any, steps: _int, *, out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ...) -> _Tensor: ...
 from rushlight.serialization import load as load
@@ -514,8 +538,11 @@ def prod(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool
 from rushlight import profiler as profiler
 def promote_types(type1: _dtype, type2: _dtype) -> _dtype: ...
 from rushlight.ops.picking import put as put
+qint32: _dtype
+qint8: _dtype
 from rushlight.ops.decompositions import qr as qr
 def quantile(input: _Tensor, q: Any, dim: _int | None = ..., keepdim: _bool = ..., *, interpolation: _str = ..., out: _Tensor | None = ...) -> _Tensor: ...
+quint8: _dtype
 def rad2deg(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input * (180 / pi). An angle in radians, in degrees."""
 def rad2deg_(input: _Tensor) -> _Tensor: """out = input * (180 / pi). An angle in radians, in degrees."""
 def rand(*shape: Any, size: Any = ..., generator: Any = ..., out: Any = ..., dtype: Any = ..., layout: Any = ..., device: Any = ..., requires_grad: Any = ..., pin_memory: Any = ...) -> Any: ...
@@ -668,6 +695,7 @@ true_divide = _div
 def trunc(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = trunc(input). The number without its fraction."""
 def trunc_(input: _Tensor) -> _Tensor: """out = trunc(input). The number without its fraction."""
 from rushlight.ops.questions import typename as typename
+from rushlight import types as types
 uint16: _dtype
 uint32: _dtype
 uint64: _dtype

@@ -96,11 +96,14 @@ def absent(name: str) -> Any:
     return need
 
 
-current_device, get_device_name, get_device_capability, get_device_properties, Event, Stream, stream, current_stream = map(
-    absent, ("current_device", "get_device_name", "get_device_capability", "get_device_properties", "Event", "Stream",
-             "stream", "current_stream"))
-device, get_rng_state, set_rng_state, mem_get_info, default_stream, init, ipc_collect = map(
-    absent, ("device", "get_rng_state", "set_rng_state", "mem_get_info", "default_stream", "init", "ipc_collect"))
+current_device, get_device_name, get_device_capability, get_device_properties, stream, current_stream = map(
+    absent, ("current_device", "get_device_name", "get_device_capability", "get_device_properties", "stream",
+             "current_stream"))
+Event, Stream, StreamContext, CUDAGraph = (                        # classes, for annotations and isinstance
+    type(name, (), {"__init__": absent(name), "__doc__": "AssertionError: there is only the CPU."})
+    for name in ("Event", "Stream", "StreamContext", "CUDAGraph"))
+device, get_rng_state, set_rng_state, mem_get_info, default_stream, init, ipc_collect, graph = map(
+    absent, ("device", "get_rng_state", "set_rng_state", "mem_get_info", "default_stream", "init", "ipc_collect", "graph"))
 for _name in ("FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor",
               "BFloat16Tensor", "ShortTensor", "CharTensor"):
     globals()[_name] = absent(_name)

@@ -40,13 +40,16 @@ class dtype:
         self.is_floating_point = category == FLOATING
         self.is_complex = category == COMPLEX
         self.is_signed = is_signed
-        if name != "bfloat16":  # which NumPy lacks: __getattr__ fills its slot when first read
+        if hasattr(np, name):  # __getattr__ fills the slot of bfloat16, which NumPy lacks, when first read
             self.numpy = np.dtype(name)
 
     def __getattr__(self, attribute: str) -> Any:
         # Runs only for an empty slot or an unknown name, so that reading `numpy` stays a slot read.
         if attribute != "numpy":
             raise AttributeError(f"'torch.dtype' object has no attribute '{attribute}'")
+        if self.name != "bfloat16":
+            raise NotImplementedError(f"tensors of torch.{self.name} do not exist here, only its name does: convert to "
+                                      "another dtype")
         try:
             import ml_dtypes
         except ImportError as error:
@@ -99,8 +102,14 @@ complex128 = dtype("complex128", "ComplexDouble", COMPLEX, 16)
 DTYPES = (bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
           float16, bfloat16, float32, float64, complex64, complex128)
 
+# Programs ask whether a tensor has one of these; none has.
+NAMED_ONLY = (dtype("complex32", "ComplexHalf", COMPLEX, 4), *(
+    dtype("float8_" + kind, "Float8_" + kind, FLOATING, 1) for kind in (
+        "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")), dtype("qint8", "QInt8", INTEGER, 1),
+    dtype("quint8", "QUInt8", INTEGER, 1, is_signed=False), dtype("qint32", "QInt32", INTEGER, 4))
+
 # Every name under which the package exports a dtype.
-NAMES: dict[str, dtype] = {d.name: d for d in DTYPES} | {
+NAMES: dict[str, dtype] = {d.name: d for d in DTYPES + NAMED_ONLY} | {
     "short": int16, "int": int32, "long": int64, "half": float16, "float": float32, "double": float64,
     "cfloat": complex64, "cdouble": complex128,
 }
@@ -253,6 +262,10 @@ def set_default_dtype(d: dtype) -> None:
 
 # -- limits --------------------------------------------------------------------------------------------------
 
+# eps, max, min, tiny of the floating-point numbers of 8 bits, which have fewer infinities and nans than others
+_EIGHT_BITS = {"float8_e4m3fn": (0.125, 448.0, -448.0, 2.0**-6), "float8_e4m3fnuz": (0.125, 240.0, -240.0, 2.0**-7),
+               "float8_e5m2": (0.25, 57344.0, -57344.0, 2.0**-14), "float8_e5m2fnuz": (0.125, 57344.0, -57344.0, 2.0**-15),
+               "float8_e8m0fnu": (1.0, 2.0**127, 2.0**-127, 2.0**-127)}
 _MANTISSA_EXPONENT_BITS = {float16: (10, 5), bfloat16: (7, 8), float32: (23, 8), float64: (52, 11)}
 
 
@@ -274,15 +287,16 @@ tiny=6.10352e-05, dtype=float16)
         if not real.is_floating_point:
             raise TypeError(f"torch.finfo() requires a floating point input type, not {type}. "
                             "Use torch.iinfo to handle it")
-        mantissa, exponent = _MANTISSA_EXPONENT_BITS[real]
-        largest = 2 ** (exponent - 1) - 1
-        self.bits = 8 * real.itemsize
-        self.eps = 2.0**-mantissa
-        self.max = (2 - self.eps) * 2.0**largest
-        self.min = -self.max
-        self.tiny = self.smallest_normal = 2.0 ** (1 - largest)
-        self.resolution = float(f"1e-{math.floor(mantissa * math.log10(2))}")
-        self.dtype = real.name
+        if real.name in _EIGHT_BITS:
+            self.eps, self.max, self.min, self.tiny = _EIGHT_BITS[real.name]
+        else:
+            mantissa, exponent = _MANTISSA_EXPONENT_BITS[real]
+            largest = 2 ** (exponent - 1) - 1
+            self.eps, self.tiny = 2.0**-mantissa, 2.0 ** (1 - largest)
+            self.max = (2 - self.eps) * 2.0**largest
+            self.min = -self.max
+        self.bits, self.dtype, self.smallest_normal = 8 * real.itemsize, real.name, self.tiny
+        self.resolution = float(f"1e-{math.floor(-math.log10(self.eps))}")
 
     def __repr__(self) -> str:
         return _limits(self, "resolution", "min", "max", "eps", "smallest_normal", "tiny")

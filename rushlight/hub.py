@@ -2,10 +2,13 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 from urllib.parse import urlparse
 
 from rushlight.errors import explain
+
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")         # the sum in a file's name: resnet18-f37072fd.pth
 
 
 def get_dir() -> str:

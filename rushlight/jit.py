@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Final, Optional  # noqa: F401
 
 
 def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
@@ -30,8 +31,12 @@ def export(fn: Callable) -> Callable:
     return fn
 
 
-ignore = unused = script_method = export
-Final = Any
+unused = script_method = export
+
+
+def ignore(drop: Any = False, **kwargs: Any) -> Any:
+    """The function itself; as a decorator with settings, too."""
+    return drop if callable(drop) else export
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
@@ -59,3 +64,6 @@ def save(m: Any, f: Any, *args: Any) -> None:
 def load(f: Any, *args: Any, **kwargs: Any) -> Any:
     """NotImplementedError: TorchScript archives are not read."""
     raise NotImplementedError("TorchScript archives are not read; load the weights: model.load_state_dict(torch.load(file))")
+
+
+annotations = SimpleNamespace(List=list, Dict=dict, Tuple=tuple, Optional=Optional)  # type: ignore[assignment]  # torch's module

@@ -21,10 +21,11 @@ LAYERS = [
     ["autograd", "ops.later", "ops.worlds", "ops.large", "ops.chains", "ops.rows", "copying", "compile.expressions"],
     ["ops", "creation", "ranges", "settings", "sparse", "random", "sampling", "serialization"],
     ["autograd.forward_ad", "autograd.tangents", "autograd.gradcheck", "autograd.checking", "func.batching"],
-    ["common", "linalg", "fft", "special", "masked", "signal", "backends", "accelerator", "jit", "hub", "onnx",
-     "multiprocessing", "distributed"],
+    ["futures", "library", "types", "fx", "common", "linalg", "fft", "special", "masked", "signal", "backends",
+     "accelerator", "jit", "hub", "onnx", "multiprocessing", "distributed", "_subclasses", "_C"],
     ["nn", "optim", "cuda", "compile", "compiler", "utils", "amp", "vision", "viz", "docs", "profiler", "func",
-     "autograd.functional", "testing"],  # fmt: skip
+     "autograd.functional", "testing", "distributed.optim", "distributed.fsdp", "distributed._composable",
+     "_dynamo"],  # fmt: skip
     [""],
     ["compat", "distributions", "demo", "cli", "__main__"],
 ]

@@ -63,6 +63,9 @@ class Context:
         return node.saved_tensors
 
 
+FunctionCtx = Context                             # torch's name of it
+
+
 class FunctionNode(Node):
     """The node of a user's op."""
 

@@ -163,6 +163,11 @@ class Handle:
     def __init__(self, hooks: dict, key: int):
         self.hooks, self.key = hooks, key
 
+    @property
+    def id(self) -> int:
+        """Its key in the dict of hooks."""
+        return self.key
+
     def remove(self) -> None:
         """Take the hook away; again does nothing."""
         self.hooks.pop(self.key, None)

@@ -33,15 +33,18 @@ class ConstraintRegistry:
         return factory
 
     def __call__(self, constraint: Constraint) -> t.Transform:
-        for known in (key(constraint), type(constraint)):
-            if known in self.rules:
-                return self.rules[known](constraint)
-        raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints ({constraint})")
+        factory = self.rules.get(key(constraint))
+        if factory is None:
+            raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints ({constraint})")
+        return factory(constraint)
 
 
 def key(constraint: Any) -> Any:
-    """A class itself; of a set the kind that its name tells: GreaterThan of GreaterThan(lower_bound=0.0)."""
-    return constraint if isinstance(constraint, type) else constraint.name.partition("(")[0]
+    """A class itself, also of a set; of those without a class of their own what their name tells: GreaterThan of
+    GreaterThan(lower_bound=0.0)."""
+    if isinstance(constraint, type):
+        return constraint
+    return constraint.name.partition("(")[0] if type(constraint) is Constraint else type(constraint)
 
 
 def above(constraint: Any) -> t.Transform:

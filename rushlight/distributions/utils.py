@@ -7,6 +7,7 @@ from typing import Any
 import rushlight
 from rushlight.distributions.distribution import broadcast_all, clamp_probs
 from rushlight.distributions.shaping import in_triangle, of_triangle
+from rushlight.distributions.transform import sum_last as _sum_rightmost  # noqa: F401  # torch's private name
 from rushlight.tensor import Tensor
 
 
@@ -32,6 +33,12 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Any:
     """The (n, n) matrix with these numbers in its lower triangle, row by row."""
     return in_triangle(vec, diag)
+
+
+def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
+    """Normal numbers, as torch's private function that libraries of distributions import."""
+    return rushlight.normal(rushlight.zeros(shape, dtype=dtype, device=device),
+                            rushlight.ones(shape, dtype=dtype, device=device))
 
 
 __all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec",

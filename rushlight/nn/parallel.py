@@ -2,11 +2,14 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 from rushlight import distributed
 from rushlight.errors import explain
 from rushlight.nn.module import Module
+from rushlight.ops.shape import cat
+from rushlight.tensor import Tensor
 
 
 class DataParallel(Module):
@@ -51,6 +54,27 @@ class DistributedDataParallel(Module):
     def no_sync(self) -> AbstractContextManager:
         """A context in which nothing is different."""
         return nullcontext()
+
+
+def scatter(inputs: Any, target_gpus: Any, dim: int = 0) -> Any:
+    """Tensors cut into as many parts as there are targets, along `dim`; of a tuple or list, the same parts of each."""
+    if isinstance(inputs, Tensor):
+        return inputs.chunk(len(target_gpus), dim)  # type: ignore[attr-defined]
+    if isinstance(inputs, (tuple, list)) and inputs:
+        return [type(inputs)(parts) for parts in zip(*[scatter(x, target_gpus, dim) for x in inputs])]
+    return [inputs for _ in target_gpus]
+
+
+def gather(outputs: Any, target_device: Any = None, dim: int = 0) -> Any:
+    """The opposite of `scatter`."""
+    if isinstance(outputs[0], Tensor):
+        return cat([t.reshape(1) if t.ndim == 0 else t for t in outputs], dim)  # type: ignore[attr-defined]
+    if isinstance(outputs[0], (tuple, list)):
+        return type(outputs[0])([gather(parts, target_device, dim) for parts in zip(*outputs)])
+    return outputs[0]
+
+
+scatter_gather = SimpleNamespace(scatter=scatter, gather=gather)             # torch's module of these
 
 
 def data_parallel(module: Module, inputs: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0,

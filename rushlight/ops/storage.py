@@ -21,6 +21,19 @@ class UntypedStorage:
         self.memory = memory                      # (n,) uint8
         self.device = device("cpu")
 
+    @classmethod
+    def from_file(cls, filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The bytes of a file, read where they are needed; with `shared` what is written goes into the file."""
+        return cls(np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,) if nbytes else None))
+
+    def untyped(self) -> UntypedStorage:
+        """Itself."""
+        return self
+
+    @property
+    def __array_interface__(self) -> dict:
+        return np.asarray(self.memory).__array_interface__
+
     def nbytes(self) -> int:
         return self.memory.size
 

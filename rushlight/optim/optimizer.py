@@ -18,6 +18,7 @@ from rushlight.errors import Suggesting, explain
 from rushlight.tensor import Tensor
 
 Params = Iterable[Any]                            # of tensors, of dicts (groups), or of (name, tensor)
+ParamsT = Params                                  # torch's name
 
 
 class Required:

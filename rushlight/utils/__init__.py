@@ -4,9 +4,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_LAZY = ("_pytree", "checkpoint", "data", "pytree", "tensorboard")
+_LAZY = ("_pytree", "checkpoint", "data", "dlpack", "hooks", "pytree", "tensorboard")
 
-__all__ = ["checkpoint", "data", "pytree", "summary", "tensorboard"]
+__all__ = ["checkpoint", "data", "dlpack", "hooks", "pytree", "summary", "tensorboard"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,3 +1,23 @@
 """torch's private name of `rushlight.utils.pytree`, which programs import all the same."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
 from rushlight.utils.pytree import *  # noqa: F403
-from rushlight.utils.pytree import _broadcast_to_and_flatten  # noqa: F401
+from rushlight.utils.pytree import MappingKey, _broadcast_to_and_flatten  # noqa: F401
+
+
+def _dict_flatten(d: dict) -> tuple[list, list]:
+    """Values, and keys as what else is needed."""
+    return list(d.values()), list(d.keys())
+
+
+def _dict_unflatten(values: Iterable, context: list) -> dict:
+    """The dict of these values and keys."""
+    return dict(zip(context, values))
+
+
+def _dict_flatten_with_keys(d: dict) -> tuple[list[tuple[Any, Any]], list]:
+    """(key, value) pairs, and the keys."""
+    return [(MappingKey(k), v) for k, v in d.items()], list(d.keys())

@@ -53,6 +53,9 @@ def expand(x: ndarray, shape: tuple) -> ndarray:
         raise ValueError(f"the number of sizes provided ({len(shape)}) must be greater or equal to the number of "
                          f"dimensions in the tensor ({x.ndim})")
     x = np.asarray(x)
+    more = len(shape) - x.ndim
+    if shape[more:] == x.shape and shape[:more] == (1,) * more:
+        return x[(None,) * more + (...,)]         # each element once: it may be written to
     if x.size == 1 and x.shape != shape:          # 0.5 us against 1.9 for broadcast_to, which goes through nditer
         r = np.ndarray(shape, x.dtype, x if x.flags.c_contiguous else x.copy(), 0, (0,) * len(shape))
         r.flags.writeable = False

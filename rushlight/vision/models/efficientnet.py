@@ -12,7 +12,7 @@ from rushlight.tensor import Tensor
 from rushlight.vision.models.first import start
 from rushlight.vision.models.mobilenetv2 import make_divisible
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
-from rushlight.vision.ops.blocks import Conv2dNormActivation, SqueezeExcitation, StochasticDepth
+from rushlight.vision.ops.misc import Conv2dNormActivation, SqueezeExcitation, StochasticDepth
 
 __all__ = ["EfficientNet", "EfficientNet_B0_Weights", "EfficientNet_B1_Weights", "EfficientNet_B2_Weights",
            "EfficientNet_B3_Weights", "EfficientNet_B4_Weights", "EfficientNet_B5_Weights", "EfficientNet_B6_Weights",

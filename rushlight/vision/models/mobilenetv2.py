@@ -7,7 +7,7 @@ from rushlight import nn
 from rushlight.tensor import Tensor
 from rushlight.vision.models.first import start
 from rushlight.vision.models.weights import imagenet, model
-from rushlight.vision.ops.blocks import Conv2dNormActivation
+from rushlight.vision.ops.misc import Conv2dNormActivation
 
 __all__ = ["MobileNetV2", "MobileNet_V2_Weights", "mobilenet_v2"]
 

@@ -14,7 +14,7 @@ from rushlight.ops.shapes import cat
 from rushlight.tensor import Tensor
 from rushlight.vision.models.first import constant
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
-from rushlight.vision.ops.blocks import MLP
+from rushlight.vision.ops.misc import MLP
 
 __all__ = ["ViT_B_16_Weights", "ViT_B_32_Weights", "ViT_H_14_Weights", "ViT_L_16_Weights", "ViT_L_32_Weights",
            "VisionTransformer", "vit_b_16", "vit_b_32", "vit_h_14", "vit_l_16", "vit_l_32"]

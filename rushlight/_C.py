@@ -1,0 +1,45 @@
+"""torch._C, as far as libraries in Python look into it: nothing is traced, no compiler of kernels is to be set."""
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight.errors import LinAlgError as _LinAlgError
+
+
+def _get_tracing_state() -> None:
+    """None: nothing is traced."""
+    return None
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Nothing is logged."""
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether vmap, or another transform of functions, runs at the moment."""
+    from rushlight.autograd.grad_mode import mode
+    return mode().batch is not None
+
+
+def _assert(condition: Any, message: str) -> None:
+    """AssertionError with the message unless the condition holds."""
+    if not condition:
+        raise AssertionError(message)
+
+
+def _assert_async(input: Any, assert_msg: str = "Expected Tensor with single nonzero value, but got zero") -> None:
+    """RuntimeError with the message unless the one element is not zero."""
+    if not bool(input):
+        raise RuntimeError(assert_msg)
+
+
+def _switch(*args: Any) -> bool:
+    """A switch of torch's compilers of kernels, which means nothing here: it was off, and stays so."""
+    return False
+
+
+_jit_set_profiling_executor = _jit_set_profiling_mode = _jit_set_texpr_fuser_enabled = _jit_set_nvfuser_enabled = _switch
+_jit_set_nvfuser_guard_mode = _jit_override_can_fuse_on_cpu = _jit_override_can_fuse_on_gpu = _switch
+_jit_can_fuse_on_cpu = _jit_can_fuse_on_gpu = _jit_texpr_fuser_enabled = _switch
+
+__all__ = ["_LinAlgError"]

@@ -1,0 +1,36 @@
+"""torch._dynamo, as far as programs call it: `torch.compiler`, and marks that mean nothing here."""
+from __future__ import annotations
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+from rushlight.compile import CannotCompile, explain
+from rushlight.compiler import allow_in_graph, assume_constant_result, disable, is_compiling, reset
+
+
+class Config(SimpleNamespace):
+    """Settings of torch's compiler: they may be read and set, and change nothing."""
+
+    def patch(self, *args: Any, **kwargs: Any) -> nullcontext:
+        """A context in which nothing is different."""
+        return nullcontext()
+
+
+def mark_dynamic(t: Any, index: Any, **kwargs: Any) -> None:
+    """Nothing: each shape has its program."""
+
+
+class OptimizedModule:
+    """torch's class of compiled modules; `rushlight.compile` makes others."""
+
+
+forbid_in_graph = disallow_in_graph = allow_in_graph
+mark_static = maybe_mark_dynamic = mark_static_address = mark_dynamic
+config = Config(suppress_errors=False, verbose=False, cache_size_limit=8, recompile_limit=8, capture_scalar_outputs=False,
+                optimize_ddp=True, automatic_dynamic_shapes=True, error_on_recompile=False)
+_trace_wrapped_higher_order_op = SimpleNamespace(TransformGetItemToIndex=nullcontext)   # vmap indexes with tensors as it is
+exc = SimpleNamespace(Unsupported=CannotCompile, TorchDynamoException=CannotCompile)
+
+__all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "exc", "explain",
+           "is_compiling", "mark_dynamic", "mark_static", "mark_static_address", "reset"]

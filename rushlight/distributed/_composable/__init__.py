@@ -1,0 +1,1 @@
+"""torch's private home of `fully_shard`, which libraries import."""

@@ -1,0 +1,74 @@
+"""torch.distributed.fsdp: one process holds all parameters, so that there is nothing to share out."""
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from enum import Enum
+from types import SimpleNamespace
+from typing import Any, TypeVar
+
+from rushlight.distributed import check_initialized
+from rushlight.nn import Module
+
+M = TypeVar("M", bound=Module)
+
+
+class ShardingStrategy(Enum):
+    """How parameters would be shared out."""
+
+    FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD, _HYBRID_SHARD_ZERO2 = range(1, 6)
+
+
+class Settings(SimpleNamespace):
+    """How parameters would be kept; it may be made, and means nothing."""
+
+
+class CPUOffload(Settings):
+    """See `Settings`."""
+
+
+class CPUOffloadPolicy(Settings):
+    """See `Settings`."""
+
+
+class MixedPrecision(Settings):
+    """See `Settings`."""
+
+
+class MixedPrecisionPolicy(Settings):
+    """See `Settings`."""
+
+
+class FullyShardedDataParallel(Module):
+    """`module`, called as it is. ValueError without a process group; settings of how to share out mean nothing."""
+
+    def __init__(self, module: Module, process_group: Any = None, **settings: Any):
+        super().__init__()
+        check_initialized()
+        self._fsdp_wrapped_module = module
+
+    @property
+    def module(self) -> Module:
+        """The module inside."""
+        return self._fsdp_wrapped_module
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self._fsdp_wrapped_module(*args, **kwargs)
+
+    def no_sync(self) -> AbstractContextManager:
+        """A context in which nothing is different."""
+        return nullcontext()
+
+    def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Any:
+        """`nn.utils.clip_grad_norm_` of its parameters."""
+        from rushlight.nn.utils import clip_grad_norm_
+        return clip_grad_norm_(self.parameters(), max_norm, norm_type)
+
+
+def fully_shard(module: M, **settings: Any) -> M:
+    """The module itself. ValueError without a process group."""
+    check_initialized()
+    return module
+
+
+__all__ = ["CPUOffload", "CPUOffloadPolicy", "FullyShardedDataParallel", "MixedPrecision", "MixedPrecisionPolicy",
+           "ShardingStrategy", "fully_shard"]

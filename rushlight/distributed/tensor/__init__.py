@@ -1,0 +1,71 @@
+"""torch.distributed.tensor, as far as libraries ask it: no tensor lies on several machines. How one would can be said."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+class Absent:
+    """A class of torch.distributed.tensor: nothing is an instance of it, and to make one raises NotImplementedError."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        raise NotImplementedError(f"torch.distributed.tensor.{type(self).__name__} is not there: tensors lie in one "
+                                  "process; cure: leave the distribution of tensors away")
+
+
+class DTensor(Absent):
+    """See `Absent`."""
+
+
+class DeviceMesh(Absent):
+    """See `Absent`."""
+
+
+class Placement:
+    """How a tensor would lie on several machines."""
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        """Whether it is cut, along `dim` if one is given."""
+        return isinstance(self, Shard) and dim in (None, self.dim)
+
+    def is_replicate(self) -> bool:
+        """Whether each has all of it."""
+        return isinstance(self, Replicate)
+
+    def is_partial(self) -> bool:
+        """Whether what each has adds up to it."""
+        return isinstance(self, Partial)
+
+
+@dataclass(frozen=True)
+class Replicate(Placement):
+    """Each has all of it."""
+
+
+@dataclass(frozen=True)
+class Shard(Placement):
+    """It is cut along `dim`."""
+
+    dim: int
+
+
+@dataclass(frozen=True)
+class _StridedShard(Shard):
+    """It is cut along `dim` twice."""
+
+    split_factor: int = 1
+
+
+@dataclass(frozen=True)
+class Partial(Placement):
+    """What each has is added up, or reduced in another way."""
+
+    reduce_op: str = "sum"
+
+
+def distribute_tensor(tensor: Any, device_mesh: Any = None, placements: Any = None, **options: Any) -> Any:
+    """NotImplementedError: tensors lie in one process."""
+    raise NotImplementedError("torch.distributed.tensor.distribute_tensor is not there: tensors lie in one process")
+
+
+__all__ = ["DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_tensor"]

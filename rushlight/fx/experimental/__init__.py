@@ -1,0 +1,1 @@
+"""torch.fx.experimental, as far as libraries ask it."""

@@ -1,0 +1,155 @@
+"""Attention whose scores a function changes, and another one leaves out: torch.nn.attention.flex_attention."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from rushlight.creation import ones
+from rushlight.dtypes import bool_
+from rushlight.errors import explain
+from rushlight.nn.functional import pad
+from rushlight.ranges import arange
+from rushlight.tensor import Tensor
+
+_DEFAULT_SPARSE_BLOCK_SIZE = 128
+Mod = Callable[..., Tensor]                       # (b, h, q_idx, kv_idx) -> bool, or (score, b, h, q_idx, kv_idx) -> score
+
+
+def indices(*sizes: int | None) -> list[Any]:
+    """The index along each of some dimensions, as tensors that broadcast against each other: (n, 1, 1), (n, 1), (n,)."""
+    left = len(sizes)
+    return [arange(n or 1).reshape(-1, *[1] * (left - 1 - i)) for i, n in enumerate(sizes)]
+
+
+def create_mask(mod_fn: Mod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = "cpu") -> Any:
+    """(B, H, Q_LEN, KV_LEN) bool: `mod_fn(b, h, q_idx, kv_idx)`. It is called once, with all indices.
+
+    >>> create_mask(lambda b, h, q, kv: q >= kv, 1, 1, 2, 2)[0, 0]
+    tensor([[ True, False],
+            [ True,  True]])
+    """
+    return mod_fn(*indices(B, H, Q_LEN, KV_LEN)).expand(B or 1, H or 1, Q_LEN, KV_LEN)  # type: ignore[attr-defined]
+
+
+class AuxRequest(NamedTuple):
+    """What `flex_attention` is to return besides."""
+
+    lse: bool = False
+    max_scores: bool = False
+
+
+class AuxOutput(NamedTuple):
+    """What it returns besides: None where it was not asked for."""
+
+    lse: Any = None
+    max_scores: Any = None
+
+
+class BlockMask:
+    """A mask and the blocks in which it leaves anything: `create_block_mask` makes it. Blocks are for looking at."""
+
+    def __init__(self, mask_mod: Mod, shape: tuple[int, int, int, int], BLOCK_SIZE: int | tuple[int, int]):
+        self.mask_mod, self.shape = mask_mod, shape
+        self.BLOCK_SIZE = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
+
+    @property
+    def seq_lengths(self) -> tuple[int, int]:
+        """How many queries and keys."""
+        return self.shape[2], self.shape[3]
+
+    def numel(self) -> int:
+        """How many scores the mask is for."""
+        return math.prod(self.shape)
+
+    def mask(self) -> Any:
+        """The mask of all scores."""
+        return create_mask(self.mask_mod, *self.shape)
+
+    def to_dense(self) -> Any:
+        """(B, H, blocks of queries, blocks of keys) int32: 1 where the mask leaves anything of a block."""
+        (q, kv), (rows, columns) = self.seq_lengths, self.BLOCK_SIZE
+        whole = pad(self.mask().int(), (0, -kv % columns, 0, -q % rows))
+        return whole.unflatten(-1, (-1, columns)).unflatten(-3, (-1, rows)).amax((-1, -3))
+
+    def sparsity(self) -> float:
+        """The share of scores that lie in blocks that are left out, in percent; parts of blocks count as blocks."""
+        return 100 * (1 - self.to_dense().sum().item() * math.prod(self.BLOCK_SIZE) / self.numel())
+
+    def to(self, device: Any) -> BlockMask:
+        """Itself."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
+
+
+def create_block_mask(mask_mod: Mod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None,
+                      BLOCK_SIZE: int | tuple[int, int] = 128, _compile: bool = False, **options: Any) -> BlockMask:
+    """The mask `mask_mod(b, h, q_idx, kv_idx)`; B or H None: the same for all."""
+    return BlockMask(mask_mod, (B or 1, H or 1, Q_LEN, KV_LEN), BLOCK_SIZE)
+
+
+def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Any:
+    """True: nothing is left out."""
+    return ones((), dtype=bool_)
+
+
+def and_masks(*mask_mods: Mod) -> Mod:
+    """What all of them leave."""
+    def both(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
+        kept = noop_mask(b, h, q_idx, kv_idx)
+        for mod in mask_mods:
+            kept = kept & mod(b, h, q_idx, kv_idx)
+        return kept
+    return both
+
+
+def or_masks(*mask_mods: Mod) -> Mod:
+    """What any of them leaves."""
+    def either(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
+        kept = ~noop_mask(b, h, q_idx, kv_idx)
+        for mod in mask_mods:
+            kept = kept | mod(b, h, q_idx, kv_idx)
+        return kept
+    return either
+
+
+def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Mod | None = None,
+                   block_mask: BlockMask | None = None, scale: float | None = None, enable_gqa: bool = False,
+                   return_lse: bool = False, kernel_options: Any = None, *, return_aux: AuxRequest | None = None) -> Any:
+    """softmax(score_mod(scale query key^T, b, h, q_idx, kv_idx)) value, of scores that the mask leaves; 0 if it leaves none.
+
+    query (B, H, L, E), key (B, H, S, E), value (B, H, S, V) -> (B, H, L, V); with `enable_gqa` keys may have fewer heads.
+    `return_lse`: also the logsumexp of the scores (B, H, L); `return_aux`: what it asks for. `score_mod` is called once,
+    with all scores and with indices that broadcast against them, so it is made of ops that work element by element, or
+    index tables. All scores are held in memory. ValueError for shapes that do not go together.
+
+    >>> x = rushlight.ones(1, 1, 2, 1)
+    >>> flex_attention(x, x, x, lambda score, b, h, q_idx, kv_idx: score - kv_idx).flatten()
+    tensor([1., 1.])
+    """
+    if query.ndim != 4 or key.ndim != 4 or value.ndim != 4:
+        raise ValueError(explain("NYI: query, key, and value must be 4D tensors"))
+    if query.shape[1] != key.shape[1]:
+        if not enable_gqa:
+            raise ValueError(explain(f"Expect query and key/value to have the same number of heads but got "
+                                     f"Hq={query.shape[1]} and Hkv={key.shape[1]}. Try setting enable_gqa=True for GQA."))
+        groups = query.shape[1] // key.shape[1]
+        key, value = (t.repeat_interleave(groups, 1) for t in (key, value))  # type: ignore[attr-defined]
+    scores: Any = (query @ key.mT) * (query.shape[-1] ** -0.5 if scale is None else scale)  # type: ignore[operator]
+    if score_mod is not None:
+        scores = score_mod(scores, *indices(*scores.shape))
+    if block_mask is not None:
+        kept = block_mask.mask()[..., :scores.shape[-2], :scores.shape[-1]]
+        scores = scores.masked_fill(~kept, -math.inf)
+    lse = scores.logsumexp(-1)
+    weights = (scores - lse.masked_fill(lse == -math.inf, 0.0).unsqueeze(-1)).exp()
+    out = weights.to(query.dtype) @ value
+    if return_aux is not None:
+        return out, AuxOutput(lse if return_aux.lse else None, scores.amax(-1) if return_aux.max_scores else None)
+    return (out, lse) if return_lse else out
+
+
+__all__ = ["AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention",
+           "noop_mask", "or_masks"]

@@ -1,0 +1,32 @@
+"""torch.types: names for annotations."""
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import IO
+
+from rushlight.device import device as _device
+from rushlight.dtypes import dtype as _dtype  # noqa: F401
+from rushlight.size import Size
+from rushlight.tensor import Tensor
+
+_bool, _int, _float, _complex = bool, int, float, complex
+_size = Size | list[int] | tuple[int, ...]
+_TensorOrTensors = Tensor | Sequence[Tensor]
+Number = int | float | bool
+Device = _device | str | int | None
+class SymInt:
+    """torch's class of whole numbers that a compiler does not know yet; sizes are numbers here, so that none is one."""
+
+
+class SymFloat:
+    """As SymInt."""
+
+
+class SymBool:
+    """As SymInt."""
+
+
+FileLike = str | os.PathLike | IO[bytes]
+
+__all__ = ["Device", "FileLike", "Number"]

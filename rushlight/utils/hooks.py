@@ -1,0 +1,42 @@
+"""torch.utils.hooks: what registering a hook returns."""
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from rushlight.autograd.node import Handle
+
+
+class _Any(type):
+    """Handles of modules, tensors and optimizers are instances too."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Handle)
+
+
+class RemovableHandle(Handle, metaclass=_Any):
+    """The handle of an entry that its owner makes in a dict of hooks: `handle = RemovableHandle(hooks)`, then
+    `hooks[handle.id] = hook`. `remove()` takes the entry away, also from `extra_dict`.
+
+    >>> hooks = {}
+    >>> handle = RemovableHandle(hooks)
+    >>> hooks[handle.id] = print
+    >>> handle.remove()
+    >>> hooks
+    {}
+    """
+
+    __slots__ = ("extra",)
+    numbers = count()
+
+    def __init__(self, hooks_dict: dict, *, extra_dict: Any = None):
+        super().__init__(hooks_dict, next(self.numbers))
+        self.extra = [] if extra_dict is None else [extra_dict] if isinstance(extra_dict, dict) else list(extra_dict)
+
+    def remove(self) -> None:
+        super().remove()
+        for other in self.extra:
+            other.pop(self.key, None)
+
+
+__all__ = ["RemovableHandle"]
