@@ -26,9 +26,10 @@ MANY = 16                                         # numbers that a loop of numbe
 
 HEADER = '''"""{title}"""
 import numpy as np
-from numpy import asarray, copyto, inf, matmul, nan
+from numpy import asarray, copyto, inf, nan
 
-from rushlight.compile.runtime import check_classes, check_index, f32, f64, i64, in_parts, joint, kernels, loop, memory
+from rushlight.compile.runtime import (
+    check_classes, check_index, f32, f64, i64, in_parts, joint, kernels, loop, matmul, memory)
 '''
 
 

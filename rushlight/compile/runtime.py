@@ -8,6 +8,7 @@ import numpy as np
 
 from rushlight.compile.cache import joint, loop
 from rushlight.compile.parallel import in_parts
+from rushlight.ops.kernels.matmul import into as matmul
 from rushlight.ops.table import TABLE
 
 f32, f64, i64 = np.float32, np.float64, np.int64
@@ -58,4 +59,4 @@ def aligned(n: int, to: int = 64) -> np.ndarray:
     return raw[start:start + n]
 
 
-__all__ = ["check_classes", "check_index", "f32", "f64", "i64", "in_parts", "joint", "kernels", "loop", "memory"]
+__all__ = ["check_classes", "check_index", "f32", "f64", "i64", "in_parts", "joint", "kernels", "loop", "matmul", "memory"]

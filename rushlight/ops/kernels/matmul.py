@@ -50,6 +50,14 @@ def large(x: ndarray, y: ndarray, more: ndarray | None = None, out: ndarray | No
     return r if more is None else np.add(r, more, out=r if r.dtype == more.dtype else None)
 
 
+def into(x: ndarray, y: ndarray, out: ndarray) -> None:
+    """out = x y, of one dtype, `out` contiguous: what compiled programs call `matmul`."""
+    if x.ndim == 2 == y.ndim and x.size * y.shape[1] > FEW:
+        large(x, y, None, out)
+    else:
+        np.matmul(x, y, out=out)
+
+
 def suits(x: ndarray, y: ndarray, work: int) -> bool:
     """Whether loops are faster than OpenBLAS, if there are any."""
     if not x.dtype is FLOAT is y.dtype or x.ndim != y.ndim or x.shape[1] != len(y) or len(x) < 20 or len(y) < 16:
