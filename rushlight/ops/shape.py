@@ -84,7 +84,7 @@ cat        = general(lambda tensors, /, dim=0: cat(tensors, dim), method=False,
 stack      = general(lambda tensors, /, new_dim=0: stack(tensors, new_dim),
                      tensors=lambda g, new_dim: unbind(g, new_dim), batched="shift")
 unbind     = general(lambda x, /, dim=0: unbind(x, dim),       x=lambda gs, dim: stack(gs, dim), list=True, batched="shift")
-split_sizes = inner(lambda x, /, lengths, dim=0: split_sizes(x, lengths, dim), x=lambda gs, dim: cat(gs, dim),
+split_sizes = inner(lambda x, /, lengths, dim=0: split_sizes(x, lengths, dim), x=lambda gs, dim: rejoined(gs, dim),
                     list=True, node="SplitBackward0", batched="shift")
 
 
@@ -132,6 +132,7 @@ ARRAYS["cast"] = lambda x, like: x.astype(like.dtype)
 ARRAYS["zeros"] = lambda shape, like: np.zeros(shape, like.dtype)
 TENSORS["cast"] = lambda x, like: TENSORS["to"](x, like.dtype)
 TENSORS["zeros"] = lambda shape, like: created(from_array(np.zeros(shape, like.array.dtype)))
+TENSORS["rejoined"] = lambda parts, dim: TENSORS["cat"](parts, dim)
 TENSORS["zeros_like"] = lambda x: created(from_array(np.zeros_like(x.array)))
 TENSORS["is_complex"] = lambda x: x.is_complex()
 

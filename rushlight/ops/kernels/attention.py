@@ -58,7 +58,7 @@ def attention_back(tensors: Sequence[ndarray], causal: bool, scale: float) -> li
     """
     q, k, v, *rest, out, lse, g = tensors
     mask = rest[0] if rest else None
-    dq, dk, dv = (room(a.shape, a, a.dtype) for a in (q, k, v))
+    dq, dk, dv = rooms(q, k, v)
     if looped(q, k, v):
         run("back", q, k, v, mask, out, lse, (g, dq, dk, dv), causal, scale)
         return [dq, dk, dv]
@@ -83,6 +83,16 @@ def room(shape: tuple, like: ndarray | None, dtype: np.dtype) -> ndarray:
     if like is not None and len(shape) == 4 and like.strides[1] < like.strides[2]:
         return memory.take((shape[0], shape[2], shape[1], shape[3]), dtype).transpose(0, 2, 1, 3)
     return memory.take(shape, dtype)
+
+
+def rooms(q: ndarray, k: ndarray, v: ndarray) -> list[ndarray]:
+    """Arrays for the gradients; side by side where q, k and v are parts of one, which then need not be put together."""
+    if q.ndim == 4 and q.strides == k.strides == v.strides and q.shape == k.shape == v.shape and q.dtype is v.dtype:
+        samples, heads, length, width = q.shape
+        if q.strides[2] == 3 * heads * q.strides[1] and q.strides[1] == width * q.itemsize:
+            whole = memory.take((samples, length, 3, heads, width), q.dtype)
+            return [whole[:, :, i].transpose(0, 2, 1, 3) for i in range(3)]
+    return [room(a.shape, a, a.dtype) for a in (q, k, v)]
 
 
 # -- NumPy ---------------------------------------------------------------------------------------------------------------

@@ -230,6 +230,19 @@ def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
         raise RuntimeError(f"{not_joined(kept, dim)}; cure: bring the other dimensions to one size first") from error
 
 
+def rejoined(parts: Sequence[ndarray], dim: int) -> ndarray:
+    """`cat` for a gradient: a view where the parts lie one after the other in memory already, as attention's do."""
+    first, along = parts[0], [a.shape[dim] for a in parts]
+    owner, strides = first.base, first.strides
+    if owner.__class__ is ndarray and owner.flags.c_contiguous and all([
+            a.base is owner and a.strides == strides and a.dtype is first.dtype for a in parts]):
+        starts = [a.__array_interface__["data"][0] for a in parts]
+        if all([b - a == n * strides[dim] for a, b, n in zip(starts, starts[1:], along)]):
+            shape = (*first.shape[:dim], builtins_sum(along), *first.shape[dim + 1:])
+            return np.ndarray(shape, first.dtype, owner, starts[0] - owner.__array_interface__["data"][0], strides)
+    return cat(parts, dim)
+
+
 def not_joined(tensors: Sequence[ndarray], dim: int) -> str:
     """Why tensors cannot be joined along `dim`, in torch's words."""
     first = tensors[0]
