@@ -226,3 +226,13 @@ def test_it_forgets_with_its_programs():
     g.forget()
     assert g.enter is None
     same(g, affine, x, y)
+
+
+def test_modes_are_torchs():
+    for mode in (None, "default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune"):
+        f = compile(affine, mode=mode)
+        same(f, affine, torch.ones(2), torch.ones(2))
+    with pytest.raises(RuntimeError, match="Unrecognized mode=fast, should be one of: default, lite"):
+        compile(affine, mode="fast")
+    with pytest.raises(RuntimeError, match="Either mode or options can be specified"):
+        compile(affine, mode="default", options={"fuse": False})

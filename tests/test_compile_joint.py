@@ -104,3 +104,21 @@ def test_products_of_programs(f):
         got, expected = g(a, b), f(a * 1.5, b + 1) * 2
         assert (got.shape, got.dtype) == (expected.shape, expected.dtype)
         np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=1e-4, atol=1e-4)
+
+
+def test_a_part_that_cannot_be_compiled_leaves_the_function_as_it_is(monkeypatch):
+    from rushlight.compile import joint
+    monkeypatch.setattr(joint.Joints, "join", broken(joint.Joints.join))
+    f, model = step_of("SGD")
+    x, y = torch.rand(7, 5), torch.tensor([0, 1, 2, 0, 1, 2, 0])
+    with pytest.warns(UserWarning, match="runs as it is"):
+        losses = [f(x, y).item() for _ in range(4)]
+    assert losses == sorted(losses, reverse=True)
+    assert not programs(f)
+
+
+def broken(join):
+    def join_wrongly(self, calls):
+        join(self, calls)
+        self.texts[-1] = self.texts[-1].replace("\n    loop_", "\n    a0.no_such_thing()\n    loop_", 1)
+    return join_wrongly

@@ -13,6 +13,8 @@ if TYPE_CHECKING:                                 # read when first needed: the 
     from rushlight.compile.function import CannotCompile, Compiled
     from rushlight.compile.report import Explanation
 
+MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+
 
 def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: bool | None = None,
             backend: Any = "numba", mode: str | None = None, options: dict | None = None, disable: bool = False) -> Any:
@@ -26,9 +28,10 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
     CannotCompile.
 
     `backend`: "numba" (fused loops; needs Numba), "numpy" (calls of NumPy only), "eager" (nothing is compiled).
-    `options`: passes can be switched off one by one, {"decompose": False}, "tables", "products", "simplify", "fuse", "threads";
-    "show": a function that is given the program before and after each pass, as text: {"show": print}. Others, `mode` and
-    `dynamic` are accepted as torch's; shapes are always static.
+    `options`: passes can be switched off one by one, {"decompose": False}, "tables", "products", "simplify", "fuse",
+    "threads"; "show": a function that is given the program before and after each pass, as text: {"show": print}. Others,
+    torch's `mode` and `dynamic` are accepted and change nothing: shapes are always static. RuntimeError for a mode that
+    torch does not have, or one beside options.
 
     >>> f = rushlight.compile(lambda x: (x * 2).sum())
     >>> f(rushlight.ones(3))
@@ -44,6 +47,10 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
         raise ValueError(f"unknown backend {backend!r}: there are 'numba' (also as 'inductor'), 'numpy' and 'eager'")
     if disable or backend == "eager":
         return model
+    if mode is not None and options is not None:
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if mode is not None and mode not in MODES:
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
     fuse = backend != "numpy"
     if fuse and find_spec("numba") is None:
         warnings.warn("rushlight.compile: Numba is not installed, so nothing is fused: pip install rushlight[jit]",

@@ -19,7 +19,7 @@ from rushlight.compile.entry import MISSED, entry
 from rushlight.compile.graph import is_random
 from rushlight.compile.guards import PLAIN, Snapshot
 from rushlight.compile.outline import Outline, everyone, known_arrays
-from rushlight.compile.program import MOVED, OVERLAPPING, Program, find, keyed
+from rushlight.compile.program import MOVED, OVERLAPPING, Part, Program, find, keyed
 from rushlight.compile.report import Break
 from rushlight.compile.trace import Tracer, traced
 from rushlight.dtypes import get_default_dtype
@@ -161,8 +161,13 @@ class Compiled:
         program = Program(outline.graph, outline.plan, outline.live, outline,
                           f"Made by rushlight.compile from {self.name}.", self.options)
         program.identical = [(i, t) for i, t in enumerate(flat) if id(t) in outline.before.tensors]
+        joined = any(p.joined for p in program.parts)
+        spare = {k: a.copy() for k, a in old.items()} if joined else {}
         with again(rng) as drawn:
             wrong = program.differs(expected, flat, old) or drawn()
+        if joined and not wrong:
+            with again(rng):
+                program.once(expected, flat, spare, Part.rehearse)
         if wrong:
             return self.give_up(f"gave other numbers as a program than as it is ({wrong}); please report this")
         outline.let_go()

@@ -40,6 +40,7 @@ class Part:
         names = [f"{mark}{LETTER[v.source[0]]}{i}" for i, v in enumerate(graph.inputs)]
         lowering = Lowering(graph, title, names, fuse, threads, mark)
         self.parts = lowering.parts
+        self.joined = bool(lowering.joints.texts)
         self.new = [partial(memory.take if n * dtype.itemsize >= LEAST else np.empty, shape, dtype)
                     for shape, dtype in lowering.new for n in [math.prod(shape)]]         # memory for what is handed out
         self.call, self.bind, self.checked = defined(lowering)
@@ -66,6 +67,10 @@ class Part:
         assert low is not None
         checker = Checker(low.graph, low.items, [made for _, made in low.probes], low.plan.ends, arrays)
         return self.checked(checker, self.new, *arrays, *self.bind(*[arrays[i] for i in self.bound]))
+
+    def rehearse(self, arrays: list[np.ndarray]) -> tuple[list, list]:
+        """`run` on other arrays, before any call: what is compiled at its first use then is."""
+        return self.call(self.new, *arrays, *self.bind(*[arrays[i] for i in self.bound]))
 
     def let_go(self) -> None:
         """Forget the traced run: its arrays were there to be compared with."""
@@ -209,19 +214,23 @@ class Program:
 
     def compared(self, expected: Any, arguments: list[Any], old: dict) -> str:
         """Step by step, and at the end whether every number is where it belongs."""
-        arrays = [old[keyed(s)] if keyed(s) in old else find(s, arguments).array for s in self.forward.sources]
-        results, grads = self.forward.trial(arrays)
-        saved = results[self.results:]
+        results, grads, wrt = self.once(expected, arguments, old, Part.trial)
         pairs = [("a result", a, b) for a, b in zip(results, expected.results)]
         pairs += [("memory it writes to", old[keyed(s)], b) for s, b in zip(self.written, expected.stores)]
-        pairs += [("a gradient", a, b) for a, b in zip(grads, expected.grads)]
-        if self.backward is not None:
-            seeds = [np.ones(expected.results[i].shape, expected.results[i].dtype) for i in self.live]
-            given = {"seed": seeds, "saved": saved}
-            arrays = [given[kind][what] if kind in given else find((kind, what), arguments).array
-                      for kind, what in self.backward.sources]
-            pairs += [("a gradient", a, b) for a, b in zip(self.backward.trial(arrays)[0], expected.wrt)]
+        pairs += [("a gradient", a, b) for a, b in zip((*grads, *wrt), (*expected.grads, *expected.wrt))]
         return next((f"{what}: {far}" for what, a, b in pairs if (far := distance(a, b))), "")
+
+    def once(self, expected: Any, arguments: list[Any], old: dict, run: Callable) -> tuple[list, list, list]:
+        """Results, gradients, and what backward gives, of `run(part, arrays)` on the inputs of the traced run."""
+        arrays = [old[keyed(s)] if keyed(s) in old else find(s, arguments).array for s in self.forward.sources]
+        results, grads = run(self.forward, arrays)
+        if self.backward is None:
+            return results, grads, []
+        seeds = [np.ones(expected.results[i].shape, expected.results[i].dtype) for i in self.live]
+        given = {"seed": seeds, "saved": results[self.results:]}
+        arrays = [given[kind][what] if kind in given else find((kind, what), arguments).array
+                  for kind, what in self.backward.sources]
+        return results, grads, run(self.backward, arrays)[0]
 
     def connect(self, tensors: list[Tensor], saved: list[np.ndarray], arguments: list[Any]) -> None:
         """Give the results a node from which backward goes on."""
