@@ -33,6 +33,9 @@ from rushlight.ops.kernels.windows import (
     window_counts,
 )
 
+CORRELATE = winograd.correlate, gathered.correlate, direct.correlate
+SPREAD = winograd.spread, gathered.spread, direct.spread
+WEIGH = winograd.weigh, gathered.weigh, direct.weigh
 MANY = 1 << 15       # numbers from which the bias' gradient is worth a compiled loop
 BLOCK = 1 << 19      # bytes of columns made at a time, to stay in the L2 cache; 256 KB to 1 MB measured alike
 
@@ -115,7 +118,7 @@ def conv(x: ndarray, w: ndarray, stride: Ints, padding: Ints, dilation: Ints, gr
     if not (x.size and w.size):
         return with_bias(np.zeros((x.shape[0], w.shape[0], *out), x.dtype), bias)
     p = plan(x.shape[2:], w.shape, stride, padding, dilation, groups)
-    made = looped("correlate", x, w, p, bias) if bias is None or bias.dtype == x.dtype else None
+    made = looped(CORRELATE, x, w, p, bias) if bias is None or bias.dtype == x.dtype else None
     return like_images(with_bias(computed(correlate, x, w, p), bias) if made is None else made, x)
 
 
@@ -167,7 +170,7 @@ def conv_weight_grad(g: ndarray, x: ndarray, kernel: Ints, stride: Ints, padding
 def conv_bias_grad(g: ndarray) -> ndarray | None:
     """The derivative of `conv` for its bias, transposed: out[o] = sum over n, p of g[n, o, p], for much of float32: a fifth
     of the time of NumPy's passes. None otherwise."""
-    if g.dtype != np.float32 or g.size < MANY or g.ndim < 3 or not g.flags.carray or direct.sliding() is None:
+    if g.dtype != np.float32 or g.size < MANY or g.ndim < 3 or not g.flags.carray or not direct.compilable():
         return None
     from rushlight.ops.kernels.channels import batch_norm_bias
     out = np.empty(g.shape[1], g.dtype)
@@ -183,28 +186,30 @@ def computed(function: Callable, a: ndarray, b: ndarray, p: Plan) -> ndarray:
     return function(a.astype(wide), b.astype(wide), p).astype(a.dtype)
 
 
-def looped(name: str, a: ndarray, b: ndarray, p: Plan, *more: Any) -> ndarray | None:
-    """What the compiled loops of this name make of a and b; None where columns are to do it."""
+def looped(ways: tuple[Callable, Callable, Callable], a: ndarray, b: ndarray, p: Plan, *more: Any) -> ndarray | None:
+    """What the first way that is for the plan makes of a and b: Winograd's, the gathered, the direct one; None where columns
+    are to do it."""
+    winograds, gathering, directly = ways
     if not direct.suits(a, p):
         return None
-    made = getattr(winograd, name)(a, b, p, *more) if winograd.suits(p) else None
+    made = winograds(a, b, p, *more) if winograd.suits(p) else None
     if made is None:
-        made = getattr(gathered, name)(a, b, p, *more)
-    return getattr(direct, name)(a, b, p, *more) if made is None and prod(p.kernel) > 1 else made
+        made = gathering(a, b, p, *more)
+    return directly(a, b, p, *more) if made is None and prod(p.kernel) > 1 else made
 
 
 def correlate(x: ndarray, w: ndarray, p: Plan) -> ndarray:
-    made = looped("correlate", x, w, p)
+    made = looped(CORRELATE, x, w, p)
     return correlate_columns(x, w, p) if made is None else made
 
 
 def spread(g: ndarray, w: ndarray, p: Plan) -> ndarray:
-    made = looped("spread", g, w, p)
+    made = looped(SPREAD, g, w, p)
     return spread_columns(g, w, p) if made is None else made
 
 
 def weigh(g: ndarray, x: ndarray, p: Plan) -> ndarray:
-    made = looped("weigh", g, x, p)
+    made = looped(WEIGH, g, x, p)
     return weigh_columns(g, x, p) if made is None else made
 
 

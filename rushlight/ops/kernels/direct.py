@@ -118,7 +118,8 @@ class Buffer(NamedTuple):
 
     def filler(self, source: ndarray, end: int) -> Callable[[int], int]:
         """A function that lays out images from the one it is given on, and says how many."""
-        loop, given, shape, lay = sliding().fill(), source.reshape(-1), np.array(source.shape), self.lay
+        from rushlight.ops.kernels import sliding
+        loop, given, shape, lay = sliding.fill(), source.reshape(-1), np.array(source.shape), self.lay
 
         def fill(first: int) -> int:
             count = min(self.images, end - first)
@@ -155,25 +156,22 @@ workspace = Workspace()
 def buffer(lay: Layout, channels: int, images: int, which: int = 0) -> Buffer:
     """Zeros: the padding stays zero whatever is laid out. `across` is an odd number of vectors, as channels a power of two
     apart would meet in the same lines of the cache."""
-    lanes, size = sliding().machine()[0], prod(lay.extent.tolist())
+    from rushlight.ops.kernels import sliding
+    lanes, size = sliding.machine()[0], prod(lay.extent.tolist())
     across = (-(-images * size // lanes) | 1) * lanes
     slack = 8 * lanes + max([a for target in lay.targets for _, a in target.distances], default=0)
     return Buffer(lay, workspace.zeros(channels * len(lay.starts) * across + slack, which), images, across)
 
 
 @cache
-def sliding() -> Any:
-    """The compiled loops; None without Numba."""
-    if find_spec("numba") is None:
-        return None
-    from rushlight.ops.kernels import sliding
-    return sliding
+def compilable() -> bool:
+    return find_spec("numba") is not None
 
 
 def suits(x: ndarray, p: Any) -> bool:
     """Whether there is enough to do for compiled loops, and BLAS does not have the whole of it in one product."""
     work = len(x) * p.groups * p.filters * p.channels * prod(p.kernel) * prod(p.out)
-    return x.dtype == np.float32 and not p.plain and work >= LEAST and len(p.out) <= 3 and sliding() is not None
+    return x.dtype == np.float32 and not p.plain and work >= LEAST and len(p.out) <= 3 and compilable()
 
 
 def three(numbers: Ints, fill: int) -> Ints:
@@ -207,6 +205,7 @@ def spread(g: ndarray, w: ndarray, p: Any) -> ndarray:
 def slid(source: ndarray, w: ndarray, shape: ndarray, strides: ndarray, lay: Layout, size: Ints,
          bias: ndarray | None = None) -> ndarray:
     """All targets of `lay` from the source (N, C, ...), with filters w of this shape (groups, made, read)."""
+    from rushlight.ops.kernels import sliding
     groups, made, read = shape.tolist()
     height = tile_height(made)
     result = memory.take((len(source), groups * made, *size), np.dtype(np.float32))
@@ -216,12 +215,12 @@ def slid(source: ndarray, w: ndarray, shape: ndarray, strides: ndarray, lay: Lay
     if bias is not None:
         added[:, :made] = bias.reshape(groups, made)
     added = added.reshape(-1)
-    loop = sliding().slide(height)
+    loop = sliding.slide(height)
 
     def part(first: int, end: int, step: int) -> None:
         room = buffer(lay, source.shape[1], step)
         lines = block_lines(lay, source.shape[1])
-        sums = np.empty(height * (lines * int(lay.extent[2]) + 8 * sliding().machine()[0]), np.float32)
+        sums = np.empty(height * (lines * int(lay.extent[2]) + 8 * sliding.machine()[0]), np.float32)
         offsets = [room.offsets(target, read) for target in lay.targets]
         across, to, sizes = read * len(lay.starts) * room.across, out.reshape(-1), np.array(out.shape)
         fill = room.filler(source, end)
@@ -237,9 +236,10 @@ def slid(source: ndarray, w: ndarray, shape: ndarray, strides: ndarray, lay: Lay
 
 def pack(w: ndarray, shape: ndarray, strides: ndarray, kernel: ndarray, height: int) -> ndarray:
     """The filters as the loop reads them: (groups, tiles, read, taps, height), flat."""
+    from rushlight.ops.kernels import sliding
     groups, made, read = shape.tolist()
     packed = np.empty(groups * -(-made // height) * height * read * len(kernel), np.float32)
-    sliding().pack()((w if w.flags.carray else w.copy()).reshape(-1), shape, strides, kernel, packed, height)
+    sliding.pack()((w if w.flags.carray else w.copy()).reshape(-1), shape, strides, kernel, packed, height)
     return packed
 
 
@@ -261,25 +261,28 @@ def places(lay: Layout) -> int:
 
 
 def whole_vectors(n: int) -> int:
-    lanes = sliding().machine()[0]
+    from rushlight.ops.kernels import sliding
+    lanes = sliding.machine()[0]
     return -(-n // lanes) * lanes
 
 
 def tile_height(filters: int) -> int:
     """How many filters are added up at once: the number that leaves the fewest rows without a filter."""
-    most = 8 if sliding().machine()[1] == 32 else 4
+    from rushlight.ops.kernels import sliding
+    most = 8 if sliding.machine()[1] == 32 else 4
     return min([h for h in (8, 6, 4, 2, 1) if h <= most], key=lambda h: (-(-filters // h) * h, -h))
 
 
 def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
     """conv_weight_grad: (O, C / groups, *kernel); None where it is not finite. Places beside an image meet gradients of
     zero, and 0 inf is nan: what is not finite is for columns to find."""
+    from rushlight.ops.kernels import sliding
     lay = geometry(p, False)
     target, = lay.targets
     beside = lay._replace(starts=np.zeros((1, 3), np.int64), steps=np.ones(3, np.int64))
     gs, xs = spatial(g), spatial(x)
     found: list[ndarray] = []
-    loop = sliding().weigh()
+    loop = sliding.weigh()
 
     def part(first: int, end: int, step: int) -> None:
         a, b = buffer(beside, gs.shape[1], step), buffer(lay, xs.shape[1], step, 1)
@@ -297,7 +300,7 @@ def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
                  *((count, size, used) if apart else (1, 0, count * size)))
         found.append(total)
 
-    enough = sliding().CHUNK // whole_vectors(places(lay))                # for the sums of a tile to be worth adding up
+    enough = sliding.CHUNK // whole_vectors(places(lay))                # for the sums of a tile to be worth adding up
     in_parts(part, len(x), min(len(x), max(enough, together(lay, gs.shape[1] + xs.shape[1], len(x)))))
     total = found[0] if len(found) == 1 else np.sum(found, 0)
     if not np.isfinite(total).all():

@@ -100,11 +100,6 @@ def number(at: Any, size: Any) -> int:
     return int((at[0] * size[1] + at[1]) * size[2] + at[2])
 
 
-def loops() -> Any:
-    from rushlight.ops.kernels import gathered_loops
-    return gathered_loops
-
-
 def three(numbers: Ints, fill: int) -> Ints:
     return (fill,) * (3 - len(numbers)) + tuple(numbers)
 
@@ -133,6 +128,7 @@ def spread(g: ndarray, w: ndarray, p: Any) -> ndarray | None:
 
 
 def slid(x: ndarray, w: ndarray, p: Any, back: bool, bias: ndarray | None = None) -> ndarray:
+    from rushlight.ops.kernels import gathered_loops as loops
     from rushlight.ops.kernels.direct import in_parts
     given, made, out = (p.filters, p.channels, p.size) if back else (p.channels, p.filters, p.out)
     broad, beyond = whole(made), prod(out)
@@ -143,7 +139,7 @@ def slid(x: ndarray, w: ndarray, p: Any, back: bool, bias: ndarray | None = None
     added = np.zeros(broad, FLOAT)
     if bias is not None:
         added[:made] = bias
-    loop, size = loops().correlate(kind(broad)), np.array(three(x.shape[2:], 1))
+    loop, size = loops.correlate(kind(broad)), np.array(three(x.shape[2:], 1))
 
     def part(first: int, end: int, step: int) -> None:
         xs = rooms.zeros("xs", some * prod(frame.extent.tolist()) * given)
@@ -156,6 +152,7 @@ def slid(x: ndarray, w: ndarray, p: Any, back: bool, bias: ndarray | None = None
 
 def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
     """conv_weight_grad: (O, C, *kernel); None where others do it."""
+    from rushlight.ops.kernels import gathered_loops as loops
     if not suits(p, p.filters):
         return None
     from rushlight.ops.kernels.direct import in_parts
@@ -164,7 +161,7 @@ def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
     rows = -(-len(frame.offsets) // usual()[1]) * usual()[1]
     offsets = np.append(frame.offsets, np.zeros(rows - len(frame.offsets), np.int64))
     (xf, x_last), (gf, g_last) = flat(x), flat(g)
-    loop, size = loops().weigh(kind(broad)), np.array(three(p.size, 1))
+    loop, size = loops.weigh(kind(broad)), np.array(three(p.size, 1))
     found: list[ndarray] = []
 
     def part(first: int, end: int, step: int) -> None:

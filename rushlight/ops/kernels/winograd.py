@@ -44,11 +44,6 @@ def tiles_of(out: Ints) -> int:
     return prod([-(-n // 2) for n in out])
 
 
-def loops() -> Any:
-    from rushlight.ops.kernels import winograd_loops
-    return winograd_loops
-
-
 @lru_cache(maxsize=64)
 def sources(size: Ints, out: Ints, padding: Ints, images: int, width: int) -> ndarray:
     """For each tile of so many images, where in their room its 16 numbers begin; beside them is zero, the last place."""
@@ -85,8 +80,9 @@ def plane(block: int, width: int) -> int:
 
 def transformed(w: ndarray, made: int, read: int, turned: bool) -> ndarray:
     """G w G^T of filters w, as the loops read them; `turned`: of the kernel turned around, from filters to channels."""
+    from rushlight.ops.kernels import winograd_loops as loops
     out = rooms.take("filters", 16 * read * whole(made))
-    loops().transform()(packed(w, read, made, 9, turned), HALF, *((8, -1) if turned else (0, 1)), read, whole(made), out)
+    loops.transform()(packed(w, read, made, 9, turned), HALF, *((8, -1) if turned else (0, 1)), read, whole(made), out)
     return out
 
 
@@ -103,6 +99,7 @@ def spread(g: ndarray, w: ndarray, p: Any) -> ndarray | None:
 
 def slid(x: ndarray, filters: ndarray, read: int, made: int, size: Ints, out: Ints, padding: Ints,
          bias: ndarray | None = None) -> ndarray | None:
+    from rushlight.ops.kernels import winograd_loops as loops
     from rushlight.ops.kernels.direct import in_parts
     deep, broad = whole(read), whole(made)
     some, block = cut(tiles_of(out), deep + broad)
@@ -111,7 +108,7 @@ def slid(x: ndarray, filters: ndarray, read: int, made: int, size: Ints, out: In
     added = np.zeros(broad, FLOAT)
     if bias is not None:
         added[:made] = bias
-    loop = loops().correlate(kind(broad))
+    loop = loops.correlate(kind(broad))
     within, beyond = prod(size), prod(out)
     reads, writes = sources(size, out, padding, some, deep), targets(out, some, broad)
     well = []
@@ -137,13 +134,14 @@ def cleared(room: ndarray, end: int, width: int, channels: int) -> None:
 
 def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
     """conv_weight_grad: (O, C, 3, 3); None where other loops do it."""
+    from rushlight.ops.kernels import winograd_loops as loops
     from rushlight.ops.kernels.direct import in_parts
     deep, broad = whole(p.channels), whole(p.filters)
     tiles = tiles_of(p.out)
     some, block = cut(tiles, deep + broad)
     rows = -(-p.filters // usual()[1]) * usual()[1]
     (xf, x_last), (gf, g_last) = flat(x), flat(g)
-    loop = loops().weigh(kind(deep))
+    loop = loops.weigh(kind(deep))
     within, beyond = prod(p.size), prod(p.out)
     reads, writes = sources(p.size, p.out, p.padding, some, deep), targets(p.out, some, broad)
     found, well = [], []
