@@ -14,7 +14,7 @@ Nothing asks whether i is inside.
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -41,7 +41,7 @@ def machine() -> tuple[int, int]:
 def functions() -> dict[str, Any]:
     """The names, for the globals of loops."""
     k = kinds(machine()[0])
-    return {"select": backend().select} | numbers(k) | moves(k) | sums(k) | parts(k)
+    return {"select": backend().select} | numbers(k) | moves(k) | sums(k) | weights(k) | parts(k)
 
 
 def kinds(lanes: int) -> SimpleNamespace:
@@ -162,13 +162,20 @@ def moves(k: SimpleNamespace) -> dict[str, Any]:
     return {"load": load, "store": store, "spread": spread, "evens": evens, "transpose": transpose}
 
 
+def called(k: SimpleNamespace, builder: Any, name: str, result: Any, args: Any, **how: Any) -> Any:
+    """A call of a function that LLVM has."""
+    function = builder.module.globals.get(name) or k.ir.Function(
+        builder.module, k.ir.FunctionType(result, [a.type for a in args]), name=name)
+    return builder.call(function, args, **how)
+
+
+def product_and(k: SimpleNamespace, builder: Any, *args: Any) -> Any:
+    """a b + c."""
+    return called(k, builder, f"llvm.fmuladd.v{k.lanes}f32", k.vector, args)
+
+
 def sums(k: SimpleNamespace) -> dict[str, Any]:
     ir = k.ir
-
-    def called(builder, name, result, args, **how):
-        function = builder.module.globals.get(name) or ir.Function(
-            builder.module, ir.FunctionType(result, [a.type for a in args]), name=name)
-        return builder.call(function, args, **how)
 
     @k.intrinsic
     def none(typing):
@@ -179,7 +186,7 @@ def sums(k: SimpleNamespace) -> dict[str, Any]:
     @k.intrinsic
     def fma(typing, a, b, c):
         def generate(context, builder, signature, args):
-            return called(builder, f"llvm.fmuladd.v{k.lanes}f32", k.vector, args)
+            return product_and(k, builder, *args)
         return k.register(k.register, k.register, k.register), generate
 
     @k.intrinsic
@@ -193,13 +200,20 @@ def sums(k: SimpleNamespace) -> dict[str, Any]:
     @k.intrinsic
     def along(typing, v):
         def generate(context, builder, signature, args):
-            return called(builder, f"llvm.vector.reduce.fadd.v{k.lanes}f32", ir.FloatType(),
+            return called(k, builder, f"llvm.vector.reduce.fadd.v{k.lanes}f32", ir.FloatType(),
                           [ir.Constant(ir.FloatType(), 0.0), args[0]], fastmath=("reassoc",))
         return k.types.float32(k.register), generate
 
     @k.intrinsic
     def mul(typing, a, b):
         return k.register(k.register, k.register), lambda context, builder, signature, args: builder.fmul(*args)
+
+    return {"none": none, "fma": fma, "add": add, "sub": sub, "mul": mul, "along": along}
+
+
+def weights(k: SimpleNamespace) -> dict[str, Any]:
+    """What softmax is made of."""
+    ir = k.ir
 
     @k.intrinsic
     def bigger(typing, a, b):
@@ -223,23 +237,22 @@ def sums(k: SimpleNamespace) -> dict[str, Any]:
         """2^n exp(r), n = round(v / ln 2), as scalars.py has it, n by a shift of the bits of v / ln 2 + 1.5 2^23."""
         def generate(context, builder, signature, args):
             one = lambda x: ir.Constant(k.vector, [float(np.float32(x))] * k.lanes)
-            product_and = lambda *args: called(builder, f"llvm.fmuladd.v{k.lanes}f32", k.vector, args)
+            plus_product = partial(product_and, k, builder)
             bits, v = ir.VectorType(ir.IntType(32), k.lanes), args[0]
             whole = lambda x: ir.Constant(bits, [x] * k.lanes)
-            t = product_and(v, one(1 / math.log(2)), one(1.5 * 2.0 ** 23))
+            t = plus_product(v, one(1 / math.log(2)), one(1.5 * 2.0 ** 23))
             n = builder.fsub(t, one(1.5 * 2.0 ** 23))
-            r = product_and(n, one(2.12194440054690583e-4), product_and(n, one(-0.693359375), v))
+            r = plus_product(n, one(2.12194440054690583e-4), plus_product(n, one(-0.693359375), v))
             p = one(EXP32[-1])
             for c in reversed(EXP32[:-1]):
-                p = product_and(p, r, one(c))
-            p = builder.fadd(product_and(builder.fmul(r, r), p, r), one(1))
+                p = plus_product(p, r, one(c))
+            p = builder.fadd(plus_product(builder.fmul(r, r), p, r), one(1))
             n = builder.add(builder.shl(builder.bitcast(t, bits), whole(23)), whole(127 << 23))
             return builder.select(builder.fcmp_ordered("<", v, one(-80)), one(0),
                                   builder.fmul(p, builder.bitcast(n, k.vector)))
         return k.register(k.register), generate
 
-    return {"none": none, "fma": fma, "add": add, "sub": sub, "mul": mul, "along": along, "bigger": bigger, "most": most,
-            "weight": weight}
+    return {"bigger": bigger, "most": most, "weight": weight}
 
 
 def parts(k: SimpleNamespace) -> dict[str, Any]:
