@@ -52,7 +52,7 @@ class Lowering:
         self.views: list[str] = []                # what binding hands to each run
         self.lines: list[str] = []                # statements of each run
         self.items = Fusion(graph).ordered() if fuse else list(graph.steps)
-        near = [False, *map(is_little, self.items), False]
+        near = [False, *(fuse and is_little(item) for item in self.items), False]
         self.items = [step for i, item in enumerate(self.items) for step in self.split(item, near[i] or near[i + 2])]
         parents = parents_of(graph)
         self.escaping = {r for v in graph.outputs() for r in lineage(v, parents)}
