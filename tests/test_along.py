@@ -27,6 +27,7 @@ def test_rows(name, shape):
             made = along.reduced(name, x, dims, keepdim)
             assert made.shape == expected.shape
             np.testing.assert_allclose(made, expected, rtol=2e-6, atol=2e-4 if name == "sums" else 0)
+    np.testing.assert_array_equal(along.reduced(name, x, -1, True), along.reduced(name, x, (len(shape) - 1,), True))
     whole = along.reduced(name, x, None, False)
     np.testing.assert_allclose(whole, REDUCTIONS[name](x.astype(float)), rtol=2e-6, atol=2e-3)
 

@@ -199,6 +199,19 @@ def test_sums_of_rows_and_columns(name, shape, dim):
     assert rushlight.allclose(x.grad.double(), wide.grad, rtol=1e-4, atol=1e-5, equal_nan=True)
 
 
+def test_variance_of_all_and_of_rows_far_from_zero():
+    x = rushlight.tensor(normal(40, 70, 100) + 1000, requires_grad=True)
+    wide = x.detach().double().requires_grad_()
+    for dim, correction in ((None, 1), ((1, 2), 0), (-1, 2), ((2, 0, 1), 1)):
+        for t in (x, wide):
+            t.grad = None
+            (t.var(dim, correction=correction) ** 2).sum().backward()
+        x_var, expected = [t.var(dim, correction=correction).double() for t in (x, wide)]
+        assert rushlight.allclose(x_var, expected, rtol=1e-5)
+        assert rushlight.allclose(x.grad.double(), wide.grad, rtol=1e-4, atol=1e-4 * float(wide.grad.abs().max()))
+    assert x.var((1, 2), keepdim=True).shape == (40, 1, 1)
+
+
 @pytest.mark.parametrize(("name", "dim", "kept"), [("logsumexp", (1,), (300, 1)), ("var_core", (0,), (1, 1000))])
 def test_the_gradient_of_a_mean_is_one_number_repeated(name, dim, kept):
     x, g = normal(300, 1000), np.broadcast_to(np.float32(0.1), kept)

@@ -70,7 +70,7 @@ def kinds_of(op: Op) -> Iterator[tuple[str, tuple]]:
 def rows() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops over rows: called for an array at the least size that takes them."""
     from rushlight.ops.kernels import index
-    from rushlight.ops.rows import FUNCTIONS
+    from rushlight.ops.rows import FUNCTIONS, loops
     x, one = np.ones((2, 8), np.float32), np.ones((2, 1), np.float32)
     y, mean = np.ones((2, 1, 16), np.float32), np.ones((1, 1, 1), np.float32)
     gs, ys = [x, 0 * one, 0 * one], [y, 0 * mean, 0 * mean]
@@ -84,6 +84,8 @@ def rows() -> Iterator[tuple[str, Callable[[], None]]]:
     for (name, of), function in FUNCTIONS.items():
         given = arguments.get((name, of)) or ((x, x, 1) if of else (x, 1))
         yield f"{name}, derivative by {of}" if of else name, lambda f=function, given=given: f(*given)  # type: ignore[misc]
+    for name in ("sums", "norms", "largest_of", "smallest_of", "running_sums_of_rows"):
+        yield name, lambda name=name: getattr(loops(), name)(x, x.copy() if name[0] == "r" else x[0, :2].copy())
     yield "index_add", lambda: index.adding()(x.copy(), np.zeros(1, np.int64), x[:1])
 
 

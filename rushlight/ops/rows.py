@@ -98,8 +98,21 @@ def column_means(rows: ndarray) -> ndarray:
     return (total / len(rows)).astype(FLOAT)
 
 
+def trailing(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:
+    """The array as rows that a sum over the last `axes` adds up, if these have more numbers than `correction`."""
+    k = x.ndim if axes is None else len(axes)
+    n = prod(x.shape[x.ndim - k:])
+    fits = x.dtype is FLOAT and x.flags.carray and n >= SHORT and n > correction and loops() is not None
+    last = axes is None or sorted([d % x.ndim for d in axes]) == [*range(x.ndim - k, x.ndim)]
+    return x.reshape(-1, n) if fits and last else None
+
+
 def var(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:
-    rows = columns(x, axes, correction)
+    rows, along = columns(x, axes, correction), trailing(x, axes, correction)
+    if along is not None:
+        out = np.empty(len(along), FLOAT)
+        shared(loops().row_vars, (along, float(along.shape[1] - correction), out), (1, 0, 1), x.size)
+        return out.reshape([1 if axes is None or d in axes or d - x.ndim in axes else n for d, n in enumerate(x.shape)])
     if rows is None:
         return None
     total = np.empty(rows.shape[1])
@@ -109,13 +122,17 @@ def var(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray 
 
 
 def var_x(g: ndarray, x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:
-    rows = columns(x, axes, correction)
-    if rows is None or g.size != rows.shape[1] or g.dtype is not FLOAT:
+    rows, along = columns(x, axes, correction), trailing(x, axes, correction)
+    n = len(along) if along is not None else 0 if rows is None else rows.shape[1]
+    if g.size != n or g.dtype is not FLOAT:
         return None
-    out = memory.take(x.shape, FLOAT)
-    factor = 2 / (len(rows) - correction)
-    shared(loops().column_var_x, (laid_out(g).reshape(-1), rows, column_means(rows), factor, out.reshape(rows.shape)), (0, 1, 0, 0, 1),
-           x.size)
+    slopes, out = laid_out(g).reshape(-1), memory.take(x.shape, FLOAT)
+    factor = 2 / (x.size // n - correction)
+    if along is not None:
+        shared(loops().row_var_x, (slopes, along, factor, out.reshape(along.shape)), (1, 1, 0, 1), x.size)
+    else:
+        given = slopes, rows, column_means(rows), factor, out.reshape(rows.shape)  # type: ignore[arg-type, union-attr]
+        shared(loops().column_var_x, given, (0, 1, 0, 0, 1), x.size)
     return out
 
 

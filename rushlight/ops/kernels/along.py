@@ -25,10 +25,11 @@ def loops() -> Any:
     return rows
 
 
-def reduced(name: str, x: ndarray, dims: tuple[int, ...] | None, keepdim: bool) -> ndarray | None:
-    """One number from each row, a row being the last dimensions, or all of them."""
+def reduced(name: str, x: ndarray, dims: tuple[int, ...] | int | None, keepdim: bool) -> ndarray | None:
+    """One number from each row, a row being the last dimension or dimensions, or all of them."""
     if x.dtype is not FLOAT or not x.flags.carray or loops() is None:
         return None
+    dims = (dims,) if isinstance(dims, int) else dims
     kept = 0 if dims is None else x.ndim - len(dims)
     if dims is not None and sorted([d % x.ndim for d in dims]) != [*range(kept, x.ndim)] or prod(x.shape[kept:]) < SHORT:
         return None
