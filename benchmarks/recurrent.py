@@ -6,13 +6,14 @@ Milliseconds of rushlight's pass, and torch's time / rushlight's (above 1: rushl
 the processor, on a busy Xeon with two cores, 2026-11-21, torch 2.13:
 
     steps x sequences x width       LSTM            LSTM, 2 layers, both directions   GRU             RNN
-    50x32x128                       20.4  0.80      90.6  0.89                        15.4  1.81       6.1  1.48
-    100x16x256                      68.3  0.89       316  1.08                        48.6  1.83      17.5  1.64
-    20x64x100                       11.7  0.87      51.3  0.89                         9.3  1.53       3.9  1.33
-    30x4x24 (NumPy does it)          1.8  0.59       6.3  0.55                         2.1  3.28       0.9  2.86
+    50x32x128                       19.3  0.84      80.7  0.93                 13.7  1.88      5.6  1.68
+    100x16x256                      64.8  0.90       289  1.08                 45.6  1.87     16.4  1.76
+    20x64x100                       10.5  0.95      46.7  0.98                  8.5  1.73      3.7  1.42
+    30x4x24 (NumPy does it)          1.6  0.60       6.0  0.58                  1.9  3.73      0.9  3.29
 
 torch has one op of oneDNN for an LSTM, and none for the others. The whole step of a character model (../shared/bench, W6),
-eager, took 46 ms before there were loops, 24 ms with them, and 24 ms compiled; torch 20.5 ms.
+eager, took 46 ms before there were loops and 22 to 24 ms with them; compiled 14.6 ms, since the table of 65 rows is
+multiplied in place of 1600 rows that are looked up in it; torch 20.5 ms.
 """
 from __future__ import annotations
 
