@@ -88,11 +88,11 @@ class Spent:
 
 @cache
 def compiled() -> Callable[..., None] | None:
-    """The loops; None without Numba."""
+    """The loops; None without Numba, and where registers are not as wide as AVX-512's: with AVX2, OpenBLAS is faster."""
     if find_spec("numba") is None:
         return None
     from rushlight.ops.kernels import product_loops
-    return product_loops.product
+    return product_loops.product if product_loops.machine()[0] == 16 else None
 
 
 spent = Spent()

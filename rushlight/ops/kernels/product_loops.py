@@ -19,7 +19,7 @@ from rushlight.compile.tiles import HEIGHTS, WIDTH
 from rushlight.compile.vectors import machine
 
 DEEP, TURNED = 512, 256                           # numbers added up one after the other; of a transposed x
-SHARED = 1 << 23                                  # multiplications from which all cores share the work: 0.13 ms on one
+SHARED = 1 << 24                                  # multiplications from which all cores share the work: 0.27 ms on one
 LEAST = 64                                        # rows or columns for each
 ROWS = 480                                        # of a transposed x turned at a time: 480 KB, half the L2 cache
 
