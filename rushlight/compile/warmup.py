@@ -80,7 +80,8 @@ def rows() -> Iterator[tuple[str, Callable[[], None]]]:
         ("var_core", ""): (x, (0,), 1), ("var_core", "x"): (x[:1], x, (0,), 1),
         ("layer_norm", "weight"): (gs, x, one, one, 1e-5),
         ("batch_norm", ""): (y, None, None, (0, 2), 1e-5), ("batch_norm", "x"): ([*ys], y, None, mean, mean, (0, 2), 1e-5),
-        ("batch_norm", "weight"): (ys, y, mean, mean, (0, 2), 1e-5), ("batch_norm", "bias"): (ys, (0, 2))}
+        ("batch_norm", "weight"): (ys, y, mean, mean, (0, 2), 1e-5), ("batch_norm", "bias"): (ys, (0, 2)),
+        ("batch_dots", ""): (y, y, mean, (0, 2))}
     for (name, of), function in FUNCTIONS.items():
         given = arguments.get((name, of)) or ((x, x, 1) if of else (x, 1))
         yield f"{name}, derivative by {of}" if of else name, lambda f=function, given=given: f(*given)  # type: ignore[misc]

@@ -19,12 +19,14 @@ layer_norm = inner(
     outputs="out mu var", rows=True, node="NativeLayerNormBackward0")
 batch_norm = inner(
     lambda x, weight, bias, /, dims, eps: batch_norm(x, weight, bias, dims, eps),
-    x=lambda gs, x, weight, mu, var, dims, eps: normalized_back(
-        gs[0] if weight is None else gs[0] * per_channel(weight, len(x.shape)), gs[1], gs[2], x - mu,
-        rsqrt(var + eps), dims),
-    weight=lambda gs, x, mu, var, dims, eps: flat(sum(gs[0] * (x - mu), dims, True) * rsqrt(var + eps)),
-    bias=lambda gs, dims: sum(gs[0], dims),
+    x=lambda gs, x, weight, mu, var, dims, eps: batch_back(gs, x, weight, mu, rsqrt(var + eps), dims),
+    weight=lambda gs, x, mu, var, dims, eps: flat(batch_dots(gs[0], x, mu, dims) * rsqrt(var + eps)),
+    bias=lambda gs, dims: flat(sum(gs[0], dims, True)),
     outputs="out mu var", rows=True, node="NativeBatchNormBackward0")
+# what the gradients of x and of weight have in common
+batch_dots = inner(lambda x, y, mu, /, dims: sum(x * (y - mu), dims, True),
+                   x=lambda g, y, mu: g * (y - mu), y=lambda g, x: g * x, mu=lambda g, x, dims: -sum(g * x, dims, True),
+                   rows=True, batched="shift")
 # with mean and variance given, as in evaluation; no gradient goes to those
 frozen_batch_norm = inner(
     lambda x, weight, bias, mu, var, /, eps: frozen_batch_norm(x, weight, bias, mu, var, eps),
@@ -44,6 +46,17 @@ def normalized_back(g, g_mu, g_var, d, rstd, dims):
         n *= d.shape[i]
     share = rstd * rstd * rstd * mean(g * d, dims, True) - (2 / n) * g_var
     return rstd * g - d * share - (rstd * mean(g, dims, True) - g_mu / n)
+
+
+@shared
+def batch_back(gs, x, weight, mu, rstd, dims):
+    """As `normalized_back`, with one sum for each channel that the weight's gradient has, too."""
+    n = 1
+    for i in dims:
+        n *= x.shape[i]
+    scale = rstd if weight is None else rstd * per_channel(weight, len(x.shape))
+    slope = rstd * rstd * scale * batch_dots(gs[0], x, mu, dims) - 2 * gs[2]
+    return scale * gs[0] - (x - mu) * (slope / n) - (scale * sum(gs[0], dims, True) - gs[1]) / n
 
 
 @shared

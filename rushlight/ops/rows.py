@@ -251,6 +251,15 @@ def batch_norm_bias(gs: list, dims: tuple[int, ...]) -> ndarray | None:
     return out
 
 
+def batch_dots(g: ndarray, x: ndarray, mu: ndarray, dims: tuple[int, ...]) -> ndarray | None:
+    a, b, n = batch(g), batch(x), g.ndim
+    if a is None or b is None or g.shape != x.shape or mu.dtype is not FLOAT or dims != (0, *range(2, n)):
+        return None
+    out, none = np.empty((1, x.shape[1], *(1,) * (n - 2)), FLOAT), np.ones(x.shape[1], FLOAT)
+    by_channels("batch_norm_weight", x.size, x.shape[1], a, b, mu.reshape(-1), none, 0.0, out.reshape(-1))
+    return out
+
+
 # (op, "" for its forward or the input of a derivative) -> what is asked with the arguments of the kernel or the rule
 FUNCTIONS: dict[tuple[str, str], Callable] = {
     ("softmax", ""): along_rows("softmax"), ("softmax", "x"): along_rows("softmax_x"),
@@ -258,4 +267,4 @@ FUNCTIONS: dict[tuple[str, str], Callable] = {
     ("logsumexp", ""): logsumexp, ("logsumexp", "x"): logsumexp_x, ("var_core", ""): var, ("var_core", "x"): var_x,
     ("layer_norm", ""): layer_norm, ("layer_norm", "x"): layer_norm_x, ("layer_norm", "weight"): layer_norm_weight,
     ("batch_norm", ""): batch_norm, ("batch_norm", "x"): batch_norm_x, ("batch_norm", "weight"): batch_norm_weight,
-    ("batch_norm", "bias"): batch_norm_bias}
+    ("batch_norm", "bias"): batch_norm_bias, ("batch_dots", ""): batch_dots}
