@@ -108,6 +108,6 @@ def test_passes_can_be_watched():
     shown = []
     made(training(), backend="numpy", options={"show": shown.append})
     assert [text.split("\n")[0].split(":")[0] for text in shown] == [
-        "-- as recorded", "-- after decompose", "-- after products", "-- after simplify"]
+        "-- as recorded", "-- after decompose", "-- after tables", "-- after products", "-- after simplify"]
     assert "layer_norm(" in shown[0]
     assert "layer_norm(" not in shown[1]
