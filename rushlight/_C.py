@@ -1,9 +1,21 @@
 """torch._C, as far as libraries in Python look into it: nothing is traced, no compiler of kernels is to be set."""
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+from rushlight.device import device
 from rushlight.errors import LinAlgError as _LinAlgError
+from rushlight.tensor import Tensor
+
+_TensorMeta = type(Tensor)
+
+
+class PyTorchFileReader:
+    """torch's reader of files: NotImplementedError, as `torch.load` reads them here."""
+
+    def __init__(self, *args: Any):
+        raise NotImplementedError("torch.PyTorchFileReader is not there; cure: torch.load reads the file")
 
 
 def _get_tracing_state() -> None:
@@ -41,5 +53,14 @@ def _switch(*args: Any) -> bool:
 _jit_set_profiling_executor = _jit_set_profiling_mode = _jit_set_texpr_fuser_enabled = _jit_set_nvfuser_enabled = _switch
 _jit_set_nvfuser_guard_mode = _jit_override_can_fuse_on_cpu = _jit_override_can_fuse_on_gpu = _switch
 _jit_can_fuse_on_cpu = _jit_can_fuse_on_gpu = _jit_texpr_fuser_enabled = _switch
+
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """What the arguments of `to` mean: device, dtype, non_blocking, memory format."""
+    from rushlight.nn.conversion import target
+    dtype, where = target(*args, **kwargs)
+    return None if where is None else device(where), dtype, bool(kwargs.get("non_blocking")), kwargs.get("memory_format")
+
+
+_nn = SimpleNamespace(_parse_to=_parse_to)
 
 __all__ = ["_LinAlgError"]

@@ -73,16 +73,17 @@ later.left += ["rushlight.nn.functional", "rushlight.sparse"]      # attach meth
 
 _LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "docs", "profiler", "compiler", "cuda", "accelerator", "backends",
          "distributions", "random", "serialization", "linalg", "fft", "special", "masked", "signal", "sparse", "jit", "hub",
-         "onnx", "multiprocessing", "distributed", "testing", "func", "futures", "fx", "library", "types",
+         "onnx", "multiprocessing", "distributed", "testing", "func", "futures", "fx", "library", "overrides", "types",
          "version",
-         "_C", "_dynamo", "_subclasses")
+         "_C", "__config__", "_dynamo", "_subclasses")
 
 # Functions whose modules are loaded when they are first called for.
 _HOME = {"__version__": "version", "set_printoptions": "printing",
          "set_float32_matmul_precision": "backends", "get_float32_matmul_precision": "backends",
          "sparse_coo_tensor": "sparse", "spmm": "sparse", "explain": "viz.chain", "contributions": "viz.shares",
          "save": "serialization", "load": "serialization", "compile": "compiler", "vmap": "func",
-         "export": "compile.export", "_assert": "_C", "_assert_async": "_C", "Future": "futures", "OutOfMemoryError": "cuda",
+         "export": "compile.export", "ScriptModule": "jit", "ScriptFunction": "jit",
+         "PyTorchFileReader": "_C", "_assert": "_C", "_assert_async": "_C", "Future": "futures", "OutOfMemoryError": "cuda",
          "Event": "cuda", "Stream": "cuda", "SymInt": "types", "SymFloat": "types",
          "SymBool": "types",
          **dict.fromkeys(("are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",

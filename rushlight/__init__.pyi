@@ -53,9 +53,12 @@ HalfTensor: _type[Any]
 IntTensor: _type[Any]
 LongTensor: _type[Any]
 from rushlight.cuda import OutOfMemoryError as OutOfMemoryError
+from rushlight._C import PyTorchFileReader as PyTorchFileReader
 QInt32Tensor: _type[Any]
 QInt8Tensor: _type[Any]
 QUInt8Tensor: _type[Any]
+from rushlight.jit import ScriptFunction as ScriptFunction
+from rushlight.jit import ScriptModule as ScriptModule
 ShortTensor: _type[Any]
 from rushlight.size import Size as Size
 from rushlight.cuda import Stream as Stream
@@ -518,6 +521,7 @@ from rushlight import optim as optim
 def orgqr(A: _Tensor, tau: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: ...
 def ormqr(input: _Tensor, tau: _Tensor, other: _Tensor, left: _bool = ..., transpose: _bool = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight.ops.products import outer as outer
+from rushlight import overrides as overrides
 def pairwise_distance(x1: _Tensor, x2: _Tensor, p: _float = ..., eps: _float = ..., keepdim: _bool = ...) -> _Tensor: ...
 def pca_lowrank(A: _Tensor, q: _int | None = ..., center: _bool = ..., niter: _int = ...) -> _tuple[Any, ...]: ...
 from rushlight.nn.functional.linear import pdist as pdist

@@ -21,11 +21,12 @@ LAYERS = [
     ["autograd", "ops.later", "ops.worlds", "ops.large", "ops.chains", "ops.rows", "copying", "compile.expressions"],
     ["ops", "creation", "ranges", "settings", "sparse", "random", "sampling", "serialization"],
     ["autograd.forward_ad", "autograd.tangents", "autograd.gradcheck", "autograd.checking", "func.batching"],
-    ["futures", "library", "types", "fx", "common", "linalg", "fft", "special", "masked", "signal", "backends",
-     "accelerator", "jit", "hub", "onnx", "multiprocessing", "distributed", "_subclasses", "_C"],
+    ["futures", "library", "overrides", "types", "fx", "common", "linalg", "fft", "special", "masked", "signal", "backends",
+     "accelerator", "jit", "hub", "onnx", "multiprocessing", "distributed", "_subclasses",
+     "__config__"],
     ["nn", "optim", "cuda", "compile", "compiler", "utils", "amp", "vision", "viz", "docs", "profiler", "func",
      "autograd.functional", "testing", "distributed.optim", "distributed.fsdp", "distributed._composable",
-     "_dynamo"],  # fmt: skip
+     "_C", "_dynamo", "autograd.profiler"],  # fmt: skip
     [""],
     ["compat", "distributions", "demo", "cli", "__main__"],
 ]

@@ -264,3 +264,61 @@ def test_masks_are_made_at_once():
     assert repr(create_block_mask(mask, None, None, 256, 256)) == "BlockMask(shape=(1, 1, 256, 256), sparsity=25.00%)"
     with pytest.raises(ValueError, match="Try setting enable_gqa=True"):
         flex_attention(rushlight.ones(1, 2, 3, 4), rushlight.ones(1, 1, 3, 4), rushlight.ones(1, 1, 3, 4))
+
+
+def test_an_optimizer_around_another():
+    """As accelerate makes it: a subclass that does without Optimizer.__init__."""
+
+    class Around(optim.Optimizer):
+        def __init__(self, inner):
+            self.inner = inner
+
+        def step(self, closure=None):
+            return self.inner.step(closure)
+
+    w = rushlight.ones(1, requires_grad=True)
+    around = Around(optim.SGD([w], lr=0.5))
+    (w * 2).sum().backward()
+    around.step()
+    assert w.tolist() == [0.0]
+
+
+def test_the_version_that_libraries_ask_for():
+    from importlib.metadata import DistributionFinder
+
+    from rushlight.compat.hook import finder
+    from rushlight.version import torch_version
+
+    (package,) = finder.find_distributions(DistributionFinder.Context(name="torch"))
+    assert (package.version, package.name) == (torch_version, "torch")
+    assert not list(finder.find_distributions(DistributionFinder.Context(name="numpy")))
+    assert not list(finder.find_distributions())
+
+
+def test_names_of_trees():
+    from rushlight.utils import _pytree as tree
+
+    kind = tree.SUPPORTED_NODES[tree._get_node_type({"a": 1})]
+    children, context = kind.flatten_fn({"a": 1})
+    assert kind.unflatten_fn(children, context) == {"a": 1}
+    assert tree._dict_unflatten(*tree._dict_flatten({"a": 1})) == {"a": 1}
+    assert [(k.key, v) for k, v in tree._dict_flatten_with_keys({"a": 1})[0]] == [("a", 1)]
+
+
+def test_names_that_lightning_imports():
+    from rushlight.utils.data import DataLoader, dataloader
+
+    batches = iter(DataLoader([1, 2]))
+    assert isinstance(batches, dataloader._BaseDataLoaderIter)
+    assert not isinstance(batches, dataloader._MultiProcessingDataLoaderIter)
+    assert rushlight._C._nn._parse_to("cpu", rushlight.float64)[:2] == (rushlight.device("cpu"), rushlight.float64)
+    assert "NumPy" in rushlight.__config__.show()
+    assert "get_num_threads" in rushlight.__config__.parallel_info()
+    assert nn.parallel.distributed.DistributedDataParallel is nn.parallel.DistributedDataParallel
+    with distributed.algorithms.join.Join([]), rushlight.autograd.profiler.emit_nvtx():
+        pass
+    for context in (rushlight.overrides.TorchFunctionMode(), rushlight.utils.flop_counter.FlopCounterMode()):
+        with pytest.raises(NotImplementedError, match="cure"):
+            context.__enter__()
+    assert rushlight.overrides.is_tensor_like(rushlight.ones(1))
+    assert not rushlight.overrides.has_torch_function((rushlight.ones(1),))

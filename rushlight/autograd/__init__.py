@@ -7,7 +7,8 @@ from rushlight.autograd.grad_mode import enable_grad, inference_mode, no_grad, s
 # The rest stands above the ops, and is loaded when first asked for.
 _HOME = {"Variable": "variable", "variable": "", "Function": "function", "gradcheck": "checking",
          "gradgradcheck": "checking", "GradcheckError": "checking", "detect_anomaly": "anomaly",
-         "set_detect_anomaly": "anomaly", "graph": "", "function": "", "functional": "", "forward_ad": ""}
+         "set_detect_anomaly": "anomaly", "graph": "", "function": "", "functional": "", "forward_ad": "",
+         "profiler": ""}
 
 __all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck",
            "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled"]

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import Distribution, DistributionFinder
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +19,7 @@ OURS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
 # under which modules programs see them: print(type(x)) shows <class 'torch.Tensor'>
 SHOWN = {rushlight.Tensor: "torch", rushlight.dtype: "torch", rushlight.device: "torch", rushlight.Size: "torch",
          rushlight.Generator: "torch._C"}
+everything = DistributionFinder.Context()         # no package in particular
 HOMES = {cls: cls.__module__ for cls in SHOWN}
 
 
@@ -25,7 +27,7 @@ class Torch(ModuleType):
     """The module `torch`: rushlight's names, torch's version, and words for what is missing."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__config__":
             raise AttributeError(name)
         try:
             return getattr(rushlight, name)
@@ -67,8 +69,22 @@ def versions() -> ModuleType:
     return made
 
 
+class Package(Distribution):
+    """What `importlib.metadata` tells of the package torch: its version, which libraries ask for."""
+
+    def read_text(self, filename: str) -> str | None:
+        return f"Metadata-Version: 2.1\nName: torch\nVersion: {torch_version}\n" if filename == "METADATA" else None
+
+    def locate_file(self, path: Any) -> Any:
+        return Path(rushlight.__file__).parent / path
+
+
 class Finder:
     """Finds torch's modules here, by the same name in rushlight."""
+
+    def find_distributions(self, context: DistributionFinder.Context = everything) -> Iterator[Distribution]:
+        if context.name == "torch":
+            yield Package()
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
         top, _, rest = fullname.partition(".")

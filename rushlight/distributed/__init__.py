@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import timedelta
 from enum import Enum
 from functools import wraps
+from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 from rushlight.errors import explain
@@ -19,6 +22,9 @@ class ReduceOp(Enum):
     """How values of several processes become one; of one process, each leaves it as it is."""
 
     SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = range(9)
+
+
+ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]     # its name inside torch's own
 
 
 class Backend(str):
@@ -60,6 +66,7 @@ class GroupMember:
 
 
 group = GroupMember
+constants = SimpleNamespace(default_pg_timeout=timedelta(minutes=30))    # torch's module of it
 _state: dict[str, str] = {}                       # "backend" while there is a process group
 
 
@@ -250,3 +257,9 @@ def get_process_group_ranks(group: Any = None) -> list[int]:
 def fill(to: Tensor, tensor: Tensor) -> None:
     """Write a tensor into another."""
     to.data.copy_(tensor.reshape(to.shape))  # type: ignore[attr-defined]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("algorithms", "checkpoint", "device_mesh", "fsdp", "optim", "tensor"):
+        return import_module(f"rushlight.distributed.{name}")
+    raise AttributeError(f"module 'rushlight.distributed' has no attribute '{name}'")

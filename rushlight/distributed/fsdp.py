@@ -70,5 +70,9 @@ def fully_shard(module: M, **settings: Any) -> M:
     return module
 
 
+fully_sharded_data_parallel = SimpleNamespace(                   # torch's module of these
+    FullyShardedDataParallel=FullyShardedDataParallel, ShardingStrategy=ShardingStrategy, CPUOffload=CPUOffload,
+    MixedPrecision=MixedPrecision)
+
 __all__ = ["CPUOffload", "CPUOffloadPolicy", "FullyShardedDataParallel", "MixedPrecision", "MixedPrecisionPolicy",
            "ShardingStrategy", "fully_shard"]

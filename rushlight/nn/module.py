@@ -9,7 +9,8 @@ from rushlight.errors import Suggesting
 from rushlight.nn.conversion import Convertible
 from rushlight.nn.hooks import Hooked
 from rushlight.nn.parameter import Buffer, Parameter
-from rushlight.nn.state import EXTRA as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401  # torch's name of it
+from rushlight.nn.state import EXTRA as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401  # torch's names
+from rushlight.nn.state import IncompatibleKeys as _IncompatibleKeys  # noqa: F401
 from rushlight.nn.state import Stateful
 from rushlight.tensor import Tensor
 

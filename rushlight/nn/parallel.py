@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
-from rushlight import distributed
+from rushlight.distributed import check_initialized
 from rushlight.errors import explain
 from rushlight.nn.module import Module
 from rushlight.ops.shape import cat
@@ -39,7 +39,7 @@ class DistributedDataParallel(Module):
                  broadcast_buffers: bool = True, init_sync: bool = True, process_group: Any = None,
                  bucket_cap_mb: Any = None, find_unused_parameters: bool = False, **settings: Any):
         super().__init__()
-        distributed.check_initialized()
+        check_initialized()
         if not any(p.requires_grad for p in module.parameters()):
             raise RuntimeError(explain("DistributedDataParallel is not needed when a module doesn't have any parameters "
                                        "that require a gradient."))
@@ -74,7 +74,9 @@ def gather(outputs: Any, target_device: Any = None, dim: int = 0) -> Any:
     return outputs[0]
 
 
-scatter_gather = SimpleNamespace(scatter=scatter, gather=gather)             # torch's module of these
+# torch's modules of these
+scatter_gather = SimpleNamespace(scatter=scatter, gather=gather)
+distributed = SimpleNamespace(DistributedDataParallel=DistributedDataParallel)
 
 
 def data_parallel(module: Module, inputs: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0,

@@ -66,6 +66,9 @@ def register_optimizer_step_post_hook(hook: Callable) -> Handle:
     return EVERYWHERE.add("step_post", hook)
 
 
+NO_HOOKS: dict[str, dict[int, Callable]] = {}     # of a subclass that wraps an optimizer, without `Optimizer.__init__`
+
+
 def hooked(step: Callable) -> Callable:
     """`step` with its hooks; the scheduler asks later whether it was called."""
     own, everywhere = ("step_pre", "step_post"), EVERYWHERE.kinds
@@ -73,8 +76,8 @@ def hooked(step: Callable) -> Callable:
     @wraps(step)
     def call(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         self._opt_called = True
-        kinds = self._hooks.kinds
-        if not any(kinds[k] or everywhere[k] for k in own):
+        kinds = NO_HOOKS if self._hooks is None else self._hooks.kinds
+        if kinds is NO_HOOKS or not any(kinds[k] or everywhere[k] for k in own):
             return step(self, *args, **kwargs)
         given = (self, *args)
         for hook in EVERYWHERE.of("step_pre") + self._hooks.of("step_pre"):
@@ -99,6 +102,8 @@ class Optimizer(Suggesting):
     settings of groups that do not say otherwise. A subclass implements `step(closure=None)`. TypeError for what is no
     tensor, ValueError for no parameters, for one that is no leaf, or for one in two groups.
     """
+
+    _hooks: Any = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

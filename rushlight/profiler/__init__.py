@@ -136,6 +136,11 @@ class profile:
             file.write(gzip.compress(text) if str(path).endswith(".gz") else text)
 
 
+def kineto_available() -> bool:
+    """False: torch's library of profiling is not there."""
+    return False
+
+
 def recording(action: ProfilerAction) -> bool:
     return action in (ProfilerAction["RECORD"], ProfilerAction["RECORD_AND_SAVE"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_LAZY = ("_pytree", "checkpoint", "data", "dlpack", "hooks", "pytree", "tensorboard")
+_LAZY = ("_pytree", "checkpoint", "data", "dlpack", "flop_counter", "hooks", "pytree", "tensorboard")
 
 __all__ = ["checkpoint", "data", "dlpack", "hooks", "pytree", "summary", "tensorboard"]
 

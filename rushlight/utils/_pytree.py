@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rushlight.utils.pytree import *  # noqa: F403
+from rushlight.utils.pytree import KINDS as SUPPORTED_NODES  # noqa: F401
 from rushlight.utils.pytree import MappingKey, _broadcast_to_and_flatten  # noqa: F401
 
 
@@ -21,3 +22,8 @@ def _dict_unflatten(values: Iterable, context: list) -> dict:
 def _dict_flatten_with_keys(d: dict) -> tuple[list[tuple[Any, Any]], list]:
     """(key, value) pairs, and the keys."""
     return [(MappingKey(k), v) for k, v in d.items()], list(d.keys())
+
+
+def _get_node_type(tree: Any) -> type:
+    """The class under which `SUPPORTED_NODES` knows it, if it is a container."""
+    return type(tree)

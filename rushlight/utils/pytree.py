@@ -60,8 +60,8 @@ class GetAttrKey(NamedTuple):
 class Kind(NamedTuple):
     """How containers of a class come apart (children, context) and together; `keys`: the places of the children."""
 
-    flatten: Callable[[Any], tuple[Iterable, Context]]
-    unflatten: Callable[[Iterable, Context], Any]
+    flatten_fn: Callable[[Any], tuple[Iterable, Context]]
+    unflatten_fn: Callable[[Iterable, Context], Any]
     keys: Callable[[Any], Iterable] | None = None
 
 
@@ -161,7 +161,7 @@ class TreeSpec:
     def filled(self, leaves: Iterator) -> PyTree:
         if self.type is None:
             return next(leaves)
-        return self.kind().unflatten([child.filled(leaves) for child in self.children_specs], self.context)
+        return self.kind().unflatten_fn([child.filled(leaves) for child in self.children_specs], self.context)
 
     def flatten_up_to(self, tree: PyTree) -> list:
         """The subtrees of `tree` that stand where this form has leaves. ValueError where the forms differ."""
@@ -182,7 +182,7 @@ class TreeSpec:
         dicts = (dict, OrderedDict, defaultdict)
         if kind is None or not (type(tree) is self.type or (type(tree) in dicts and self.type in dicts)):
             raise ValueError(f"Node type mismatch; expected {self.type}, but got {type(tree)}.")
-        children, context = kind.flatten(tree)
+        children, context = kind.flatten_fn(tree)
         children = list(children)
         if len(children) != self.num_children:
             raise ValueError(f"Node arity mismatch; expected {self.num_children}, but got {len(children)}.")
@@ -241,7 +241,7 @@ def flattened(tree: PyTree, leaves: list, is_leaf: IsLeaf) -> TreeSpec:
     if kind is None or (is_leaf is not None and is_leaf(tree)):
         leaves.append(tree)
         return LEAF
-    children, context = kind.flatten(tree)
+    children, context = kind.flatten_fn(tree)
     return TreeSpec(type(tree), context, [flattened(child, leaves, is_leaf) for child in children])
 
 
@@ -349,7 +349,7 @@ def paths(tree: PyTree, path: tuple, is_leaf: IsLeaf) -> Iterator[tuple[tuple, A
     if kind.keys is None:
         raise ValueError(explain(f"Did not find a flatten_with_keys_fn for type: {type(tree)}.",
                                  "give register_pytree_node() a flatten_with_keys_fn"))
-    for key, child in zip(kind.keys(tree), kind.flatten(tree)[0]):
+    for key, child in zip(kind.keys(tree), kind.flatten_fn(tree)[0]):
         yield from paths(child, (*path, key), is_leaf)
 
 

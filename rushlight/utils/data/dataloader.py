@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from math import ceil
+from types import GeneratorType
 from typing import Any
 
 import numpy as np
@@ -224,3 +225,9 @@ def check_order(batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any,
         check_positive(batch_size=batch_size)
 
 
+
+
+# torch's names of iterators, for isinstance
+_SingleProcessDataLoaderIter: Any = (GeneratorType, Counted)
+_MultiProcessingDataLoaderIter = WorkerIterator
+_BaseDataLoaderIter: Any = (*_SingleProcessDataLoaderIter, WorkerIterator)

@@ -1,0 +1,4 @@
+"""torch.distributed.algorithms, as far as libraries import it."""
+from rushlight.distributed.algorithms import join
+
+__all__ = ["join"]
