@@ -72,3 +72,15 @@ def test_images_with_channels_innermost_stay_so(oracle):
             f.conv_transpose2d(x, lib.ones(3, 4, 2, 2), stride=2),
             f.conv2d(x, lib.ones(3, 1, 3, 3), groups=3).flatten(2).transpose(1, 2))]
     assert strides(rushlight) == oracle(strides)
+
+
+def test_pooled_images_lie_as_images_do(oracle):
+    def strides(lib):
+        x, volume = permuted(lib, 2, 3, 4, 5, dims=(0, 2, 3, 1)), permuted(lib, 2, 3, 4, 5, 6, dims=(0, 2, 3, 4, 1))
+        f = lib.nn.functional
+        made = (*f.max_pool2d(x, 2, return_indices=True), f.avg_pool2d(x, 2), f.adaptive_avg_pool2d(x, 2),
+                *f.adaptive_max_pool2d(x, 2, return_indices=True),
+                *f.max_pool3d(volume, 2, return_indices=True), f.avg_pool3d(volume, 2), f.adaptive_avg_pool3d(volume, 2),
+                *f.adaptive_max_pool3d(volume, 2, return_indices=True))
+        return [list(y.stride()) for y in made]
+    assert strides(rushlight) == oracle(strides)

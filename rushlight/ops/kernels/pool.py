@@ -17,6 +17,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.ops.kernels import pool_loops
+from rushlight.ops.kernels.strided import like_images, plain
 from rushlight.ops.kernels.windows import Ints, Tap, check_windows, reach, taps, wide_dtype, window_counts
 
 BLOCK = 1 << 18          # bytes of input looked at in one go, to stay in the cache with what is made of it
@@ -47,7 +48,7 @@ def max_pool(x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: In
         values, indices = (pool_loops.max_pool(planes, kernel, stride, padding, dilation, out) or
                            best_of_taps(planes, kernel, stride, padding, dilation, out))
     shape = (*x.shape[:2], *out)
-    return values.reshape(shape).astype(x.dtype, copy=False), indices.reshape(shape)
+    return like_images(values.reshape(shape).astype(x.dtype, copy=False), x), like_images(indices.reshape(shape), x)
 
 
 def best_of_taps(x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
@@ -135,11 +136,16 @@ def adaptive_max_pool(x: ndarray, output_size: Ints) -> tuple[ndarray, ndarray]:
     check_adaptive(op, x.shape, output_size)
     if prod(output_size) and all(s % o == 0 for s, o in zip(size, output_size)):
         kernel = tuple(s // o for s, o in zip(size, output_size))
-        return max_pool(x, kernel, kernel, (0,) * len(size), (1,) * len(size), False)
+        return max_pool(x if x.ndim == 4 else plain(x), kernel, kernel, (0,) * len(size), (1,) * len(size), False)
     planes = x.reshape(-1, *size).astype(wide_dtype(x.dtype), copy=False)
     values, indices = best_of_each(planes, tuple(map(adaptive_windows, size, output_size)))
     shape = (*x.shape[:2], *output_size)
-    return values.reshape(shape).astype(x.dtype, copy=False), indices.reshape(shape)
+    return flat_like(values.reshape(shape).astype(x.dtype, copy=False), x), flat_like(indices.reshape(shape), x)
+
+
+def flat_like(r: ndarray, x: ndarray) -> ndarray:
+    """r laid out as x; of volumes, which torch averages and adapts in C order, as it is."""
+    return like_images(r, x) if x.ndim == 4 else r
 
 
 def scatter_spatial(g: ndarray, indices: ndarray, size: Ints) -> ndarray:
@@ -153,11 +159,12 @@ def scatter_spatial(g: ndarray, indices: ndarray, size: Ints) -> ndarray:
     """
     check_indices("scatter_spatial", indices, size)
     planes = g.shape[0] * g.shape[1]
+    like, (g, indices) = indices, (g if g.flags.carray else g.copy(), indices if indices.flags.carray else indices.copy())
     total = pool_loops.scatter_spatial(g, indices, prod(size), planes)
     if total is None:
         total = np.zeros(planes * prod(size), wide_dtype(g.dtype))
         np.add.at(total, flat_indices(indices, size).ravel(), g.astype(total.dtype, copy=False).ravel())
-    return total.astype(g.dtype, copy=False).reshape(*g.shape[:2], *size)
+    return like_images(total.astype(g.dtype, copy=False).reshape(*g.shape[:2], *size), like)
 
 
 def gather_spatial(x: ndarray, indices: ndarray) -> ndarray:
@@ -198,7 +205,8 @@ def avg_pool(x: ndarray, kernel: Ints, stride: Ints, padding: Ints, ceil_mode: b
     out = pooled_size(op, x.shape[1:], kernel, stride, padding, ones, ceil_mode)
     size = x.shape[2:]
     divisor = window_sizes(size, kernel, stride, padding, out, count_include_pad, divisor_override)
-    return divided(window_sums(x, tuple(map(tap_pairs, size, kernel, stride, padding, out)), out), divisor, x.dtype)
+    sums = window_sums(x, tuple(map(tap_pairs, size, kernel, stride, padding, out)), out)
+    return flat_like(divided(sums, divisor, x.dtype), x)
 
 
 def avg_pool_grad(g: ndarray, size: Ints, kernel: Ints, stride: Ints, padding: Ints, ceil_mode: bool,
@@ -216,7 +224,7 @@ def avg_pool_grad(g: ndarray, size: Ints, kernel: Ints, stride: Ints, padding: I
     check_shape(op, g, out)
     divisor = window_sizes(size, kernel, stride, padding, out, count_include_pad, divisor_override)
     pairs = tuple(map(tap_pairs, size, kernel, stride, padding, out))
-    return window_spread(divided(g, divisor, wide_dtype(g.dtype)), pairs, size).astype(g.dtype, copy=False)
+    return flat_like(window_spread(divided(g, divisor, wide_dtype(g.dtype)), pairs, size).astype(g.dtype, copy=False), g)
 
 
 def adaptive_avg_pool(x: ndarray, output_size: Ints) -> ndarray:
@@ -236,7 +244,7 @@ def adaptive_avg_pool(x: ndarray, output_size: Ints) -> ndarray:
         mean = x.reshape(*x.shape[:2], prod(size)).mean(-1, dtype=wide_dtype(x.dtype))
         return mean.astype(x.dtype, copy=False).reshape(*x.shape[:2], *output_size)
     sums = window_sums(x, tuple(map(adaptive_pairs, size, output_size)), output_size)
-    return divided(sums, adaptive_sizes(size, output_size), x.dtype)
+    return flat_like(divided(sums, adaptive_sizes(size, output_size), x.dtype), x)
 
 
 def adaptive_avg_pool_grad(g: ndarray, size: Ints) -> ndarray:
