@@ -1,31 +1,35 @@
-"""2-d convolution: direct loops beside columns and BLAS (what is done without Numba), and torch; interleaved in one process.
+"""2-d convolution: compiled loops beside columns and BLAS (what is done without Numba), and torch; interleaved in one process.
 
     env -u OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/convolution.py
 
-Float32, one thread, time of the processor, on a busy Cascade Lake Xeon (load 9 on two cores, OpenBLAS with AVX-512),
-2026-11-21, torch 2.13 in its own layout. Each cell: ms of the direct loop, then how many times as long columns and torch
-take (above 1: the direct loop is faster). Convolutions of less than 4 M products stay with columns (`LEAST`), as those of
-one tap do, which are products of matrices.
+Float32, one thread, time of the processor, on a busy Cascade Lake Xeon (load 4 to 5 on two cores, OpenBLAS with AVX-512),
+2026-11-21, torch 2.13 in its own layout. Each cell: ms of the compiled loop, then how many times as long columns and torch
+take (above 1: the loop is faster). 3 x 3 kernels of stride 1 between 16 channels and more go by Winograd's loops
+(ops/kernels/winograd.py), other results of 16 channels and more by gathered ones (gathered.py), the rest by direct ones
+(direct.py). Convolutions of less than 4 M products stay with columns (`LEAST`), as those of one tap and stride do, which are
+products of matrices.
 
     images, channels, size, filters,
     kernel, stride, padding, groups     forward           input gradient    weight gradient
-    (32, 3, 32, 32, 3, 1, 1, 1)          1.91  0.8  2.0    2.31  1.1  1.8    1.57  1.2  0.9
-    (32, 32, 32, 32, 3, 1, 1, 1)         8.15  1.6  1.5    7.93  1.7  1.3    7.99  1.7  1.0
-    (32, 32, 32, 64, 3, 2, 1, 1)         6.06  1.1  0.7    7.68  1.7  1.8    6.98  1.1  0.7
-    (32, 64, 16, 64, 3, 1, 1, 1)         8.14  1.1  0.7    8.06  1.2  0.7    7.98  1.3  0.8
-    (64, 1, 28, 6, 5, 1, 0, 1)           0.59  1.4  1.2    0.70  2.1  7.0    0.58  1.1  1.2
-    (64, 6, 12, 16, 5, 1, 0, 1)          0.65  1.0  0.5    0.79  1.9  0.9    0.65  1.3  1.0
-    (8, 4, 16, 8, 3, 1, 1, 1)            0.17  0.5  0.8    0.17  1.0  1.4    0.18  0.5  1.1
-    (8, 128, 16, 128, 3, 1, 1, 1)        7.53  1.2  0.7    7.73  1.2  0.7    8.24  1.1  0.7
-    (8, 256, 8, 256, 3, 1, 1, 1)         9.21  1.0  0.6   10.08  1.3  0.6   12.24  1.0  0.6
-    (8, 512, 4, 512, 3, 1, 1, 1)        12.37  1.6  0.6   15.63  2.2  0.5   37.51  1.2  0.7
-    (4, 3, 112, 64, 7, 2, 3, 1)          3.48  1.6  0.8    8.16  1.1  1.7    4.11  1.5  0.8
-    (4, 64, 56, 64, 3, 1, 1, 1)         11.80  1.3  0.8   11.38  1.3  0.8   11.70  1.3  0.8
-    (16, 64, 16, 64, 3, 1, 1, 64)        0.94  1.3  0.5    0.91  1.3  0.6    0.75  1.9  0.7
+    (32, 3, 32, 32, 3, 1, 1, 1)          1.44  1.1  0.9    2.26  1.1  1.7    1.12  1.6  1.1
+    (32, 32, 32, 32, 3, 1, 1, 1)         4.86  2.7  1.4    4.77  2.7  1.5    5.17  2.6  1.4
+    (32, 32, 32, 64, 3, 2, 1, 1)         3.52  1.9  1.1    3.94  3.2  1.9    3.90  2.0  1.2
+    (32, 64, 16, 64, 3, 1, 1, 1)         3.70  2.4  1.5    3.62  2.5  1.5    4.04  2.4  1.6
+    (64, 1, 28, 6, 5, 1, 0, 1)           0.63  1.4  1.2    0.73  2.3  7.0    0.61  1.0  1.1
+    (64, 6, 12, 16, 5, 1, 0, 1)          0.45  1.5  0.7    0.84  1.9  0.8    0.41  2.2  1.6
+    (8, 4, 16, 8, 3, 1, 1, 1)            0.09  0.9  1.5    0.17  0.9  1.3    0.10  0.9  2.0
+    (8, 128, 16, 128, 3, 1, 1, 1)        3.85  2.2  1.4    3.75  2.3  1.4    4.22  1.9  1.4
+    (8, 256, 8, 256, 3, 1, 1, 1)         5.17  1.8  1.0    4.72  2.1  1.1    6.80  1.6  1.0
+    (8, 512, 4, 512, 3, 1, 1, 1)        15.58  1.1  0.5   14.42  2.1  0.5   28.36  1.0  0.4
+    (4, 3, 112, 64, 7, 2, 3, 1)          4.38  1.2  0.6    7.98  1.1  1.8    2.67  2.2  1.1
+    (4, 64, 56, 64, 3, 1, 1, 1)          7.67  2.0  1.1    7.56  2.0  1.2    6.49  2.4  1.4
+    (16, 64, 16, 64, 3, 1, 1, 64)        1.38  1.0  0.4    1.36  1.0  0.4    1.50  0.9  0.4
 
-A whole step, torch's time / rushlight's, in the same hour: small ResNet (benchmark W4b) 0.87 to 0.93, and 1.00 when the
-machine was calmer (0.55 before); LeNet (W4) 0.99 to 1.08, and 1.13 (0.97 before). 604 MF in 8 ms are 75 GF/s; the inner
-loop alone reaches 100 there, MKL's products 120. The rest is laying out, putting back, and planes that leave the L1 cache.
+Winograd's loops do 604 MF of products in 3.7 ms, 268 MF of them in fact, at 122 GF/s; the rest is turning channels inwards and
+back. Results of Gaussian numbers are 2e-7 to 4e-7 off the largest, torch's 2e-7 to 4e-7; its weight gradients 5e-6, ours 4e-7.
+
+A whole step, torch's time / rushlight's, in the same hour: small ResNet (benchmark W4b) 1.49, compiled 1.53 (0.84 and
+about as much before); LeNet (W4) 1.43, compiled 1.66 (1.03 before, 1.13 once freed memory stays).
 
 Peak memory of 20 steps, MB, less the import: ResNet 147 (torch 212), large MLP 83 (181), GPT 91 (141). torch's holds 80 of
 modules that it loads late; the steps alone took 134 (129), 20 (51), 81 (63).
@@ -38,9 +42,9 @@ from time import process_time
 import numpy as np
 import torch
 
-from rushlight.ops.kernels import conv, direct
+from rushlight.ops.kernels import conv
 
-ROUNDS = 12
+ROUNDS = 8
 # images, channels, size, filters, kernel, stride, padding, groups
 SHAPES = [
     (32, 3, 32, 32, 3, 1, 1, 1), (32, 32, 32, 32, 3, 1, 1, 1), (32, 32, 32, 64, 3, 2, 1, 1), (32, 64, 16, 64, 3, 1, 1, 1),
@@ -63,7 +67,7 @@ def fastest(works: list[Callable]) -> list[float]:
 
 def compare(images: int, channels: int, size: int, filters: int, kernel: int, stride: int, padding: int,
             groups: int) -> list[list[float]]:
-    """[direct, columns, torch] for the forward, the input's gradient and the weight's."""
+    """[loops, columns, torch] for the forward, the input's gradient and the weight's."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((images, channels, size, size), dtype=np.float32)
     w = rng.standard_normal((filters, channels // groups, kernel, kernel), dtype=np.float32)
@@ -75,16 +79,16 @@ def compare(images: int, channels: int, size: int, filters: int, kernel: int, st
     def back(*which: bool) -> Callable:
         return lambda: torch.ops.aten.convolution_backward(tg, tx, tw, None, *how, False, [0, 0], groups, which)
 
-    return [fastest([lambda: direct.correlate(x, w, p), lambda: conv.correlate_columns(x, w, p),
+    return [fastest([lambda: conv.correlate(x, w, p), lambda: conv.correlate_columns(x, w, p),
                      lambda: torch.nn.functional.conv2d(tx, tw, None, *how, groups)]),
-            fastest([lambda: direct.spread(g, w, p), lambda: conv.spread_columns(g, w, p), back(True, False, False)]),
-            fastest([lambda: direct.weigh(g, x, p), lambda: conv.weigh_columns(g, x, p), back(False, True, False)])]
+            fastest([lambda: conv.spread(g, w, p), lambda: conv.spread_columns(g, w, p), back(True, False, False)]),
+            fastest([lambda: conv.weigh(g, x, p), lambda: conv.weigh_columns(g, x, p), back(False, True, False)])]
 
 
 def main() -> None:
     torch.set_num_threads(1)
     print(f"{'images, channels, size, filters, kernel, stride, padding, groups':66}"
-          f"{'forward':>18}{'input gradient':>18}{'weight gradient':>18}   (direct, of columns, of torch)")
+          f"{'forward':>18}{'input gradient':>18}{'weight gradient':>18}   (loops, of columns, of torch)")
     for shape in SHAPES:
         cells = [f"{ours:8.2f} {columns / ours:4.1f} {theirs / ours:4.1f}" for ours, columns, theirs in compare(*shape)]
         print(f"{shape!s:66}" + "".join(f"{cell:>18}" for cell in cells), flush=True)
