@@ -101,10 +101,11 @@ def test_weights_that_are_not_finite():
 def test_which_are_winograds():
     of = lambda channels, filters, size, kernel=(3, 3), stride=1, groups=1: columns.plan(
         (size, size), (filters, channels // groups, *kernel), (stride, stride), (1, 1), (1, 1), groups)
-    assert winograd.suits(of(64, 64, 16))
-    assert winograd.suits(of(64, 64, 7))
-    assert not winograd.suits(of(64, 64, 1))                     # a quarter of each tile
-    assert not winograd.suits(of(3, 64, 16))
-    assert not winograd.suits(of(64, 64, 16, stride=2))
-    assert not winograd.suits(of(64, 64, 16, kernel=(5, 5)))
-    assert not winograd.suits(of(64, 64, 16, groups=2))
+    assert winograd.suits(of(64, 64, 16), 8)
+    assert winograd.suits(of(64, 64, 7), 8)
+    assert not winograd.suits(of(64, 64, 1), 800)                   # a quarter of each tile
+    assert not winograd.suits(of(3, 64, 16), 8)
+    assert not winograd.suits(of(64, 64, 16, stride=2), 8)
+    assert not winograd.suits(of(64, 64, 16, kernel=(5, 5)), 8)
+    assert not winograd.suits(of(64, 64, 16, groups=2), 8)
+    assert not winograd.suits(of(512, 512, 4), 8)                # 32 tiles

@@ -192,7 +192,7 @@ def looped(ways: tuple[Callable, Callable, Callable], a: ndarray, b: ndarray, p:
     winograds, gathering, directly = ways
     if not direct.suits(a, p):
         return None
-    made = winograds(a, b, p, *more) if winograd.suits(p) else None
+    made = winograds(a, b, p, *more) if winograd.suits(p, len(a)) else None
     if made is None:
         made = gathering(a, b, p, *more)
     return directly(a, b, p, *more) if made is None and prod(p.kernel) > 1 else made

@@ -24,6 +24,7 @@ from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.windows import Ints
 
 LEAST = 16           # channels on either side: fewer do not fill a vector
+FEWEST = 64          # tiles: of fewer, to transform the filters takes longer than it saves
 TILES = 72           # of which products are made at a time, so that they stay in the L2 cache
 HELD = 1 << 18       # numbers of them
 SUMMED = 1 << 12     # tiles whose gradients are added up one after the other
@@ -31,11 +32,11 @@ HALF = np.array([.5], FLOAT)
 GT = np.array([[1, .5, .5, 0], [0, .5, -.5, 0], [0, .5, .5, 1]], FLOAT)
 
 
-def suits(p: Any) -> bool:
-    """Whether these loops are made for the plan (kernels/conv.py), and do less than half of the work."""
+def suits(p: Any, images: int) -> bool:
+    """Whether these loops are made for the plan (kernels/conv.py), and do little more than half of the work."""
     if p.kernel != (3, 3) or p.groups != 1 or p.stride != (1, 1) or p.dilation != (1, 1):
         return False
-    if min(p.channels, p.filters) < LEAST:
+    if min(p.channels, p.filters) < LEAST or images * tiles_of(p.out) < FEWEST:
         return False
     return 36 * prod(p.out) * p.channels * p.filters >= 60 * tiles_of(p.out) * whole(p.channels) * whole(p.filters)
 
