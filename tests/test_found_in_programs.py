@@ -63,6 +63,8 @@ def test_tensors_of_many_numbers_are_no_numbers():
         rushlight.tensor([2, 3]) ** -1
     with pytest.raises(RuntimeError, match="Expected object of scalar type ComplexFloat but got scalar type ComplexDouble"):
         rushlight.complex(rushlight.ones(1), rushlight.ones(1), out=rushlight.zeros(1, dtype=rushlight.complex128))
+    with pytest.raises(TypeError, match="argument 'imag' must be Tensor, not int"):
+        rushlight.complex(rushlight.ones(1), 1)
 
 
 def test_the_power_of_two_is_a_square():

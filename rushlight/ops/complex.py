@@ -55,6 +55,9 @@ def complex_of(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tens
     >>> rushlight.complex(rushlight.tensor(1.), rushlight.tensor(2.))
     tensor(1.+2.j)
     """
+    for name, given in (("real", real), ("imag", imag), ("out", out)):
+        if not isinstance(given, Tensor) and (name, given) != ("out", None):
+            raise TypeError(explain(f"complex(): argument '{name}' must be Tensor, not {type(given).__name__}"))
     a, b = real.dtype, imag.dtype
     if not (a.is_floating_point and b.is_floating_point):
         raise RuntimeError(explain("Expected both inputs to be Half, Float or Double tensors but got "
