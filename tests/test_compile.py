@@ -506,7 +506,7 @@ def test_threads_at_once():
 
 
 def test_without_numba_programs_call_numpy(monkeypatch):
-    monkeypatch.setattr("rushlight.compile.find_spec", lambda name: None)
+    monkeypatch.setattr("rushlight.compile.has_numba", lambda: False)
     with pytest.warns(UserWarning, match="Numba is not installed"):
         f = compile(lambda x: (x * 2).exp())
     for _ in range(CALLS):

@@ -5,9 +5,10 @@ import sys
 import warnings
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from rushlight.optional import has_numba
 
 if TYPE_CHECKING:                                 # read when first needed: the loops of large arrays do without
     from rushlight.compile.function import CannotCompile, Compiled
@@ -52,7 +53,7 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
     if mode is not None and mode not in MODES:
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
     fuse = backend != "numpy"
-    if fuse and find_spec("numba") is None:
+    if fuse and not has_numba():
         warnings.warn("rushlight.compile: Numba is not installed, so nothing is fused: pip install rushlight[jit]",
                       stacklevel=2)
         fuse = False
@@ -86,7 +87,7 @@ def explain(f: Callable, *args: Any, **kwargs: Any) -> Explanation:
     """
     from rushlight.compile.function import Compiled
     from rushlight.compile.report import Explanation
-    watched = Compiled(f.function if isinstance(f, Compiled) else f, options={"fuse": find_spec("numba") is not None})
+    watched = Compiled(f.function if isinstance(f, Compiled) else f, options={"fuse": has_numba()})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(4):

@@ -10,7 +10,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from rushlight.compile.function import CannotCompile, Compiled
 from rushlight.compile.program import Program
 from rushlight.compile.standalone import module
 from rushlight.errors import explain
+from rushlight.optional import has_numba
 from rushlight.serialization import save_file
 from rushlight.tensor import Tensor, from_array
 from rushlight.version import __version__
@@ -144,7 +144,7 @@ def evaluating(model: Any) -> Iterator[None]:
 
 def program_of(model: Callable, args: tuple) -> Program:
     """The compiled forward. CannotCompile with the lines that stand in its way."""
-    compiled = Compiled(model, True, {"fuse": find_spec("numba") is not None, "threads": False})
+    compiled = Compiled(model, True, {"fuse": has_numba(), "threads": False})
     try:
         for _ in range(4):
             compiled(*args)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from importlib.util import find_spec
 from math import inf
 from typing import Any
+
+from rushlight.optional import has_numba
 
 CALL, ELEMENT = 0.4e-6, 0.3e-9                    # seconds that a call of NumPy takes, and one element of it
 
@@ -28,7 +29,7 @@ class Loop:
     def __init__(self, write: Callable[[], str], calls: int, example: Callable[[], tuple]):
         self.function: Callable | None = None
         self.write, self.calls, self.example, self.owed = write, calls, example, 0.0
-        self.price, self.known = LEAST if find_spec("numba") is not None else inf, False
+        self.price, self.known = LEAST if has_numba() else inf, False
 
     def pay(self, elements: int) -> None:
         """Note that NumPy has done the work, in `calls` calls; compile the loop when that has cost enough."""

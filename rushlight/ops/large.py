@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from importlib.util import find_spec
 from math import prod
 from typing import Any
 
@@ -24,6 +23,7 @@ from numpy import ndarray
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.rows import FUNCTIONS
 from rushlight.ops.table import BOOL, TABLE, Op
+from rushlight.optional import has_numba
 
 APPROXIMATE = 1 << 15                             # elements from which a loop that rounds in its own way is used
 MUCH = 1 << 22                                    # elements times cost from which all cores share the work: 0.5 ms
@@ -143,7 +143,7 @@ def in_turns(op: Op, ufunc: np.ufunc, kinds: tuple, arrays: list[ndarray], shape
 @lru_cache(maxsize=1024)
 def loop_of(name: str, of: str, kinds: tuple) -> Loop | None:
     """The loop for arguments of these kinds; None if NumPy is to do it."""
-    if find_spec("numba") is None:
+    if not has_numba():
         return None
     from rushlight.compile.expressions import NotFused, Scalar, expression_of
     dtypes = {kind[0] for kind in kinds if kind[0] in ("f4", "f8")}

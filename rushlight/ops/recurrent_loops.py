@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from rushlight.ops.kernels import recurrent as kernels
 from rushlight.ops.kernels.matmul import mm
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.recurrent import Arrays, Sizes, Steps, shaped
+from rushlight.optional import has_numba
 
 LEAST = 1 << 15                                   # numbers in the gates of all steps from which loops are used: 2.5 ms, 1.2
 FLOAT = np.dtype(np.float32)
@@ -50,7 +50,7 @@ def loops(cell: Cell, projected: bool) -> Loops:
 def fit(tensors: Arrays) -> bool:
     """Whether loops are to do it."""
     x = tensors[0]
-    return x.size >= LEAST and all([t.dtype == FLOAT for t in tensors]) and find_spec("numba") is not None
+    return x.size >= LEAST and all([t.dtype == FLOAT for t in tensors]) and has_numba()
 
 
 class Given(NamedTuple):

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, lru_cache
-from importlib.util import find_spec
 from math import prod
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy import ndarray
 
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.strided import channels_last, like_images
+from rushlight.optional import has_numba
 
 SHORT = 16                                        # numbers in a channel of a sample, below which NumPy does it
 LONG = 1 << 14                                    # numbers in a row, from which float32 is too short to add them up
@@ -25,7 +25,7 @@ FLOAT = np.dtype(np.float32)
 @cache
 def loops() -> Any:
     """The compiled loops; None without Numba."""
-    if find_spec("numba") is None:
+    if not has_numba():
         return None
     from rushlight.ops.kernels import rows
     return rows

@@ -77,7 +77,8 @@ class Arrays:
     """The arrays of a parameter and its state, looked at once.
 
     `given`: the parameter's and the pieces of state a rule names, None for those that are not there; `there`: those that
-    are; `first`, `rest`: the same without dimensions, as a loop takes them (`first` None if it cannot); `kind`: dtype, and what is absent.
+    are; `first`, `rest`: the same without dimensions, as a loop takes them (`first` None if it cannot); `kind`: dtype, and
+    what is absent.
     """
 
     __slots__ = ("counters", "dtype", "first", "given", "held", "kind", "rest", "shape", "there")

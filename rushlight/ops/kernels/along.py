@@ -4,12 +4,13 @@ None, NumPy does it: without Numba, for other dtypes, layouts and dimensions, sh
 from __future__ import annotations
 
 from functools import cache
-from importlib.util import find_spec
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
+
+from rushlight.optional import has_numba
 
 SHORT = 32                                        # numbers of a row, below which a loop is no faster
 MUCH = 1 << 18                                    # numbers from which all cores share the work
@@ -19,7 +20,7 @@ FLOAT = np.dtype(np.float32)
 @cache
 def loops() -> Any:
     """The compiled loops; None without Numba."""
-    if find_spec("numba") is None:
+    if not has_numba():
         return None
     from rushlight.ops.kernels import rows
     return rows

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
-from importlib.util import find_spec
 from math import prod
 from typing import Any
 
@@ -18,6 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 from rushlight.ops.kernels.loss import counted
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.windows import wide_dtype
+from rushlight.optional import has_numba
 
 BLOCK = 1 << 18                                   # scores at a time
 LEAST = 1 << 17                                   # products from which the loops are used: NumPy takes 0.15 ms
@@ -135,7 +135,7 @@ def scores(q: ndarray, k: ndarray, mask: ndarray | None, first: int | None) -> n
 
 def looped(q: ndarray, k: ndarray, v: ndarray) -> bool:
     """Whether there is enough to do: by the sizes alone, so that a program gives the same numbers each time."""
-    return q.dtype is FLOAT and q.size * k.shape[-2] >= LEAST and find_spec("numba") is not None
+    return q.dtype is FLOAT and q.size * k.shape[-2] >= LEAST and has_numba()
 
 
 def matrix(a: ndarray, heads: tuple[int, int]) -> ndarray:

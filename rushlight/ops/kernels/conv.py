@@ -32,6 +32,7 @@ from rushlight.ops.kernels.windows import (
     wide_dtype,
     window_counts,
 )
+from rushlight.optional import has_numba
 
 CORRELATE = winograd.correlate, gathered.correlate, direct.correlate
 SPREAD = winograd.spread, gathered.spread, direct.spread
@@ -170,7 +171,7 @@ def conv_weight_grad(g: ndarray, x: ndarray, kernel: Ints, stride: Ints, padding
 def conv_bias_grad(g: ndarray) -> ndarray | None:
     """The derivative of `conv` for its bias, transposed: out[o] = sum over n, p of g[n, o, p], for much of float32: a fifth
     of the time of NumPy's passes. None otherwise."""
-    if g.dtype != np.float32 or g.size < MANY or g.ndim < 3 or not g.flags.carray or not direct.compilable():
+    if g.dtype != np.float32 or g.size < MANY or g.ndim < 3 or not g.flags.carray or not has_numba():
         return None
     from rushlight.ops.kernels.channels import batch_norm_bias
     out = np.empty(g.shape[1], g.dtype)

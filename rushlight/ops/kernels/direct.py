@@ -14,8 +14,7 @@ One core, float32, against columns and BLAS: benchmarks/convolution.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, lru_cache
-from importlib.util import find_spec
+from functools import lru_cache
 from itertools import product
 from math import prod
 from threading import local
@@ -26,6 +25,7 @@ from numpy import ndarray
 
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.windows import Ints
+from rushlight.optional import has_numba
 
 LEAST = 1 << 22      # products from which the loops are worth their compilation
 PLACES = 512         # of small images so many together, for vectors to be full
@@ -163,15 +163,10 @@ def buffer(lay: Layout, channels: int, images: int, which: int = 0) -> Buffer:
     return Buffer(lay, workspace.zeros(channels * len(lay.starts) * across + slack, which), images, across)
 
 
-@cache
-def compilable() -> bool:
-    return find_spec("numba") is not None
-
-
 def suits(x: ndarray, p: Any) -> bool:
     """Whether there is enough to do for compiled loops, and BLAS does not have the whole of it in one product."""
     work = len(x) * p.groups * p.filters * p.channels * prod(p.kernel) * prod(p.out)
-    return x.dtype == np.float32 and not p.plain and work >= LEAST and len(p.out) <= 3 and compilable()
+    return x.dtype == np.float32 and not p.plain and work >= LEAST and len(p.out) <= 3 and has_numba()
 
 
 def three(numbers: Ints, fill: int) -> Ints:

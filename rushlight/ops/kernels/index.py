@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy import ndarray
 
 from rushlight.ops.kernels.shape import extent
 from rushlight.ops.kernels.strided import plain
+from rushlight.optional import has_numba
 
 
 def merged(key: tuple, indices: Sequence[ndarray]) -> tuple:
@@ -65,7 +65,7 @@ MANY = 1 << 15                                    # numbers from which a loop ad
 @cache
 def adding() -> Any:
     """r[index[i]] += g[i], one row after the other; None without Numba."""
-    if find_spec("numba") is None:
+    if not has_numba():
         return None
     from rushlight.compile.cache import compiled
     return compiled("""def kernel(r, index, g):

@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from importlib.util import find_spec
 
 import numpy as np
 from numpy import ndarray
 
 from rushlight.ops.kernels.memory import memory
+from rushlight.optional import has_numba
 
 FLOAT = np.dtype(np.float32)
 FEW, MANY = 1 << 18, 1 << 22                      # multiplications: up to FEW, OpenBLAS uses one thread by itself
@@ -89,7 +89,7 @@ class Spent:
 @cache
 def compiled() -> Callable[..., None] | None:
     """The loops; None without Numba, and where registers are not as wide as AVX-512's: with AVX2, OpenBLAS is faster."""
-    if find_spec("numba") is None:
+    if not has_numba():
         return None
     from rushlight.ops.kernels import product_loops
     return product_loops.product if product_loops.machine()[0] == 16 else None

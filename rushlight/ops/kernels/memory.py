@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from threading import Lock
+from _thread import allocate_lock as Lock
 from typing import Any
 
 import numpy as np
