@@ -1,4 +1,4 @@
-"""2-d convolution: compiled loops beside columns and BLAS (what is done without Numba), and torch; interleaved in one process.
+"""2-d convolution: compiled loops beside columns and BLAS (what is done without Numba), and torch, taking turns.
 
     env -u OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/convolution.py
 
@@ -25,8 +25,9 @@ products of matrices.
     (4, 64, 56, 64, 3, 1, 1, 1)          7.67  2.0  1.1    7.56  2.0  1.2    6.49  2.4  1.4
     (16, 64, 16, 64, 3, 1, 1, 64)        1.38  1.0  0.4    1.36  1.0  0.4    1.50  0.9  0.4
 
-Winograd's loops do 604 MF of products in 3.7 ms, 268 MF of them in fact, at 122 GF/s; the rest is turning channels inwards and
-back. Results of Gaussian numbers are 2e-7 to 4e-7 off the largest, torch's 2e-7 to 4e-7; its weight gradients 5e-6, ours 4e-7.
+Winograd's loops do 604 MF of products in 3.7 ms, 268 MF of them in fact, at 122 GF/s; the rest is turning channels inwards
+and back. Results of Gaussian numbers are 2e-7 to 4e-7 off the largest, torch's 2e-7 to 4e-7; its weight gradients 5e-6, ours
+4e-7.
 
 A whole step, torch's time / rushlight's, in the same hour: small ResNet (benchmark W4b) 1.49, compiled 1.53 (0.84 and
 about as much before); LeNet (W4) 1.43, compiled 1.66 (1.03 before, 1.13 once freed memory stays).

@@ -172,6 +172,22 @@ def test_half_precision_is_torchs(oracle, name):
     assert ours[3] == theirs[3]
 
 
+@pytest.mark.parametrize("name", ["bfloat16", "float16"])
+def test_a_number_beside_half_precision_is_not_rounded_to_it(oracle, name):
+    """3.4445 has no half: products and quotients are of it, not of 3.4375, and are rounded once."""
+    def program(torch):
+        x = (torch.arange(1, 13).reshape(3, 4) / 7).to(getattr(torch, name)).requires_grad_()
+        number = torch.tensor(3.4445)
+        parts = [x * 3.4445, 3.4445 * x, x / 3.4445, x * number, x / number, x.mul(0.5), x.detach().clone().mul_(3.4445)]
+        sum(p.float().sum() for p in parts).backward()
+        return [[p.float() for p in parts], x.grad.float(), [str(p.dtype) for p in parts]]
+    ours, theirs = program(rushlight), oracle(program)
+    for a, b in zip(ours[0], theirs[0]):
+        assert np.array_equal(a.detach().array, b)
+    assert np.allclose(ours[1].array, theirs[1], 2**-6, 0)
+    assert ours[2] == theirs[2]
+
+
 @pytest.mark.parametrize("first", [1, 1.0, 2, 2.0])
 def test_equal_numbers_of_different_types_promote_by_their_own(first):
     x = rushlight.tensor([1, 2])

@@ -164,7 +164,8 @@ CONSTANTS: dict[tuple, Tensor | None] = {}        # Python numbers as 0-d tensor
 
 
 def constant(value: Any, dtype: np.dtype) -> Tensor | None:
-    """A Python number as a 0-d tensor of this dtype; None if the dtype must give way to it (1.5 with integers)."""
+    """A Python number as a 0-d tensor of this dtype; None if the dtype must give way to it (1.5 with integers), or would
+    round it to half precision."""
     if value == 0 or value != value:              # 0.0 == -0.0, and nan is never found again: made anew
         return fresh_constant(value, dtype)
     key = (dtype, value, value.__class__)         # 1 == 1.0, but only one of them leaves integers whole
@@ -185,6 +186,8 @@ def fresh_constant(value: Any, dtype: np.dtype) -> Tensor | None:
         array = np.asarray(value).astype(dtype)   # wraps around as torch's does
     else:
         array = np.asarray(value, dtype)
+        if dtype.itemsize == 2 and float(array) != value == value:
+            return None
     array.flags.writeable = False
     return from_array(array)
 

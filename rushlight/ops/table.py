@@ -123,6 +123,7 @@ OPTIONS = {
     "names": "the public names of parameters, where they are not the usual ones: {'n': 'chunks'}",
     "variadic": "the setting that collects further positional arguments: x.reshape(2, 3)",
     "numbers": "which of two operands may be Python numbers, where it is not the second alone: '', 'x y'",
+    "single": "tensors of half precision beside a number, or a 0-d tensor, are computed in single precision",
     "kernel": "the array function, where the world of arrays has none of the op's name",
     "inplace": "whether the form with an underscore exists",
     "called": "what errors call it, where users know it by another name",
