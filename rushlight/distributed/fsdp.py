@@ -7,6 +7,8 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from rushlight.distributed import check_initialized
+from rushlight.dtypes import dtype, float32
+from rushlight.errors import explain
 from rushlight.nn import Module
 
 M = TypeVar("M", bound=Module)
@@ -31,11 +33,18 @@ class CPUOffloadPolicy(Settings):
 
 
 class MixedPrecision(Settings):
-    """See `Settings`."""
+    """Dtypes to compute in. NotImplementedError for any but float32: parameters are used as they are."""
+
+    def __init__(self, param_dtype: Any = None, reduce_dtype: Any = None, *more: Any, **settings: Any):
+        for wanted in (param_dtype, reduce_dtype, *more, *settings.values()):
+            if isinstance(wanted, dtype) and wanted is not float32:
+                raise NotImplementedError(explain(f"{type(self).__name__} with {wanted}: sharded modules compute in the "
+                                                  "dtype of their parameters", "use autocast, or module.to(dtype)"))
+        super().__init__(param_dtype=param_dtype, reduce_dtype=reduce_dtype, **settings)
 
 
-class MixedPrecisionPolicy(Settings):
-    """See `Settings`."""
+class MixedPrecisionPolicy(MixedPrecision):
+    """See `MixedPrecision`."""
 
 
 class FullyShardedDataParallel(Module):
