@@ -259,7 +259,7 @@ def result_text(plan: Any, names: dict[int, str], store: dict[str, Any]) -> str:
 
 def doc_of(program: Program, model: Any, shown: list[str]) -> str:
     """What goes in and what comes out."""
-    made = [f"{np.dtype(dtype).name}{list(shape)}" for shape, dtype in program.forward.shapes]
+    made = [f"{np.dtype(dtype).name}{list(shape)}" for shape, dtype in (new.args for new in program.forward.new)]
     return (f"{type(model).__name__}: arrays in, arrays out. ValueError for other shapes or dtypes.\n\n    "
             + "\n    ".join(shown) + f"\n    gives {', '.join(made) or 'no new arrays'}")
 
