@@ -61,7 +61,7 @@ def test_a_folder_answers_as_the_model_does(tmp_path):
         np.testing.assert_allclose(answers(place, [x.numpy()], without), want, rtol=1e-5, atol=1e-6)
     weights = torch.load(place / "weights.safetensors")
     assert set(weights) >= {"conv.weight", "norm.running_mean", "line.bias"}
-    assert len((place / "__init__.py").read_text()) < 100_000
+    assert len((place / "__init__.py").read_text()) < 150_000   # with the loops of convolutions
 
 
 def test_a_folder_of_calls_alone_is_small(tmp_path):
@@ -69,7 +69,7 @@ def test_a_folder_of_calls_alone_is_small(tmp_path):
     place = torch.export(model, torch.randn(1, 20), tmp_path / "mlp")
     x = torch.randn(1, 20)
     np.testing.assert_allclose(answers(place, [x.numpy()], ("numba",)), model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
-    assert len((place / "__init__.py").read_text()) < 20_000
+    assert len((place / "__init__.py").read_text()) < 30_000
 
 
 def load(place):
@@ -139,4 +139,4 @@ def test_large_constants_lie_among_the_weights(tmp_path):
     place = torch.export(f, torch.ones(40, 40), tmp_path / "masked")
     made = load(place)["model"](np.ones((40, 40), np.float32))
     assert np.array_equal(made, mask + 1)
-    assert len((place / "__init__.py").read_text()) < 20_000
+    assert len((place / "__init__.py").read_text()) < 30_000

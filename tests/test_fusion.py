@@ -184,10 +184,9 @@ def test_classes_are_looked_up_in_the_loop():
     g, got = compiled(step, y)
     agree(got, step(y), rtol=1e-5, atol=1e-7)
     assert "kernels.gather" not in source(g)
-    with pytest.raises(IndexError):
-        g(torch.tensor([0, 1, 2, 3, 5, 0, 1, 2]))
-    with pytest.raises(IndexError):
-        g(torch.tensor([0, 1, 2, 3, -1, 0, 1, 2]))
+    for wrong in (5, -1):                         # from the loop, or from eager, where there is no gradient yet to replace
+        with pytest.raises((IndexError, RuntimeError), match="out of (range|bounds)"):
+            g(torch.tensor([0, 1, 2, 3, wrong, 0, 1, 2]))
 
 
 def test_loops_in_parts():
@@ -221,5 +220,5 @@ def test_text_that_runs_by_itself(tmp_path):
     spec = importlib.util.spec_from_file_location("program", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    (result,), _ = module.run(lambda k: np.empty((8, 8), np.float32), x.numpy())
+    (result,), _ = module.run([lambda: np.empty((8, 8), np.float32)], x.numpy())
     assert result.tobytes() == got.numpy().tobytes()
