@@ -103,7 +103,8 @@ def test_loops_begin_when_enough_has_been_multiplied(monkeypatch):
         assert len(used) == expected
 
 
-def test_what_loops_leave_to_blas():
+def test_what_loops_leave_to_blas(monkeypatch):
+    monkeypatch.setattr(matmul, "cores", lambda: 1)
     f = np.ones((256, 256), np.float32)
     work = f.size * 256
     assert matmul.suits(f, f, work)
@@ -113,6 +114,9 @@ def test_what_loops_leave_to_blas():
         assert not matmul.suits(x, y, work)
     assert not matmul.suits(f, f, matmul.MANY - 1)
     assert matmul.suits(f, f.T, matmul.MANY - 1)
+    monkeypatch.setattr(matmul, "cores", lambda: 2)         # then not what is large, for threads of BLAS spin
+    assert matmul.suits(f, f[:, :65], work)
+    assert not matmul.suits(f, f[:, :65], matmul.MANY - 1)
 
 
 @pytest.mark.usefixtures("at_once")
