@@ -5,30 +5,19 @@ dtypes and layouts, other dimensions than the last, very long rows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from rushlight.ops.kernels.along import FLOAT, MUCH, loops
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.strided import channels_last, like_images
-from rushlight.optional import has_numba
 
 SHORT = 16                                        # numbers in a channel of a sample, below which NumPy does it
 LONG = 1 << 14                                    # numbers in a row, from which float32 is too short to add them up
-MUCH = 1 << 18                                    # numbers from which all cores share the work
-FLOAT = np.dtype(np.float32)
-
-
-@cache
-def loops() -> Any:
-    """The compiled loops; None without Numba."""
-    if not has_numba():
-        return None
-    from rushlight.ops.kernels import rows
-    return rows
 
 
 def matrix(a: ndarray, n: int) -> ndarray | None:
