@@ -12,6 +12,7 @@ import pytest
 import rushlight as torch
 from rushlight import nn, optim
 from rushlight.compile import CannotCompile, compile, programs, source
+from rushlight.compile.graph import Value
 from rushlight.nn import functional as F
 from rushlight.tensor import from_array
 
@@ -683,3 +684,21 @@ def test_slots_and_partials():
     for s.by in (2.0, 5.0):
         for _ in range(CALLS):
             assert f(torch.ones(1)).item() == s.by
+
+
+def test_a_watched_run_leaves_no_cycle():
+    """All arrays of the run would stay until the garbage collector comes."""
+    layer, x = nn.Linear(4, 2), torch.randn(3, 4)
+    g = compile(lambda x: layer(x).relu().sum())
+    gc.collect()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        for _ in range(3):
+            g(x)
+        gc.collect()
+        found = [o for o in gc.garbage if isinstance(o, Value)]
+        holders = {getattr(o, "__qualname__", type(o).__qualname__) for o in gc.garbage}
+        assert not found, holders
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()

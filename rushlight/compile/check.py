@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.compile.graph import DENSE, Call, Graph, Store, Value, is_random, memory_of, values_in
+from rushlight.compile.graph import DENSE, Call, Graph, Store, Value, is_random, memory_of, values_in, with_each
 from rushlight.ops.table import TABLE
 
 ULPS = 64                                         # what fused arithmetic may differ by, in units of the last place
@@ -77,18 +77,16 @@ class Checker:
         """What the kernels of some steps give, one after the other; with `noise`, each rounds in its own way."""
         found: dict[Value, np.ndarray] = {}
 
-        def filled(a: Any) -> Any:
-            if isinstance(a, Value):
-                return found[a] if a in found else a.array if a.kind == "constant" else given[a]
-            return type(a)(map(filled, a)) if type(a) in (tuple, list) else a
+        def array(v: Value) -> Any:
+            return found[v] if v in found else v.array if v.kind == "constant" else given[v]
         with np.errstate(all="ignore"):
             for s in steps:
                 if isinstance(s, Store):
-                    found[s.target] = filled(s.value)
+                    found[s.target] = with_each(s.value, array)
                 elif s.op in DENSE:               # arrays lie in memory otherwise than in the traced run
-                    found[s.outs[0]] = filled(s.args[0]).reshape(s.outs[0].shape)
+                    found[s.outs[0]] = with_each(s.args[0], array).reshape(s.outs[0].shape)
                 elif s.outs:
-                    made = TABLE[s.op].kernel(*map(filled, s.args))
+                    made = TABLE[s.op].kernel(*with_each(tuple(s.args), array))
                     parts = made if len(s.outs) > 1 or isinstance(made, (tuple, list)) else [made]
                     if noise is not None and s.op not in EXACT:
                         parts = [shake(np.asarray(a), noise) for a in parts]

@@ -1,7 +1,7 @@
 """What a trace is made of: values, calls of ops on them, and what must be true of memory afterwards."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
@@ -112,6 +112,14 @@ def values_in(args: Any) -> Iterator[Value]:
             yield a
         elif isinstance(a, (list, tuple)):
             yield from values_in(a)
+
+
+def with_each(a: Any, of: Callable[[Value], Any]) -> Any:
+    """An argument, or several, with of(v) in place of each value v. (Not as a function that calls itself inside another:
+    that is a cycle, which holds all arrays it can reach until the garbage collector comes.)"""
+    if isinstance(a, Value):
+        return of(a)
+    return type(a)([with_each(x, of) for x in a]) if type(a) in (tuple, list) else a
 
 
 def replaced(args: Any, by: dict[Value, Value]) -> Any:

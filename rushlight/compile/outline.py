@@ -100,31 +100,40 @@ class Outline:
         return f"{len(last.lines)} and {len(self.lines)} steps"
 
 
-def form(graph: Graph, plan: Any) -> list[Any]:
-    """The graph as plain data: values as numbers in order of appearance, constants by their elements."""
-    numbers: dict[Value, Any] = {}
+class Numbers:
+    """Values as numbers in order of appearance, constants by their elements. (A function inside another that calls itself
+    would keep all values until the garbage collector comes: 150 MB for each watched step of a small GPT.)"""
 
-    def number(v: Value) -> Any:
-        if v not in numbers:
-            what: Any = len(numbers)
+    def __init__(self) -> None:
+        self.known: dict[Value, Any] = {}
+
+    def of(self, v: Value) -> Any:
+        if v not in self.known:
+            what: Any = len(self.known)
             if is_number(v):
                 return "number", v.dtype.str      # compared apart: it may change
             if v.kind == "constant":
                 what = "constant", v.dtype.str, v.shape, v.array.tobytes() if v.size < 1 << 20 else hash(v.array.tobytes())
             elif v.kind == "input":
                 what = keyed(v.source)
-            numbers[v] = what
-        return numbers[v]
+            self.known[v] = what
+        return self.known[v]
 
-    def plain(a: Any) -> Any:
+    def plain(self, a: Any) -> Any:
+        """An argument with numbers in place of values."""
         if isinstance(a, Value):
-            return number(a)
-        return (type(a).__name__, *map(plain, a)) if type(a) in (tuple, list) else key(a)
-    rows: list[Any] = [(s.op, plain(s.args), tuple((number(v), v.shape, v.dtype.str) for v in s.outs))
+            return self.of(a)
+        return (type(a).__name__, *map(self.plain, a)) if type(a) in (tuple, list) else key(a)
+
+
+def form(graph: Graph, plan: Any) -> list[Any]:
+    """The graph as plain data."""
+    numbers = Numbers()
+    rows: list[Any] = [(s.op, numbers.plain(s.args), tuple([(numbers.of(v), v.shape, v.dtype.str) for v in s.outs]))
                        for s in graph.steps]
-    rows.append(("returns", plan_key(plan), tuple(map(number, graph.results))))
-    rows += [("grad", keyed(t), None if v is None else number(v)) for t, v in graph.grads]
-    rows += [("wrt", keyed(t), None if v is None else number(v)) for t, v in zip(graph.edges, graph.wrt)]
+    rows.append(("returns", plan_key(plan), tuple(map(numbers.of, graph.results))))
+    rows += [("grad", keyed(t), None if v is None else numbers.of(v)) for t, v in graph.grads]
+    rows += [("wrt", keyed(t), None if v is None else numbers.of(v)) for t, v in zip(graph.edges, graph.wrt)]
     return rows
 
 

@@ -6,7 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.compile.graph import Call, Graph, Store, Value, is_random, memory_of, replaced, substitute, values_in
+from rushlight.compile.graph import (
+    Call,
+    Graph,
+    Store,
+    Value,
+    is_random,
+    memory_of,
+    replaced,
+    substitute,
+    values_in,
+    with_each,
+)
 from rushlight.ops.table import TABLE
 
 SAME_SHAPE = ("reshape", "view_as_shape", "flatten", "expand", "contiguous", "squeeze", "unsqueeze", "permute")
@@ -81,10 +92,8 @@ def folded(call: Call) -> Value | None:
 
 def computed(call: Call) -> np.ndarray:
     """What a call on constants gives."""
-    def filled(a: Any) -> Any:
-        return a.array if isinstance(a, Value) else type(a)(map(filled, a)) if type(a) in (tuple, list) else a
     with np.errstate(all="ignore"):
-        return np.asarray(TABLE[call.op].kernel(*map(filled, call.args)))
+        return np.asarray(TABLE[call.op].kernel(*with_each(tuple(call.args), lambda v: v.array)))
 
 
 def unchanged(call: Call, stored: set[Value], final: set[Value], views: Container[Value]) -> Value | None:
