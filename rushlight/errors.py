@@ -27,6 +27,19 @@ class LinAlgError(RuntimeError):
     """A matrix that the function has no answer for: singular, not positive-definite. torch.linalg.LinAlgError."""
 
 
+class Absent:
+    """A class of torch's that programs may name: nothing is an instance of it, and to make one raises NotImplementedError.
+
+    `because`: why, and the cure.
+    """
+
+    because = ""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        place = type(self).__module__.replace("rushlight", "torch", 1)
+        raise NotImplementedError(f"{place}.{type(self).__name__} is not there: {self.because}")
+
+
 class NoArray(NotImplementedError):
     """What an operand raises that is no array of NumPy's, when an op asks for it: a sparse tensor."""
 

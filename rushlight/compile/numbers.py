@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.compile.graph import Call, Graph, Value
+from rushlight.compile.graph import Call, Graph, Value, with_each
 from rushlight.compile.guards import Snapshot
 
 Item = tuple[int, Any]                            # a container by its id, and a key
@@ -109,15 +109,13 @@ def made_inputs(graph: Graph, found: dict[int, Number]) -> None:
     """Let calls read these numbers instead of the constants."""
     places = iter(range(1 << 60))
 
-    def replaced(a: Any) -> Any:
-        if type(a) in (tuple, list):
-            return type(a)(replaced(x) for x in a)
-        number = found.get(next(places)) if is_number(a) else None
+    def of(v: Value) -> Value:
+        number = found.get(next(places)) if is_number(v) else None
         if number is None:
-            return a
-        v = Value(a.array, "input", ("number", number))
-        graph.inputs.append(v)
-        return v
+            return v
+        made = Value(v.array, "input", ("number", number))
+        graph.inputs.append(made)
+        return made
     for step in graph.steps:
         if isinstance(step, Call):
-            step.args = replaced(step.args)
+            step.args = with_each(step.args, of)

@@ -61,17 +61,19 @@ def listing(graph: Graph) -> str:
     """A graph before it is written as a program, one step a line."""
     names: dict[Value, str] = {}
 
-    def text(a: Any) -> str:
-        if isinstance(a, Value):
-            if a not in names:
-                names[a] = f"{'c' if a.kind == 'constant' else 'x' if a.kind == 'input' else 'v'}{len(names)}"
-            return names[a]
-        return f"({', '.join(map(text, a))})" if type(a) in (tuple, list) else repr(a)
+    def name(v: Value) -> str:
+        return names.setdefault(v, f"{'c' if v.kind == 'constant' else 'x' if v.kind == 'input' else 'v'}{len(names)}")
     lines = []
     for s in graph.steps:
-        made = ", ".join(f"{text(v)} {kind(v)}" for v in s.outs)
-        lines.append(f"{made + ' = ' if made else ''}{s.op}({', '.join(map(text, s.args))})")
-    return "\n".join([*lines, f"return {', '.join(map(text, graph.outputs()))}"])
+        made = ", ".join(f"{name(v)} {kind(v)}" for v in s.outs)
+        lines.append(f"{made + ' = ' if made else ''}{s.op}({', '.join([shown(a, name) for a in s.args])})")
+    return "\n".join([*lines, f"return {', '.join(map(name, graph.outputs()))}"])
+
+
+def shown(a: Any, name: Callable[[Value], str]) -> str:
+    if isinstance(a, Value):
+        return name(a)
+    return f"({', '.join([shown(x, name) for x in a])})" if type(a) in (tuple, list) else repr(a)
 
 
 def drawing(items: Iterable[Item], inputs: Iterable[tuple[str, str]], results: Iterable[str]) -> str:

@@ -7,47 +7,48 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rushlight.errors import Absent
 
-class Absent:
-    """A class of torch.fx: nothing is an instance of it, and to make one raises NotImplementedError."""
-
-    def __init__(self, *args: Any, **kwargs: Any):
-        raise NotImplementedError(f"torch.fx.{type(self).__name__} is not there: no graph of Python is made; cure: "
-                                  "rushlight.compile records programs, viz.graph shows what was computed")
+WHY = "no graph of Python is made; cure: rushlight.compile records programs, viz.graph shows what was computed"
 
 
-class Graph(Absent):
-    """See `Absent`."""
+class Part(Absent):
+    """What a graph of Python consists of, and is made by."""
+
+    because = WHY
 
 
-class GraphModule(Absent):
-    """See `Absent`."""
+class Graph(Part):
+    """See `Part`."""
 
 
-class Interpreter(Absent):
-    """See `Absent`."""
+class GraphModule(Part):
+    """See `Part`."""
 
 
-class Node(Absent):
-    """See `Absent`."""
+class Interpreter(Part):
+    """See `Part`."""
 
 
-class Proxy(Absent):
-    """See `Absent`."""
+class Node(Part):
+    """See `Part`."""
 
 
-class Tracer(Absent):
-    """See `Absent`."""
+class Proxy(Part):
+    """See `Part`."""
 
 
-class Transformer(Absent):
-    """See `Absent`."""
+class Tracer(Part):
+    """See `Part`."""
+
+
+class Transformer(Part):
+    """See `Part`."""
 
 
 def symbolic_trace(root: Any, concrete_args: Any = None) -> Any:
     """NotImplementedError: no graph of Python is made."""
-    raise NotImplementedError("torch.fx.symbolic_trace is not there: no graph of Python is made; cure: rushlight.compile "
-                              "records programs, viz.graph shows what was computed")
+    raise NotImplementedError(f"torch.fx.symbolic_trace is not there: {WHY}")
 
 
 def wrap(fn_or_name: str | Callable) -> Any:

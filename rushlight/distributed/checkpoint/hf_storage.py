@@ -1,23 +1,21 @@
 """torch.distributed.checkpoint.hf_storage, as far as libraries import it."""
 from __future__ import annotations
 
-from typing import Any
+from rushlight.errors import Absent
 
 
-class Absent:
-    """A class of files of many processes: to make one raises NotImplementedError."""
+class Storage(Absent):
+    """Files of many processes."""
 
-    def __init__(self, *args: Any, **kwargs: Any):
-        raise NotImplementedError(f"{type(self).__name__} reads and writes files of many processes, which are not there; "
-                                  "cure: rushlight.serialization.save_file and load_file")
+    because = "one process writes one file; cure: rushlight.serialization.save_file and load_file"
 
 
-class HuggingFaceStorageReader(Absent):
-    """See `Absent`."""
+class HuggingFaceStorageReader(Storage):
+    """See `Storage`."""
 
 
-class HuggingFaceStorageWriter(Absent):
-    """See `Absent`."""
+class HuggingFaceStorageWriter(Storage):
+    """See `Storage`."""
 
 
 __all__ = ["HuggingFaceStorageReader", "HuggingFaceStorageWriter"]

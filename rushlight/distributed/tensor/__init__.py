@@ -4,21 +4,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from rushlight.errors import Absent
 
-class Absent:
-    """A class of torch.distributed.tensor: nothing is an instance of it, and to make one raises NotImplementedError."""
-
-    def __init__(self, *args: Any, **kwargs: Any):
-        raise NotImplementedError(f"torch.distributed.tensor.{type(self).__name__} is not there: tensors lie in one "
-                                  "process; cure: leave the distribution of tensors away")
+WHY = "tensors lie in one process; cure: leave the distribution of tensors away"
 
 
 class DTensor(Absent):
-    """See `Absent`."""
+    """A tensor on several machines."""
+
+    because = WHY
 
 
 class DeviceMesh(Absent):
-    """See `Absent`."""
+    """Several machines."""
+
+    because = WHY
 
 
 class Placement:
@@ -65,7 +65,7 @@ class Partial(Placement):
 
 def distribute_tensor(tensor: Any, device_mesh: Any = None, placements: Any = None, **options: Any) -> Any:
     """NotImplementedError: tensors lie in one process."""
-    raise NotImplementedError("torch.distributed.tensor.distribute_tensor is not there: tensors lie in one process")
+    raise NotImplementedError(f"torch.distributed.tensor.distribute_tensor is not there: {WHY}")
 
 
 __all__ = ["DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_tensor"]
