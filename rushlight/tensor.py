@@ -375,7 +375,7 @@ class AccumulateGrad(Node):
             with ADDING:
                 known = leaf._grad
                 if known is None:
-                    leaf._grad = from_array(g if g.base is None else g.copy())
+                    leaf._grad = from_array(g.copy() if g.base.__class__ is ndarray else g)
                 else:
                     np.add(known.array, g, out=known.array)
                     stamp(writes_of(known), None)

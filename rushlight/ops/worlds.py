@@ -22,7 +22,7 @@ from rushlight.tensor import Tensor, created, from_array
 ARRAYS: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}   # the name: warnings are filtered by it
 TENSORS: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}
 # elements from which `large` is asked: along rows (NumPy's layer norm of 8,192 takes 60 us, the loop 15), of several passes
-ROWS, LARGE, HUGE = 1 << 13, 1 << 15, 1 << 20     # (gelu of 32,768: 270 and 50), of one ufunc
+ROWS, LARGE, HUGE = 1 << 13, 1 << 15, 1 << 18     # (gelu of 32,768: 270 and 50), of one ufunc
 
 
 def adopt(kernels: ModuleType) -> None:
