@@ -106,7 +106,8 @@ class Compiled:
     def watched(self, kind: Any, flat: list[Any], others: list[Any], args: tuple, kwargs: dict) -> Any:
         """Run the function as it is, and make a program if this run did what the last one did."""
         before = Snapshot(self.function, others)
-        last = self.last.pop(kind, None) or next((p.outline for p in self.programs.get(kind, ())), None)
+        last = self.last.pop(kind, None) or next(
+            (p.outline for p in sorted(self.programs.get(kind, ()), key=lambda p: not p.holds())), None)
         old = {keyed(s): find(s, flat).array.copy() for s in last.targets} if last is not None else {}
         tracer = Tracer(known_arrays(flat, before))
         rng = random_state()
@@ -145,22 +146,26 @@ class Compiled:
         if last is not None:
             problem = self.unsteady = outline.unsteady(last) or ""
             if not problem:
-                return self.keep(kind, outline, flat, old, rng)
+                return self.keep(kind, outline, last, flat, old, rng)
         outline.let_go()
         self.last[kind] = outline
         if self.tries >= MOST_TRIES or len(self.programs) > MOST_PROGRAMS:
             self.give_up(problem or "is called in another way each time: other shapes, dtypes or Python values")
 
-    def keep(self, kind: Any, outline: Outline, flat: list[Any], old: dict, rng: Any) -> None:
-        """Make the program of a run, and see that it gives what the run gave."""
-        programs = self.programs.setdefault(kind, [])
+    def keep(self, kind: Any, outline: Outline, last: Outline, flat: list[Any], old: dict, rng: Any) -> None:
+        """Make the program of a run that did what the last one did, and see that it gives what the run gave."""
+        programs, fixed = self.programs.setdefault(kind, []), outline.fixed(last)
+        for general in [p for p in programs if p.outline is last and len(p.identical) > len(fixed) and p.holds()]:
+            general.identical = fixed             # it was for these arguments alone
+            self.entries.pop(general, None)
+            return
         if len(programs) >= MOST_PROGRAMS:
             change = programs[-1].outline.before.difference(outline.before)
             return self.give_up("is called with Python values that change: " + change)
         expected = outline.expected(flat)
         program = Program(outline.graph, outline.plan, outline.live, outline,
                           f"Made by rushlight.compile from {self.name}.", self.options)
-        program.identical = [(i, t) for i, t in enumerate(flat) if id(t) in outline.before.tensors]
+        program.identical = fixed
         joined = any(p.joined for p in program.parts)
         spare = {k: a.copy() for k, a in old.items()} if joined else {}
         with again(rng) as drawn:

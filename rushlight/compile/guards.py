@@ -116,19 +116,21 @@ class Snapshot:
         self.items.append((container, key, value))
         todo.append(value)
 
-    def same_as(self, other: Snapshot) -> bool:
-        """Whether the same items hold equal values."""
-        return not self.difference(other)
-
-    def difference(self, other: Snapshot) -> str:
-        """The first item that differs, in words; empty if none does."""
+    def difference(self, other: Snapshot, free: frozenset = frozenset()) -> str:
+        """The first item that differs, in words; empty if none does. `free`: (id of container, key) of those that may."""
         if [n for _, n in self.sizes] != [n for _, n in other.sizes]:
             for (c, n), (d, m) in zip(self.sizes, other.sizes):
                 if c is d and n != m:
                     return f"a {type(c).__name__} of {n} items now has {m}"
         for (c, key, old), (d, key2, new) in zip(self.items, other.items):
-            if c is d and key is key2 and not equal(old, new):
+            if c is d and key is key2 and not equal(old, new) and (id(c), key) not in free:
                 return f"{described(c, key)} was {short(old)} and now is {short(new)}"
+        for (a, old_bytes), (b, new_bytes) in zip(self.bytes, other.bytes):
+            if a is b and old_bytes != new_bytes:
+                return f"an array of {a.size} numbers has other numbers"
+        for (e, had), (f, has) in zip(self.sets, other.sets):
+            if e is f and had != has:
+                return f"a set of {len(had)} items has other items"
         return "" if len(self.items) == len(other.items) else "there are other objects than before"
 
     def check(self, free: frozenset = frozenset()) -> Callable[[], bool]:

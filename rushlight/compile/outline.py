@@ -33,6 +33,7 @@ class Outline:
     def __init__(self, tracer: Tracer, result: Any, flat: list[Any], grads: list, before: Snapshot, after: Snapshot):
         """`grads`: (where to find it, tensor, its gradient before the run) of everyone. TypeError where it cannot be."""
         self.before, self.after = before, after
+        self.reached = {i: t for i, t in enumerate(flat) if id(t) in before.tensors}    # arguments, also in other ways
         self.values: list[Value] = []
         self.live: list[int] = []                 # which of the results the caller may run backward from
         waiting: list[Tensor] = []
@@ -91,6 +92,13 @@ class Outline:
             return "computes with other numbers in each run"
         made_inputs(self.graph, found)
         return None
+
+    def fixed(self, last: Outline) -> list[tuple[int, Tensor]]:
+        """Arguments that the program cannot be given others for: the function reaches the same tensor in another way, and who
+        knows in which way it was meant. If the last run had another one here and did the same, it was the argument."""
+        numbers = [v.source[1] for v in self.graph.inputs if v.source[0] == "number"]
+        same = not self.before.difference(last.before, frozenset(i for n in numbers for i in n.items()))
+        return [(i, t) for i, t in self.reached.items() if not same or last.reached.get(i) is t]
 
     def first_difference(self, last: Outline) -> str:
         """The first step that differs, by the user's line."""
@@ -161,10 +169,12 @@ def overlaps(tracer: Tracer, flat: list[Any], snapshot: Snapshot) -> None:
 
 
 def everyone(flat: list[Tensor], snapshot: Snapshot) -> list[tuple[str, Any]]:
-    """Where to find each tensor that exists before the run; what the function reaches counts as its own."""
-    found: dict[int, tuple[str, Any]] = {id(t): ("state", t) for t in snapshot.tensors.values()}
+    """Where to find each tensor that exists before the run; an argument is one, even if the function also reaches it."""
+    found: dict[int, tuple[str, Any]] = {}
     for i, t in enumerate(flat):
         found.setdefault(id(t), ("argument", i))
+    for t in snapshot.tensors.values():
+        found.setdefault(id(t), ("state", t))
     return list(found.values())
 
 
@@ -199,10 +209,10 @@ def backward_of(live: list[Tensor], tracer: Tracer, everyone: list) -> tuple[lis
 def known_arrays(flat: list[Any], snapshot: Snapshot) -> dict[int, Any]:
     """Arrays that exist before the run: of arguments, of what the function can reach, of their gradients."""
     known: dict[int, Any] = {}
-    for t in snapshot.tensors.values():
-        known[id(t.array)] = t.array, ("state", t)
     for i, t in enumerate(flat):
         known.setdefault(id(t.array), (t.array, ("argument", i)))
+    for t in snapshot.tensors.values():
+        known.setdefault(id(t.array), (t.array, ("state", t)))
     for source in everyone(flat, snapshot):
         t = find(source, flat)
         if t._grad is not None:

@@ -1,0 +1,60 @@
+"""Arguments that a compiled function also reaches by itself: the caller's batches are the trainer's attribute."""
+from __future__ import annotations
+
+import pytest
+
+import rushlight as torch
+from rushlight import nn, optim
+from rushlight.compile import compile, programs
+
+
+class Trainer:
+    """What holds the model, the optimizer and the data."""
+
+    def __init__(self, batches=4):
+        torch.manual_seed(0)
+        self.model = nn.Linear(4, 3)
+        self.optimizer = optim.Adam(self.model.parameters(), lr=0.1)
+        self.batches = [(torch.randn(5, 4), torch.randn(5, 3)) for _ in range(batches)]
+
+    def step(self, x, y):
+        self.optimizer.zero_grad()
+        loss = ((self.model(x) - y) ** 2).mean()
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [0, 0, 0, 1, 1, 2, 3, 0]], ids=["in turn", "one first"])
+@pytest.mark.parametrize("how", ["a closure", "a method"])
+def test_batches_of_the_object_that_is_called(order, how):
+    eager, fast = Trainer(), Trainer()
+    f = compile(fast.step if how == "a method" else lambda *b: fast.step(*b), backend="numpy")
+    for i in order * 3:
+        assert torch.allclose(f(*fast.batches[i]), eager.step(*eager.batches[i]), rtol=1e-5)
+    assert len(programs(f)) == 1 and not f.given_up
+
+
+def test_batches_and_a_learning_rate_that_changes():
+    fast = Trainer()
+    f = compile(fast.step, backend="numpy")
+    for i in range(12):
+        fast.optimizer.param_groups[0]["lr"] *= 0.9
+        f(*fast.batches[i % 4])
+    assert len(programs(f)) == 1 and not f.given_up
+
+
+def test_what_else_is_reached_is_not_the_argument():
+    held = [torch.tensor([float(i + 1)]) for i in range(4)]
+    f = compile(lambda x: x * held[0] + held[1], backend="numpy")
+    for i in (0, 0, 0, 0, 1, 1, 1, 2, 3, 2, 3, 0, 1, 2):
+        assert f(held[i]).item() == (i + 1) * 1 + 2, i
+    assert not f.given_up
+
+
+def test_python_state_that_tells_which_tensor_is_meant():
+    held, which = [torch.tensor([2.]), torch.tensor([3.])], [0]
+    f = compile(lambda x: x * held[which[0]], backend="numpy")
+    for i, k in ((0, 0), (1, 1), (0, 1), (1, 0), (0, 1), (1, 1), (0, 0), (1, 0)) * 2:
+        which[0] = k
+        assert f(held[i]).item() == (2, 3)[i] * (2, 3)[k], (i, k)
