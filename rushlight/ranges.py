@@ -107,16 +107,19 @@ def linspace(start: Any, end: Any, steps: int, *, out: Tensor | None = None, dty
 
 
 def evenly_spaced(start: Any, end: Any, steps: int, d: dtypes.dtype) -> np.ndarray:
-    """Counted from the nearer end and in the dtype itself, as torch does, so that the last bits agree."""
+    """Counted from the nearer end with steps of the dtype itself, as torch does, so that the last bits agree: those of
+    float32 and float64 are rounded once, after the sum."""
     kind = d.numpy.type
     if d.category < dtypes.FLOATING:              # whole ends, but steps between them in double precision
         start, end, kind = int(start), int(end), np.float64
     if steps == 1:
         return np.asarray([start], kind)
-    i = np.arange(steps)
     step = (kind(end) - kind(start)) / kind(max(steps - 1, 1))
-    low, high = kind(start) + step * i.astype(kind), kind(end) - step * (steps - 1 - i).astype(kind)
-    return np.where(i < steps // 2, low, high)
+    wide = {np.float32: np.float64, np.float64: np.longdouble}.get(kind, kind)
+    i = np.arange(steps)
+    first, last, step = wide(kind(start)), wide(kind(end)), wide(step)
+    low, high = first + step * i.astype(wide), last - step * (steps - 1 - i).astype(wide)
+    return np.where(i < steps // 2, low, high).astype(kind)
 
 
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Tensor | None = None, dtype: Dtype = None,

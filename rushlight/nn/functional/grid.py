@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.dtypes import dtype
 from rushlight.errors import explain, warn
 from rushlight.nn.functional.graph import called
 from rushlight.ops import elementwise as e
@@ -13,6 +14,7 @@ from rushlight.ops import grid as g
 from rushlight.ops.build import composite
 from rushlight.ops.products import matmul
 from rushlight.ops.shape import reshape, select, stack, transpose, unsqueeze
+from rushlight.ranges import evenly_spaced
 from rushlight.tensor import Tensor, created, from_array
 
 MODES = ("bilinear", "nearest", "bicubic")        # torch's numbers for them are 0, 1, 2
@@ -155,17 +157,20 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
         warn("Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
              "align_corners=True. This is not an intended use case of affine_grid. See the documentation of "
              "affine_grid for details.")
-    axes = np.meshgrid(*[steps(n, bool(align_corners)) for n in spatial], indexing="ij")
-    points = np.stack([*reversed(axes), np.ones(spatial)], -1).reshape(-1, len(spatial) + 1)
-    moved = matmul(created(from_array(points.astype(theta.array.dtype))), transpose(theta, 1, 2))
+    d = theta.array.dtype
+    axes = np.meshgrid(*[steps(n, bool(align_corners), theta.dtype) for n in spatial], indexing="ij")
+    points = np.stack([*reversed(axes), np.ones(spatial, d)], -1).reshape(-1, len(spatial) + 1)
+    moved = matmul(created(from_array(points)), transpose(theta, 1, 2))
     return called(reshape(moved, (batch, *spatial, len(spatial))), "AffineGridGeneratorBackward0")
 
 
-def steps(n: int, align: bool) -> np.ndarray:
-    """The centres of n elements, from -1 to 1."""
+def steps(n: int, align: bool, d: dtype) -> np.ndarray:
+    """The centres of n elements, from -1 to 1, to torch's last bit: sampled at the points themselves, an image has a
+    gradient that changes from one side of an element's centre to the other."""
     if n == 1:
-        return np.zeros(1)
-    return np.linspace(-1, 1, n) * (1 if align else (n - 1) / n)
+        return np.zeros(1, d.numpy)
+    edges = evenly_spaced(-1, 1, n, d)
+    return edges if align else edges * d.numpy.type(n - 1) / d.numpy.type(n)
 
 
 def check_affine(theta: Tensor, size: tuple[int, ...]) -> None:
