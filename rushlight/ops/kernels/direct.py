@@ -32,6 +32,7 @@ PLACES = 512         # of small images so many together, for vectors to be full
 LINES = 1152         # places whose sums are made for one tile of filters after the other
 KEPT = 1 << 20       # numbers of the largest source's room that is kept for the next
 HELD = 1 << 17       # numbers of the source that stay in the L2 cache meanwhile
+ORIGIN, ONES = np.zeros((1, 3), np.int64), np.ones(3, np.int64)
 
 
 class Target(NamedTuple):
@@ -108,32 +109,6 @@ def flat(at: Any, size: Any) -> int:
     return place
 
 
-class Buffer(NamedTuple):
-    """Room for some images at a time, (channels, phases, `across` numbers), and its layout."""
-
-    lay: Layout
-    flat: ndarray                    # with slack at the end, as whole vectors are read
-    images: int
-    across: int
-
-    def filler(self, source: ndarray, end: int) -> Callable[[int], int]:
-        """A function that lays out images from the one it is given on, and says how many."""
-        from rushlight.ops.kernels import sliding
-        loop, given, shape, lay = sliding.fill(), source.reshape(-1), np.array(source.shape), self.lay
-
-        def fill(first: int) -> int:
-            count = min(self.images, end - first)
-            loop(given, shape, self.flat, self.across, lay.starts, lay.steps, lay.extent, first, count)
-            return count
-        return fill
-
-    def offsets(self, target: Target, channels: int) -> ndarray:
-        """The distances of all taps, channel by channel."""
-        phases = len(self.lay.starts)
-        near = np.array([p * self.across + a for p, a in target.distances])
-        return (np.arange(channels)[:, None] * (phases * self.across) + near).ravel()
-
-
 class Workspace(local):
     """Each thread's room for sources, used again: fresh pages cost as much as laying out."""
 
@@ -153,14 +128,46 @@ class Workspace(local):
 workspace = Workspace()
 
 
-def buffer(lay: Layout, channels: int, images: int, which: int = 0) -> Buffer:
-    """Zeros: the padding stays zero whatever is laid out. `across` is an odd number of vectors, as channels a power of two
-    apart would meet in the same lines of the cache."""
+class Job(NamedTuple):
+    """What a call knows by its shapes alone: how its source is laid out, and what the loops are told."""
+
+    lay: Layout
+    images: int                      # that are laid out at a time
+    across: int                      # numbers of a phase of a channel: an odd number of vectors, as channels a power of
+    room: int                        # two apart would meet in the same lines of the cache; of all, and some to read beyond
+    reach: int                       # numbers of a group
+    offsets: tuple[ndarray, ...]     # of each target's taps, channel by channel
+    height: int                      # filters that are added up at once
+    lines: int                       # and lines
+    shape: ndarray                   # of the filters, (groups, made, read), and their strides: see `pack`
+    strides: ndarray
+
+
+@lru_cache(maxsize=128)
+def job(shapes: tuple, groups: int, made: int, read: int, images: int) -> Job:
+    """Of a source with `groups` times `read` channels, `images` of it at a time; `shapes`: of `layout`."""
     from rushlight.ops.kernels import sliding
-    lanes, size = sliding.machine()[0], prod(lay.extent.tolist())
-    across = (-(-images * size // lanes) | 1) * lanes
+    lay, lanes = layout(*shapes), sliding.machine()[0]
+    phases, taps = len(lay.starts), prod(shapes[1])
+    across = (-(-images * prod(lay.extent.tolist()) // lanes) | 1) * lanes
     slack = 8 * lanes + max([a for target in lay.targets for _, a in target.distances], default=0)
-    return Buffer(lay, workspace.zeros(channels * len(lay.starts) * across + slack, which), images, across)
+    channels = np.arange(read)[:, None] * (phases * across)
+    offsets = tuple([(channels + np.array([p * across + a for p, a in target.distances])).ravel() for target in lay.targets])
+    strides = (made * read * taps, taps, made * taps) if shapes[-1] else (made * read * taps, read * taps, taps)
+    return Job(lay, images, across, groups * read * phases * across + slack, read * phases * across, offsets,
+               tile_height(made), block_lines(lay, groups * read), np.array((groups, made, read)), np.array(strides))
+
+
+def filler(source: ndarray, lay: Layout, room: ndarray, across: int, images: int, end: int) -> Callable[[int], int]:
+    """A function that lays out images from the one it is given on, and says how many."""
+    from rushlight.ops.kernels import sliding
+    loop, given, shape = sliding.fill(), source.reshape(-1), np.array(source.shape)
+
+    def fill(first: int) -> int:
+        count = min(images, end - first)
+        loop(given, shape, room, across, lay.starts, lay.steps, lay.extent, first, count)
+        return count
+    return fill
 
 
 def suits(x: ndarray, p: Any) -> bool:
@@ -173,9 +180,10 @@ def three(numbers: Ints, fill: int) -> Ints:
     return (fill,) * (3 - len(numbers)) + tuple(numbers)
 
 
-def geometry(p: Any, back: bool) -> Layout:
-    return layout(three(p.size, 1), three(p.kernel, 1), three(p.stride, 1), three(p.padding, 0), three(p.dilation, 1),
-                  three(p.out, 1), back)
+def geometry(p: Any, back: bool) -> tuple:
+    """The shapes that `layout` is for."""
+    return (three(p.size, 1), three(p.kernel, 1), three(p.stride, 1), three(p.padding, 0), three(p.dilation, 1),
+            three(p.out, 1), back)
 
 
 def spatial(x: ndarray) -> ndarray:
@@ -185,56 +193,50 @@ def spatial(x: ndarray) -> ndarray:
 
 def correlate(x: ndarray, w: ndarray, p: Any, bias: ndarray | None = None) -> ndarray:
     """conv: x (N, C, *size), w (O, C / groups, *kernel), bias (O,) -> (N, O, *out)."""
-    n = prod(p.kernel)
-    shape, strides = (p.groups, p.filters, p.channels), (p.filters * p.channels * n, p.channels * n, n)
-    return slid(x, w, np.array(shape), np.array(strides), geometry(p, False), p.out, bias)
+    return slid(x, w, geometry(p, False), p.groups, p.filters, p.channels, p.out, bias)
 
 
 def spread(g: ndarray, w: ndarray, p: Any) -> ndarray:
     """conv_input_grad: g (N, O, *out) -> (N, C, *size)."""
-    n = prod(p.kernel)
-    shape, strides = (p.groups, p.channels, p.filters), (p.filters * p.channels * n, n, p.channels * n)
-    return slid(g, w, np.array(shape), np.array(strides), geometry(p, True), p.size)
+    return slid(g, w, geometry(p, True), p.groups, p.channels, p.filters, p.size)
 
 
-def slid(source: ndarray, w: ndarray, shape: ndarray, strides: ndarray, lay: Layout, size: Ints,
+def slid(source: ndarray, w: ndarray, shapes: tuple, groups: int, made: int, read: int, size: Ints,
          bias: ndarray | None = None) -> ndarray:
-    """All targets of `lay` from the source (N, C, ...), with filters w of this shape (groups, made, read)."""
+    """All targets of the layout from the source (N, groups read, ...), `made` channels of the result in each group."""
     from rushlight.ops.kernels import sliding
-    groups, made, read = shape.tolist()
-    height = tile_height(made)
-    result = memory.take((len(source), groups * made, *size), np.dtype(np.float32))
+    n = len(source)
+    result = memory.take((n, groups * made, *size), np.dtype(np.float32))
+    step = together(layout(*shapes), groups * read, n)
+    j = job(shapes, groups, made, read, step)
+    lay, height = j.lay, j.height
     out, source = spatial(result), spatial(source)
-    packed = [pack(w, shape, strides, target.kernel, height) for target in lay.targets]
+    packed = [pack(w, j, target.kernel) for target in lay.targets]
     added = np.zeros((groups, -(-made // height) * height), np.float32)
     if bias is not None:
         added[:, :made] = bias.reshape(groups, made)
-    added = added.reshape(-1)
-    loop = sliding.slide(height)
+    loop, to, sizes, added = sliding.slide(height), out.reshape(-1), np.array(out.shape), added.reshape(-1)
 
     def part(first: int, end: int, step: int) -> None:
-        room = buffer(lay, source.shape[1], step)
-        lines = block_lines(lay, source.shape[1])
-        sums = np.empty(height * (lines * int(lay.extent[2]) + 8 * sliding.machine()[0]), np.float32)
-        offsets = [room.offsets(target, read) for target in lay.targets]
-        across, to, sizes = read * len(lay.starts) * room.across, out.reshape(-1), np.array(out.shape)
-        fill = room.filler(source, end)
+        room = workspace.zeros(j.room, 0)
+        sums = np.empty(height * (j.lines * int(lay.extent[2]) + 8 * sliding.machine()[0]), np.float32)
+        fill = filler(source, lay, room, j.across, step, end)
         for start in range(first, end, step):
             images = fill(start)
-            for target, filters, places in zip(lay.targets, packed, offsets):
-                loop(room.flat, across, groups, places, filters, added, sums, to, sizes, start, images,
-                     lay.extent, target.count, target.starts, lay.spread, lines)
+            for target, filters, offsets in zip(lay.targets, packed, j.offsets):
+                loop(room, j.reach, groups, offsets, filters, added, sums, to, sizes, start, images,
+                     lay.extent, target.count, target.starts, lay.spread, j.lines)
 
-    in_parts(part, len(source), together(lay, source.shape[1], len(source)))
+    in_parts(part, n, step)
     return result
 
 
-def pack(w: ndarray, shape: ndarray, strides: ndarray, kernel: ndarray, height: int) -> ndarray:
+def pack(w: ndarray, j: Job, kernel: ndarray) -> ndarray:
     """The filters as the loop reads them: (groups, tiles, read, taps, height), flat."""
     from rushlight.ops.kernels import sliding
-    groups, made, read = shape.tolist()
-    packed = np.empty(groups * -(-made // height) * height * read * len(kernel), np.float32)
-    sliding.pack()((w if w.flags.carray else w.copy()).reshape(-1), shape, strides, kernel, packed, height)
+    groups, made, read = j.shape.tolist()
+    packed = np.empty(groups * -(-made // j.height) * j.height * read * len(kernel), np.float32)
+    sliding.pack()((w if w.flags.carray else w.copy()).reshape(-1), j.shape, j.strides, kernel, packed, j.height)
     return packed
 
 
@@ -272,31 +274,30 @@ def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
     """conv_weight_grad: (O, C / groups, *kernel); None where it is not finite. Places beside an image meet gradients of
     zero, and 0 inf is nan: what is not finite is for columns to find."""
     from rushlight.ops.kernels import sliding
-    lay = geometry(p, False)
+    shapes, gs, xs = geometry(p, False), spatial(g), spatial(x)
+    lay, channels, filters = layout(*shapes), xs.shape[1], gs.shape[1]
     target, = lay.targets
-    beside = lay._replace(starts=np.zeros((1, 3), np.int64), steps=np.ones(3, np.int64))
-    gs, xs = spatial(g), spatial(x)
+    beside = lay._replace(starts=ORIGIN, steps=ONES)
+    size, used = prod(lay.extent.tolist()), places(lay)
+    apart = whole_vectors(used) <= size       # else the last vector of an image would reach into the next
+    step = min(len(x), max(sliding.CHUNK // whole_vectors(used), together(lay, filters + channels, len(x))))
+    j = job(shapes, p.groups, p.filters, p.channels, step)         # at least as many as fill a chunk
     found: list[ndarray] = []
-    loop = sliding.weigh()
+    loop = sliding.weigh(sliding.weighed_height(p.filters))
 
     def part(first: int, end: int, step: int) -> None:
-        a, b = buffer(beside, gs.shape[1], step), buffer(lay, xs.shape[1], step, 1)
+        a, b = workspace.zeros(filters * j.across + 8 * sliding.machine()[0], 0), workspace.zeros(j.room, 1)
         total = np.zeros((p.groups, p.filters, p.channels * len(target.kernel)), np.float32)
-        offsets = b.offsets(target, p.channels)
-        size, used = prod(lay.extent.tolist()), places(lay)
-        apart = whole_vectors(used) <= size       # else the last vector of an image would reach into the next
-        fill_x, fill_g, beyond = b.filler(xs, end), a.filler(gs, end), a.flat[:gs.shape[1] * a.across].reshape(-1, a.across)
+        fill_x, fill_g = filler(xs, lay, b, j.across, step, end), filler(gs, beside, a, j.across, step, end)
         for start in range(first, end, step):
             count = fill_x(start)
             fill_g(start)
             if count < step:
-                beyond[:, count * size:] = 0      # of earlier images
-            loop(a.flat, b.flat, p.channels * len(lay.starts) * b.across, a.across, offsets, total,
-                 *((count, size, used) if apart else (1, 0, count * size)))
+                a[:filters * j.across].reshape(-1, j.across)[:, count * size:] = 0      # of earlier images
+            loop(a, b, j.reach, j.across, j.offsets[0], total, *((count, size, used) if apart else (1, 0, count * size)))
         found.append(total)
 
-    enough = sliding.CHUNK // whole_vectors(places(lay))                # for the sums of a tile to be worth adding up
-    in_parts(part, len(x), min(len(x), max(enough, together(lay, gs.shape[1] + xs.shape[1], len(x)))))
+    in_parts(part, len(x), step)
     total = found[0] if len(found) == 1 else np.sum(found, 0)
     if not np.isfinite(total).all():
         return None

@@ -85,12 +85,19 @@ SLIDE = """def kernel(x, room, groups, offsets, filters, bias, sums, out, shape,
 {blocks}
                 for a in range(min({height}, many - tile * {height})):
                     o = group * many + tile * {height} + a
+                    h, d = top % high, top // high % deep
+                    n = (first + top // (high * deep)) * shape[1] + o
                     for line in range(top, last + 1):
-                        h = line % high
-                        d = line // high % deep
+                        if line > top:
+                            h += 1
+                        if h == high:
+                            h = 0
+                            d += 1
+                        if d == deep:
+                            d = 0
+                            n += shape[1]
                         if h >= count[1] or d >= count[0]:
                             continue
-                        n = (first + line // (high * deep)) * shape[1] + o
                         i = n * shape[2] + d * steps[0] + starts[0]
                         to = (i * shape[3] + h * steps[1] + starts[1]) * shape[4] + starts[2]
                         at = a * size + line * pitch - start
@@ -205,10 +212,17 @@ def slide(height: int) -> Callable:
     return compiled(SLIDE.format(height=height, lanes=lanes, blocks=indented(blocks, 20)))
 
 
+def weighed_height(filters: int) -> int:
+    """How many filters are weighed at once: of few, no more than there are, and the fewer, the more vectors are read."""
+    cost = {4: 1.0, 3: 1.0, 2: 1.13, 1: 2.1} if machine()[1] == 32 else {2: 1.0, 1: 1.5}
+    return min(cost, key=lambda h: -(-filters // h) * h * cost[h])
+
+
 @cache
-def weigh() -> Callable:
+def weigh(height: int) -> Callable:
+    """The loop `WEIGH` for filters in tiles of `height`."""
     lanes, registers = machine()
-    height, width = (4, 6) if registers == 32 else (2, 4)
+    width = min(9, (registers - 1) // (height + 1))
     pairs = [(a, k) for a in range(height) for k in range(width)]
     parts = {
         "rows": [f"g{a} = (group * many + min(o + {a}, many - 1)) * across" for a in range(height)],
