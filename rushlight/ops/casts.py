@@ -94,7 +94,7 @@ def copy_(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
         wrote(input)
         return input
     if source.array.dtype != input.array.dtype:
-        source = s.to(source, input.dtype)
+        source = converted(source, input.dtype)
     return assign(input, s.overwrite(input, source))
 
 
@@ -138,6 +138,11 @@ def zero_(input: Tensor) -> Tensor:
 
 # -- other dtypes ------------------------------------------------------------------------------------------------------
 
+def converted(x: Tensor, d: dtypes.dtype) -> Tensor:
+    """In another dtype. Whole numbers and truths have no gradient."""
+    return s.to(x if d.category >= dtypes.FLOATING or x.node is None else detached(x), d)
+
+
 def convert(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False,
             copy: bool = False, memory_format: Format = None, other: Tensor | None = None) -> Tensor:
     """The tensor in another dtype: `x.to(torch.float64)`, `x.to('cpu')`, `x.to(other)`; itself if nothing changes.
@@ -157,7 +162,7 @@ def convert(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non
             device = arg
     if device is not None:
         present(device)                 # says what is wrong with it
-    made = self if dtype is None or dtype is self.dtype else s.to(self, dtypes.as_dtype(dtype))
+    made = self if dtype is None or dtype is self.dtype else converted(self, dtypes.as_dtype(dtype))
     if memory_format is not None:
         made = lying(made, memory_format)
     return s.clone(made) if made is self and (copy or flags[1:] == [True]) else made
@@ -166,7 +171,7 @@ def convert(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non
 def caster(d: dtypes.dtype) -> Callable:
     """x.float() and its like."""
     def cast(self: Tensor, memory_format: Format = None) -> Tensor:
-        made = self if self.array.dtype == d.numpy else s.to(self, d)
+        made = self if self.array.dtype == d.numpy else converted(self, d)
         return made if memory_format is None else lying(made, memory_format)
     cast.__doc__ = f"The tensor as {d}; itself if it is that already."
     return cast

@@ -1,0 +1,62 @@
+"""What tutorials and programs like them do and no other test did: each line was once a wrong result, name or crash."""
+
+from __future__ import annotations
+
+import pytest
+
+import rushlight
+
+
+def gradient(t, f, *numbers):
+    x = t.tensor(numbers, requires_grad=True)
+    f(x).sum().backward()
+    return x.grad
+
+
+WHOLE = {
+    "the part behind the point": lambda t, x: x - x.long(),
+    "by to": lambda t, x: x * x.to(t.int32),
+    "by the dtype of another": lambda t, x: x - x.type_as(t.tensor(1)),
+    "a truth": lambda t, x: x * x.bool(),
+    "and back": lambda t, x: x - x.int().float(),
+    "written into whole numbers": lambda t, x: x * t.zeros(3, dtype=t.int64).copy_(x),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_whole_numbers_have_no_gradient(oracle, name):
+    f = WHOLE[name]
+    expected = oracle(lambda t: gradient(t, lambda x: f(t, x), 1.25, 2.5, -3.75))
+    assert gradient(rushlight, lambda x: f(rushlight, x), 1.25, 2.5, -3.75).tolist() == expected.tolist()
+    compiled = rushlight.compile(lambda x: f(rushlight, x))
+    for _ in range(4):
+        assert gradient(rushlight, compiled, 1.25, 2.5, -3.75).tolist() == expected.tolist()
+
+
+def test_whole_numbers_ask_for_none():
+    x = rushlight.ones(2, requires_grad=True)
+    assert not any(y.requires_grad for y in (x.int(), (x * 2).long(), x.bool(), x.to(rushlight.uint8), x.byte()))
+    assert x.double().requires_grad
+    assert x.int().numpy().tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("n", [7, 28, 64, 1000])
+def test_evenly_spaced_to_the_last_bit(oracle, n):
+    for of in (lambda t: t.linspace(-1, 1, n), lambda t: t.linspace(-3.3, 7.1, n, dtype=t.float64),
+               lambda t: t.linspace(0.1, 2, n, dtype=t.float16)):
+        assert of(rushlight).tolist() == oracle(of).tolist()
+
+
+def turned(t, n):
+    """The gradient of an image sampled at its own pixels (spatial transformers begin there): it depends on the last
+    bit of where they are, as each lies on the border of two elements' pieces."""
+    theta = t.eye(2, 3)[None].requires_grad_()
+    image = t.arange(1.0 * n * n).sin().view(1, 1, n, n)
+    grid = t.nn.functional.affine_grid(theta, (1, 1, n, n), align_corners=False)
+    (t.nn.functional.grid_sample(image, grid, align_corners=False) * image.roll(5, 3)).mean().backward()
+    return theta.grad
+
+
+@pytest.mark.parametrize("n", [7, 10, 28, 33])
+def test_images_sampled_at_their_pixels(oracle, n):
+    assert rushlight.allclose(turned(rushlight, n), rushlight.tensor(oracle(lambda t: turned(t, n))), 1e-5, 1e-5)
