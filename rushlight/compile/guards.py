@@ -3,6 +3,7 @@
 A traced run forgets Python: the program would go on with yesterday's learning rate, or with a layer that has been
 replaced. So what is reachable from the function (closure, the globals it names, modules, optimizers, lists...) is noted
 item by item, and compared before each run. Values count by equality, objects by identity; their insides are walked too.
+Of the user's own objects only what the code names: a trainer's counters are no concern of a step that does not read them.
 """
 from __future__ import annotations
 
@@ -10,12 +11,13 @@ import random
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import cached_property, partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from rushlight.nn.module import Module
 from rushlight.tensor import Tensor
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, type(Ellipsis))
@@ -24,6 +26,12 @@ SMALL = 4096                                      # bytes of an array that are c
 MOVING = (np.ndarray, np.random.Generator, np.random.RandomState, random.Random, deque, bytearray, memoryview,
           Iterator)
 MOST = 50_000                                     # items; more is not a training step's state
+ANY_NAME = {"getattr", "setattr", "hasattr", "vars", "dir", "__dict__", "attrgetter", "asdict", "astuple", "fields", "copy",
+            "deepcopy", "replace", "pickle", "eval", "exec"}     # code with these reads attributes that it does not name
+INSIDE = {property: "fget", cached_property: "func", staticmethod: "__func__", classmethod: "__func__"}
+OF_MODULES = frozenset([*vars(Module()), *dir(Module)])   # attributes that the library reads, methods that it calls
+MADE = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__repr__", "__str__", "__eq__", "__hash__", "__del__",
+        "__reduce__", "__getstate__", "__setstate__", "__copy__", "__deepcopy__"}   # not called in a step, as a rule
 
 
 class Snapshot:
@@ -35,6 +43,7 @@ class Snapshot:
         self.tensors: dict[int, Tensor] = {}
         self.flags: list[tuple[Tensor, bool, bool]] = []         # tensor, whether it has no node, whether no gradient
         self.names: set[str] = set()              # that the functions mention
+        self.unnamed: dict[str, list[tuple]] = {}                # attributes that none has mentioned so far
         self.seen: set[int] = set()
         self.kept: list[Any] = []
         self.bytes: list[tuple[np.ndarray, bytes]] = []          # small arrays and their contents
@@ -73,21 +82,26 @@ class Snapshot:
             self.sets.append((thing, frozenset(thing)))
         elif isinstance(thing, MOVING):
             self.moving = type(thing).__name__
+        elif isinstance(thing, (property, cached_property, staticmethod, classmethod)):
+            todo.append(getattr(thing, INSIDE[type(thing)]) if type(thing) in INSIDE else None)
         elif isinstance(thing, FunctionType):
             if owned(thing):
                 self.visit_function(thing, todo)
         elif isinstance(thing, type):
+            note = self.note_named if transparent(thing) else self.note
             for base in thing.__mro__:
                 if owned(base):                   # class attributes and methods
-                    self.note(vars(base), [(k, v) for k, v in vars(base).items() if not k.startswith("__")], todo)
+                    note(vars(base), [(k, v) for k, v in vars(base).items() if not k.startswith("__") or (
+                        isinstance(v, FunctionType) and k not in MADE)], todo)
         elif not isinstance(thing, (ModuleType, BuiltinFunctionType)):
             todo.append(type(thing))
             state = getattr(thing, "__dict__", None)
             if state is not None:
                 own = owned(type(thing))          # what moves inside a library's object is its own business
-                self.note(state, [(k, v) for k, v in state.items() if own or not isinstance(v, MOVING)], todo)
+                note = self.note_named if transparent(type(thing)) else self.note
+                note(state, [(k, v) for k, v in state.items() if own or not isinstance(v, MOVING)], todo)
             if owned(type(thing)) and (slots := Slots(thing)).names:
-                self.note(slots, [(name, slots[name]) for name in slots.names], todo)
+                self.note_named(slots, [(name, slots[name]) for name in slots.names], todo)
 
     def visit_function(self, function: FunctionType, todo: list) -> None:
         for cell in function.__closure__ or ():
@@ -96,7 +110,10 @@ class Snapshot:
             except ValueError:                    # not filled yet
                 continue
         names = set(names_in(function.__code__))
-        self.names |= names
+        new, self.names = names - self.names, names | self.names
+        for name in sorted(self.unnamed if new & ANY_NAME else new & self.unnamed.keys()):
+            for container, key, value in self.unnamed.pop(name):
+                self.item(container, key, value, todo)
         for name in sorted(names & function.__globals__.keys()):
             value = function.__globals__[name]
             self.item(function.__globals__, name, value, todo)
@@ -111,6 +128,15 @@ class Snapshot:
             self.item(container, key, value, todo)
             if isinstance(key, Tensor):           # an optimizer's state has parameters for keys
                 todo.append(key)
+
+    def note_named(self, container: Any, items: list, todo: list) -> None:
+        """The items that code may read: by their names, or as the insides of every module are."""
+        anything = bool(self.names & ANY_NAME)
+        named = [anything or k in self.names or k in OF_MODULES or k.startswith("__") for k, _ in items]
+        for (key, value), counts in zip(items, named):
+            if not counts:
+                self.unnamed.setdefault(key, []).append((container, key, value))
+        self.note(container, [i for i, counts in zip(items, named) if counts], todo)
 
     def item(self, container: Any, key: Any, value: Any, todo: list) -> None:
         self.items.append((container, key, value))
@@ -203,11 +229,18 @@ def owned(thing: FunctionType | type) -> bool:
     return (thing.__module__ or "").partition(".")[0] not in LIBRARIES
 
 
+def transparent(kind: type) -> bool:
+    """Whether only the user's code reads the attributes of its objects: a class of the user's, or a module's class."""
+    return owned(kind) and all([owned(base) or base is object or base in Module.__mro__ for base in kind.__mro__])
+
+
 def names_in(code: CodeType) -> Iterator[str]:
     """The global names that a function and the functions inside it use."""
     todo = [code]
     for c in todo:
         yield from c.co_names
+        for k in c.co_consts:                     # getattr(self, "scale"), case Layer(scale=1)
+            yield from (t for t in (k if isinstance(k, tuple) else (k,)) if isinstance(t, str))
         todo += [k for k in c.co_consts if isinstance(k, CodeType)]
 
 

@@ -1,0 +1,130 @@
+"""What a program is guarded by: Python state that the code reads, and no other."""
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import rushlight as torch
+from rushlight import nn
+from rushlight.compile import compile, programs
+
+X = torch.ones(2)
+
+
+class Plain:
+    """An object of the user's: what it is used for, and what else it keeps."""
+
+    def __init__(self):
+        self.scale, self.count, self.seen, self.hidden = 2.0, 0, [], 3.0
+
+    def apply(self, x):
+        return x * self.scale
+
+    @property
+    def double(self):
+        return 2 * self.hidden
+
+    @functools.cached_property
+    def kept(self):
+        return self.hidden
+
+    def by_name(self, x):
+        return x * getattr(self, "hid" + "den")
+
+    def __call__(self, x):
+        return x + self.hidden
+
+
+def settled(f, *args):
+    for _ in range(4):
+        f(*args)
+    assert len(programs(f)) == 1, f.given_up
+    return f
+
+
+def test_attributes_that_no_code_names_are_free_to_change():
+    thing = Plain()
+    f = settled(compile(thing.apply, backend="numpy"), X)
+    for i in range(30):
+        thing.count += 1
+        thing.seen.append(i)
+        assert f(X).tolist() == [2., 2.]
+    assert len(programs(f)) == 1 and not f.given_up
+    thing.scale = 5.0
+    assert f(X).tolist() == [5., 5.]
+
+
+def test_attributes_that_are_read_by_properties_names_and_special_methods():
+    for read in (lambda x, t: x * t.double, lambda x, t: t.by_name(x) * 2, lambda x, t: t(x) + t.hidden,
+                 lambda x, t: x * getattr(t, "hidden") * 2, lambda x, t: x * t.kept * 2):
+        thing = Plain()
+        f = settled(compile(lambda x, t=thing, read=read: read(x, t), backend="numpy"), X)
+        assert f(X)[0] in (6.0, 7.0)
+        thing.hidden = 4.0
+        thing.__dict__.pop("kept", None)
+        assert f(X)[0] == read(X, thing)[0]
+
+
+def test_attributes_that_come_later():
+    thing = Plain()
+    f = settled(compile(lambda x: x * (thing.extra if hasattr(thing, "extra") else 1), backend="numpy"), X)
+    thing.extra = 7
+    assert f(X).tolist() == [7., 7.]
+    del thing.extra
+    assert f(X).tolist() == [1., 1.]
+
+
+def test_a_module_that_counts_its_epochs():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.epoch, self.power = nn.Linear(2, 2), 0, 1
+
+        def forward(self, x):
+            return self.layer(x) * self.power
+
+    net = Net()
+    f = settled(compile(net, backend="numpy"), X)
+    for _ in range(30):
+        net.epoch += 1
+        f(X)
+    assert len(programs(f)) == 1 and not f.given_up
+    net.power = 3
+    assert torch.allclose(f(X), net(X))
+    net.layer = nn.Linear(2, 2)
+    assert torch.allclose(f(X), net(X))
+
+
+def test_a_dataclass_and_a_match():
+    @dataclass
+    class Setting:
+        scale: float
+        other: int = 0
+
+    thing = Setting(2.0)
+
+    def f(x):
+        match thing:
+            case Setting(other=1):
+                return x
+        return x * thing.scale
+
+    g = settled(compile(f, backend="numpy"), X)
+    thing.other = 1
+    assert g(X).tolist() == [1., 1.]
+
+
+def test_numbers_in_small_arrays_and_sets():
+    import numpy as np
+    counts, names = np.zeros(2), {"a"}
+
+    def f(x):
+        counts[0] += 1
+        return x * len(names)
+
+    g = compile(f, backend="numpy")
+    for i in range(6):
+        assert g(X).tolist() == [1., 1.] and counts[0] == i + 1
+    h = settled(compile(lambda x: x * len(names), backend="numpy"), X)
+    names.add("b")
+    assert h(X).tolist() == [2., 2.]
