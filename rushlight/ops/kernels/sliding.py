@@ -33,12 +33,9 @@ FILL = """def kernel(x, shape, out, across, starts, steps, extent, first, images
                         k = h * steps[1] + starts[p, 1]
                         if 0 <= i < deep and 0 <= k < high and many > 0:
                             at = ((plane + i) * high + k) * wide + low * step + begin
-                            if step == 1 and many >= {lanes}:
-                                for j in range(0, many - {lanes}, {lanes}):
-                                    store(out, to + j, load(x, at + j))
-                                store(out, to + many - {lanes}, load(x, at + many - {lanes}))
-                            elif step == 1:
-                                copy(out, to, x, at, many)
+                            if step == 1:
+                                for j in range(0, many, {lanes}):
+                                    store_first(out, to + j, load_first(x, at + j, many - j), many - j)
                             elif step == 2:
                                 whole = many // {lanes} * {lanes}
                                 for j in range(0, whole, {lanes}):
@@ -68,6 +65,10 @@ SLIDE = """def kernel(x, room, groups, offsets, filters, bias, sums, out, shape,
     many = shape[1] // groups
     tiles = (many + {height} - 1) // {height}
     size = sums.shape[0] // {height}
+    plane = shape[3] * shape[4]
+    below = steps[1] * shape[4]                   # from a line to the next, and what the next plane and image add to it
+    behind = steps[0] * plane - high * below
+    beyond = (shape[1] * shape[2] - deep * steps[0]) * plane
     for top in range(0, images * deep * high, lines):
         bottom = min(top + lines, images * deep * high)
         last = bottom - 1
@@ -87,32 +88,29 @@ SLIDE = """def kernel(x, room, groups, offsets, filters, bias, sums, out, shape,
                     o = group * many + tile * {height} + a
                     h, d = top % high, top // high % deep
                     n = (first + top // (high * deep)) * shape[1] + o
+                    to = (n * shape[2] + d * steps[0] + starts[0]) * plane + (h * steps[1] + starts[1]) * shape[4] + starts[2]
+                    at = a * size
                     for line in range(top, last + 1):
-                        if line > top:
-                            h += 1
+                        if h < count[1] and d < count[0]:
+                            if steps[2] == 1:
+                                for j in range(0, wide, {lanes}):
+                                    store_first(out, to + j, load(sums, at + j), wide - j)
+                            elif steps[2] == 2:
+                                for j in range(wide):
+                                    put(out, to + 2 * j, get(sums, at + j))
+                            else:
+                                for j in range(wide):
+                                    put(out, to + j * steps[2], get(sums, at + j))
+                        at += pitch
+                        h += 1
+                        to += below
                         if h == high:
                             h = 0
                             d += 1
+                            to += behind
                         if d == deep:
                             d = 0
-                            n += shape[1]
-                        if h >= count[1] or d >= count[0]:
-                            continue
-                        i = n * shape[2] + d * steps[0] + starts[0]
-                        to = (i * shape[3] + h * steps[1] + starts[1]) * shape[4] + starts[2]
-                        at = a * size + line * pitch - start
-                        if steps[2] == 1 and wide >= {lanes}:
-                            for j in range(0, wide - {lanes}, {lanes}):
-                                store(out, to + j, load(sums, at + j))
-                            store(out, to + wide - {lanes}, load(sums, at + wide - {lanes}))
-                        elif steps[2] == 1:
-                            copy(out, to, sums, at, wide)
-                        elif steps[2] == 2:
-                            for j in range(wide):
-                                put(out, to + 2 * j, get(sums, at + j))
-                        else:
-                            for j in range(wide):
-                                put(out, to + j * steps[2], get(sums, at + j))
+                            to += beyond
 """
 
 PACK = """def kernel(w, shape, strides, kernel, out, height):
