@@ -272,8 +272,9 @@ class Tensor(Methods):
         return dtypes.plain(self.array).tolist()
 
     def numpy(self, *, force: bool = False) -> ndarray:
-        """The array itself: it shares memory with the tensor. `force=True` detaches first."""
-        if self.node is not None and not force:
+        """The array itself: it shares memory with the tensor. Of one that requires grad with `force=True` or under
+        `no_grad()` only, else RuntimeError: gradients do not pass through it."""
+        if self.node is not None and not force and mode().grad:
             raise RuntimeError(explain("Can't call numpy() on Tensor that requires grad. "
                                        "Use tensor.detach().numpy() instead.", "write x.detach().numpy()"))
         noticed(self)
