@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import rushlight
@@ -60,3 +61,35 @@ def turned(t, n):
 @pytest.mark.parametrize("n", [7, 10, 28, 33])
 def test_images_sampled_at_their_pixels(oracle, n):
     assert rushlight.allclose(turned(rushlight, n), rushlight.tensor(oracle(lambda t: turned(t, n))), 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5, 20])
+def test_line_searches_end_with_the_evaluations(oracle, most):
+    def minimized(t):
+        p, seen = t.tensor([-1.5, 2.0], dtype=t.float64, requires_grad=True), []
+        optimizer = t.optim.LBFGS([p], max_iter=most, line_search_fn="strong_wolfe", history_size=5)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (1 - p[0]) ** 2 + 100 * (p[1] - p[0] ** 2) ** 2
+            loss.backward()
+            seen.append(loss.item())
+            return loss
+
+        for _ in range(3):
+            optimizer.step(closure)
+        return seen
+    assert minimized(rushlight) == pytest.approx(oracle(minimized), rel=1e-6)
+
+
+def test_arrays_of_parameters_under_no_grad():
+    weight = rushlight.nn.Parameter(rushlight.ones(2))
+    with rushlight.no_grad():
+        assert weight.numpy() is weight.array
+        assert np.asarray(weight * 2).tolist() == [2, 2]
+    with pytest.raises(RuntimeError, match="Can't call numpy\\(\\) on Tensor that requires grad"):
+        weight.numpy()
+    with rushlight.autograd.graph.saved_tensors_hooks(lambda t: t.numpy().copy(), rushlight.from_numpy):
+        y = weight.exp() ** 2
+    y.sum().backward()
+    assert weight.grad.tolist() == pytest.approx([2 * np.exp(2)] * 2)

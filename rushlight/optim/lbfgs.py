@@ -89,7 +89,7 @@ class LBFGS(Optimizer):
                 break
             before = here.loss
             if group["line_search_fn"] is not None:
-                here = strong_wolfe(line(params, d, evaluate), state["t"], here, largest(d))
+                here = strong_wolfe(line(params, d, evaluate), state["t"], here, largest(d), limit - state["func_evals"])
                 state["t"] = here.t
             move(params, state["t"], d)
             if group["line_search_fn"] is None and left:
@@ -177,18 +177,19 @@ def largest(x: ndarray) -> float:
 
 # -- line search -----------------------------------------------------------------------------------------------------
 
-FALL, FLAT, SMALLEST, MOST = 1e-4, 0.9, 1e-9, 25  # Wolfe's two conditions, the smallest bracket, most evaluations
+FALL, FLAT, SMALLEST = 1e-4, 0.9, 1e-9            # Wolfe's two conditions, the smallest bracket
 
 
-def strong_wolfe(at: Objective, t: float, start: Point, length: float) -> Point:
-    """A point where the loss has fallen enough and is flat enough (Nocedal and Wright, 3.5); `length`: max |d|."""
+def strong_wolfe(at: Objective, t: float, start: Point, length: float, most: int) -> Point:
+    """A point where the loss has fallen enough and is flat enough (Nocedal and Wright, 3.5), or the best of those seen
+    after the first and `most` others; `length`: max |d|."""
     previous, point, tried = start, at(t), 0
-    while tried < MOST:
+    while tried < most:
         worse = rises(point, start) or (tried > 1 and point.loss >= previous.loss)
         if not worse and is_flat(point, start):
             return point
         if worse or point.slope >= 0:
-            return zoom(at, [previous, point], start, length, tried)
+            return zoom(at, [previous, point], start, length, most - tried)
         low, high = point.t + 0.01 * (point.t - previous.t), point.t * 10
         previous, point = point, at(cubic_minimum(previous, point, low, high))
         tried += 1
@@ -203,17 +204,16 @@ def is_flat(point: Point, start: Point) -> bool:
     return abs(point.slope) <= -FLAT * start.slope
 
 
-def zoom(at: Objective, bracket: list[Point], start: Point, length: float, tried: int) -> Point:
-    """The point between two ends, made ever narrower (Nocedal and Wright, 3.6)."""
+def zoom(at: Objective, bracket: list[Point], start: Point, length: float, most: int) -> Point:
+    """The point between two ends, made ever narrower up to `most` times (Nocedal and Wright, 3.6)."""
     stuck = False
     low = 0 if bracket[0].loss <= bracket[1].loss else 1
-    while tried < MOST:
+    for _ in range(most):
         left, right = sorted(p.t for p in bracket)
         if (right - left) * length < SMALLEST:
             break
         t, stuck = away_from_ends(cubic_minimum(bracket[0], bracket[1], left, right), left, right, stuck)
         point = at(t)
-        tried += 1
         if rises(point, start) or point.loss >= bracket[low].loss:
             bracket[1 - low] = point
             low = 0 if bracket[0].loss <= bracket[1].loss else 1
