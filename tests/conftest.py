@@ -51,6 +51,14 @@ def torch():
     return torch_or_none() or pytest.skip("torch is not installed")
 
 
+@pytest.fixture(autouse=True)
+def nothing_spent(monkeypatch):
+    """Each test begins with NumPy, whatever those before it have cost (`Spent` in rushlight/optional.py)."""
+    from rushlight.optional import PRICE, spent
+
+    monkeypatch.setattr(spent, "left", PRICE)
+
+
 def encode(value):
     """Tensors, arrays, numbers, text and nests of them -> JSON. Floats go as text with all their digits."""
     if hasattr(value, "detach"):

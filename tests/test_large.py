@@ -8,16 +8,17 @@ import pytest
 
 import rushlight
 import rushlight.nn.functional as F
-from rushlight.ops import large, later, rows
+from rushlight.ops import large, later, rows, worlds
 from rushlight.ops.kernels import index
 from rushlight.ops.kernels.memory import HELD_BY_US, LEAST, memory
 from rushlight.ops.table import TABLE, parameters
-from rushlight.ops.worlds import ARRAYS, rebind
+from rushlight.ops.worlds import ARRAYS, LARGE, rebind
+from rushlight.optional import spent
 
 pytest.importorskip("numba")
 while later.next_part():
     pass
-SIZE = large.APPROXIMATE + 3
+SIZE = LARGE + 3
 HARD = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-42, 3e38, -3e38, 20.0, -20.0, 1.0, -1.0, 0.5, -0.5], np.float32)
 ELEMENTWISE = sorted(name for name, op in TABLE.items() if op.elementwise)
 
@@ -35,14 +36,14 @@ def operands(op):
 
 def jobs(op):
     """(input or "", kernel, arguments) of the forward and of each derivative."""
-    given = operands(op)
+    given, kernel = operands(op), getattr(op.kernel, "numpy", op.kernel)
     known = dict(zip(op.inputs + op.settings, given))
     try:
-        known["out"] = np.asarray(op.kernel(*given))
+        known["out"] = np.asarray(kernel(*given))
     except (TypeError, ValueError, NotImplementedError):             # whole, complex or positive numbers only
         return []
     known["g"] = np.random.default_rng(1).standard_normal(SIZE).astype(np.float32)
-    found = [("", op.kernel, given)]
+    found = [("", kernel, given)]
     for name, rule in op.rules.items():
         if rule is not None and all(p in known for p in parameters(rule)):
             found.append((name, rebind(rule, ARRAYS), [known[p] for p in parameters(rule)]))
@@ -83,7 +84,7 @@ def test_a_tensor_takes_the_loop_and_its_gradient_too(monkeypatch, function):
     """The whole way round, against the same numbers in small pieces, for which NumPy is called."""
     calls = []
     run = large.run
-    monkeypatch.setattr(large, "run", lambda *args: calls.append(args[1]) or run(*args))
+    monkeypatch.setattr(worlds, "runner", lambda: lambda *args: calls.append(args[1]) or run(*args))
     x = rushlight.randn(3, SIZE // 2, requires_grad=True)
     getattr(F, function)(x).pow(2).sum().backward()
     assert "" in calls or function == "tanh"      # NumPy's own tanh is asked for by larger ones only
@@ -258,6 +259,39 @@ def test_rows_that_are_added_up(n):
 def test_entries_with_loops_for_rows_are_those_that_say_so():
     assert {name for name, _ in rows.FUNCTIONS} == {name for name, op in TABLE.items() if "rows" in op.options}
     assert all(of == "" or of in TABLE[name].rules for name, of in rows.FUNCTIONS)
+
+
+SMALL = [(1, 5), (3, 1), (2, 3, 17), (7, 128), (0, 4)]
+
+
+@pytest.mark.parametrize("shape", SMALL)
+@pytest.mark.parametrize("function", [
+    F.gelu, F.mish, lambda x: F.gelu(x, "tanh"), lambda x: F.softmax(x, -1), lambda x: F.softmax(x, 0),
+    lambda x: F.log_softmax(x, -1), lambda x: x.logsumexp(-1), lambda x: x.var(-1),
+    lambda x: F.layer_norm(x, x.shape[-1:]),
+    lambda x: F.layer_norm(x, x.shape[-1:], *x.reshape(-1, x.shape[-1])[:1].tile(2, 1)),
+    lambda x: F.scaled_dot_product_attention(x, x * 2, x[..., :3], is_causal=True)], ids=range(11))
+def test_small_tensors_go_to_loops_once_much_was_done(function, shape, monkeypatch):
+    """And give what NumPy gives, forward and back."""
+    def results(left):
+        monkeypatch.setattr(spent, "left", left)
+        x = rushlight.tensor(np.random.default_rng(3).standard_normal(shape).astype(np.float32), requires_grad=True)
+        y = function(x)
+        (y * y.detach().cos()).sum().backward()
+        return y.detach().numpy(), x.grad.numpy()
+    for ours, numpys in zip(results(0), results(np.inf), strict=True):
+        np.testing.assert_allclose(ours, numpys, rtol=1e-5, atol=1e-5)
+
+
+def test_when_loops_take_over(monkeypatch):
+    monkeypatch.setattr(spent, "left", 30e-6)
+    seen = []
+    monkeypatch.setitem(rows.FUNCTIONS, ("softmax", ""), lambda *args: seen.append(args))
+    x = rushlight.ones(2, 10)
+    for _ in range(9):                            # 12 passes of 0.4 us each
+        F.softmax(x, 1)
+    assert len(seen) == 2
+    assert F.softmax(x, 1).tolist() == [[np.float32(0.1).item()] * 10] * 2
 
 
 # -- memory

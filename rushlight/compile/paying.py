@@ -10,10 +10,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from rushlight.optional import has_numba
-
-CALL, ELEMENT = 0.4e-6, 0.3e-9                    # seconds that a call of NumPy takes, and one element of it
-
+from rushlight.optional import CALL, ELEMENT, has_numba
 
 LEAST = 0.1                                       # seconds before which nobody asks what compiling costs
 

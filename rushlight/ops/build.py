@@ -16,9 +16,11 @@ from rushlight.ops.docstring import introduce
 from rushlight.ops.later import expect
 from rushlight.ops.table import BOOL, FLOATING, NUMPY, REAL, SAME, TABLE, Op, entry, in_namespace, parameters
 from rushlight.ops.worlds import ARRAYS, LARGE, ROWS, TENSORS, large, rebind, save_function
+from rushlight.optional import spent
 from rushlight.tensor import Tensor, method
 
 F = TypeVar("F", bound=Callable)
+PASSES = 12                                       # of NumPy's over a tensor, that the loops of rows.py save
 
 
 def elementwise(op: Op) -> Callable:
@@ -41,9 +43,15 @@ def staying(op: Op, kernel: Callable, last: int) -> Callable:
     return lambda *args: stay(*args) if args[0].size < LARGE else large(op, "", stay, *args)
 
 
-def by_rows(op: Op, kernel: Callable) -> Callable:
-    """The kernel of an op that has loops for large tensors."""
-    return lambda *args: kernel(*args) if args[0].size < ROWS else large(op, "", kernel, *args)
+def by_loops(op: Op, kernel: Callable) -> Callable:
+    """The kernel of an op that takes NumPy many passes: loops do it where much is to do, or was done."""
+    passes, least = op.options.setdefault("passes", PASSES), ROWS if "rows" in op.options else LARGE
+
+    def run(*args: Any) -> Any:
+        size = args[0].size
+        return kernel(*args) if size < least and not spent.enough(passes, size) else large(op, "", kernel, *args)
+    run.numpy = kernel  # type: ignore[attr-defined]
+    return run
 
 
 # The words that entries begin with.
@@ -69,8 +77,8 @@ def build(namespace: dict[str, Any]) -> None:
     for name, one in found.items():
         one.name = name
         one.kernel = one.options.get("kernel") or ARRAYS.get(name) or rebind(one.forward, ARRAYS)
-        if "rows" in one.options:
-            one.kernel = by_rows(one, one.kernel)
+        if "rows" in one.options or "passes" in one.options:
+            one.kernel = by_loops(one, one.kernel)
         ARRAYS[name] = one.kernel
         one.make_save = save_function
         one.call = one.family(one)

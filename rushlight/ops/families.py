@@ -58,7 +58,7 @@ def needs(op: Op, saved: str) -> tuple[bool, ...]:
 
 def least_large(op: Op) -> float:
     """From how many elements on there may be something faster than the kernel."""
-    return inf if not op.elementwise else HUGE if isinstance(op.kernel, np.ufunc) else LARGE
+    return inf if not op.elementwise or "passes" in op.options else HUGE if isinstance(op.kernel, np.ufunc) else LARGE
 
 
 def unary(op: Op) -> Callable:

@@ -6,8 +6,9 @@ NumPy stays where a loop cannot be written or would not be faster: other dtypes 
 functions of libm.
 
 A loop of arithmetic gives NumPy's results to the last bit and is compiled once NumPy's passes have cost as much
-(compile/paying.py). One with exp, tanh and the like differs in the last bits (tests/test_scalars.py): there nothing but
-the size and Numba's presence decide, so that a program repeated gives the same numbers.
+(compile/paying.py). One with exp, tanh and the like differs in the last bits (tests/test_scalars.py): there the size
+decides, and for smaller arrays through slow ops what was done before (`Spent` in optional.py), so that a program repeated
+gives the same numbers.
 """
 from __future__ import annotations
 
@@ -25,7 +26,6 @@ from rushlight.ops.rows import FUNCTIONS
 from rushlight.ops.table import BOOL, TABLE, Op
 from rushlight.optional import has_numba
 
-APPROXIMATE = 1 << 15                             # elements from which a loop that rounds in its own way is used
 MUCH = 1 << 22                                    # elements times cost from which all cores share the work: 0.5 ms
 FRESH = 1 << 20                                   # elements from which NumPy's results cost 2 ns each: fresh pages
 TYPES = {np.dtype(np.float32): "f4", np.dtype(np.float64): "f8", np.dtype(np.bool_): "b1"}
@@ -66,8 +66,6 @@ class Loop:
             if function is None:
                 self.paid.pay(size if size < FRESH else 12 * size)  # type: ignore[union-attr]
                 return None
-        elif size < APPROXIMATE:
-            return None
         out = memory.take(shape, self.dtype)
         shared(function, (out.reshape(-1), *arrays), self.how, size * self.cost)
         return out

@@ -17,13 +17,20 @@ from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.strided import channels_last, like_images
 
 SHORT = 16                                        # numbers in a channel of a sample, below which NumPy does it
+REMEMBERED = 1 << 18                              # numbers from which memory is used again
 LONG = 1 << 14                                    # numbers in a row, from which float32 is too short to add them up
 
 
 def matrix(a: ndarray, n: int) -> ndarray | None:
     """The array as rows of n numbers, if it lies so in memory."""
-    fits = a.dtype is FLOAT and a.flags.c_contiguous and a.flags.aligned and 0 < n <= LONG and loops() is not None
+    flags = a.flags
+    fits = a.dtype is FLOAT and 0 < n <= LONG and flags.c_contiguous and flags.aligned and loops() is not None
     return a.reshape(-1, n) if fits else None
+
+
+def room(x: ndarray) -> ndarray:
+    """Memory for a result of this shape; to ask whether some is remembered takes 1 us."""
+    return np.empty(x.shape, FLOAT) if x.size < REMEMBERED else memory.take(x.shape, FLOAT)
 
 
 def shared(loop: Callable, arguments: tuple, how: tuple[int, ...], size: int) -> None:
@@ -36,17 +43,27 @@ def shared(loop: Callable, arguments: tuple, how: tuple[int, ...], size: int) ->
 
 
 def along_rows(name: str) -> Callable:
-    """A function of arrays of one shape along their last dimension."""
-    def run(*args: Any) -> ndarray | None:
-        *arrays, dim = args
-        x = arrays[-1]
-        if dim not in (-1, x.ndim - 1) or any([a.shape != x.shape for a in arrays]):
+    """A function of an array along its last dimension."""
+    def run(x: ndarray, dim: int) -> ndarray | None:
+        n = x.shape[-1] if x.ndim else 0
+        rows = matrix(x, n)
+        if rows is None or dim != -1 and dim != x.ndim - 1:
             return None
-        given = [matrix(a, x.shape[-1]) for a in arrays]
-        if any([a is None for a in given]):
+        out = room(x)
+        shared(getattr(loops(), name), (rows, out.reshape(-1, n)), (1, 1), x.size)
+        return out
+    return run
+
+
+def along_rows_back(name: str) -> Callable:
+    """A function of a gradient and of what the forward gave, along their last dimension."""
+    def run(g: ndarray, y: ndarray, dim: int) -> ndarray | None:
+        n = y.shape[-1] if y.ndim else 0
+        slopes, rows = matrix(g, n), matrix(y, n)
+        if slopes is None or rows is None or dim != -1 and dim != y.ndim - 1 or g.shape != y.shape:
             return None
-        out = memory.take(x.shape, FLOAT)
-        shared(getattr(loops(), name), (*given, out.reshape(-1, x.shape[-1])), (1,) * (len(given) + 1), x.size)
+        out = room(y)
+        shared(getattr(loops(), name), (slopes, rows, out.reshape(-1, n)), (1, 1, 1), y.size)
         return out
     return run
 
@@ -69,7 +86,7 @@ def logsumexp_x(g: ndarray, x: ndarray, y: ndarray) -> ndarray | None:
     rows, gs, ys = matrix(x, x.shape[-1]), matrix(laid_out(g), 1), matrix(y, 1)
     if rows is None or gs is None or ys is None or not g.shape == y.shape == (*x.shape[:-1], 1):
         return None
-    out = memory.take(x.shape, FLOAT)
+    out = room(x)
     shared(loops().logsumexp_x, (gs.reshape(-1), rows, ys.reshape(-1), out.reshape(rows.shape)), (1, 1, 1, 1), x.size)
     return out
 
@@ -115,7 +132,7 @@ def var_x(g: ndarray, x: ndarray, axes: tuple[int, ...] | None, correction: floa
     n = len(along) if along is not None else 0 if rows is None else rows.shape[1]
     if g.size != n or g.dtype is not FLOAT:
         return None
-    slopes, out = laid_out(g).reshape(-1), memory.take(x.shape, FLOAT)
+    slopes, out = laid_out(g).reshape(-1), room(x)
     factor = 2 / (x.size // n - correction)
     if along is not None:
         shared(loops().row_var_x, (slopes, along, factor, out.reshape(along.shape)), (1, 1, 0, 1), x.size)
@@ -139,13 +156,18 @@ def repeated(n: int, value: float) -> ndarray:
     return np.full(n, value, FLOAT)
 
 
+def width(x: ndarray, dims: tuple[int, ...]) -> int:
+    """How many numbers the last dimensions have."""
+    return x.shape[-1] if len(dims) == 1 else prod(x.shape[-len(dims):])
+
+
 def layer_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: tuple[int, ...], eps: float) -> Any:
-    n = prod([x.shape[d] for d in dims])
+    n = width(x, dims)
     rows, w, b = matrix(x, n), factors(weight, n, 1), factors(bias, n, 0)
     if rows is None or w is None or b is None:
         return None
-    kept = tuple(1 if d in dims else size for d, size in enumerate(x.shape))
-    out, mu, var = memory.take(x.shape, FLOAT), np.empty(kept, FLOAT), np.empty(kept, FLOAT)
+    kept = (*x.shape[:-len(dims)], *(1,) * len(dims))
+    out, mu, var = room(x), np.empty(kept, FLOAT), np.empty(kept, FLOAT)
     shared(loops().layer_norm, (rows, w, b, eps, out.reshape(-1, n), mu.reshape(-1), var.reshape(-1)),
            (1, 0, 0, 0, 1, 1, 1), x.size)
     return out, mu, var
@@ -153,11 +175,11 @@ def layer_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: t
 
 def layer_norm_x(gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var: ndarray, dims: tuple[int, ...],
                  eps: float) -> ndarray | None:
-    n = prod([x.shape[d] for d in dims])
+    n = width(x, dims)
     g, rows, w = matrix(gs[0], n), matrix(x, n), factors(weight, n, 1)
     if g is None or rows is None or w is None or gs[1].any() or gs[2].any():
         return None
-    out = memory.take(x.shape, FLOAT)
+    out = room(x)
     shared(loops().layer_norm_x, (g, rows, w, mu.reshape(-1), var.reshape(-1), eps, out.reshape(-1, n)),
            (1, 1, 0, 1, 1, 0, 1), x.size)
     return out
@@ -200,7 +222,7 @@ def batch_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: t
     if given is None or w is None or b is None:
         return None
     kept = (1, x.shape[1], *(1,) * (x.ndim - 2))
-    out, mu, var = memory.take(x.shape, FLOAT), np.empty(kept, FLOAT), np.empty(kept, FLOAT)
+    out, mu, var = room(x), np.empty(kept, FLOAT), np.empty(kept, FLOAT)
     by_channels("batch_norm", x.size, x.shape[1], given, w, b, eps, out.reshape(given.shape), mu.reshape(-1),
                 var.reshape(-1))
     return like_images(out, x), mu, var
@@ -211,7 +233,7 @@ def batch_norm_x(gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var:
     g, given, w = batch(gs[0]), batch(x), factors(weight, x.shape[1], 1)
     if g is None or given is None or w is None or gs[1].any() or gs[2].any():
         return None
-    out, sums = memory.take(x.shape, FLOAT), np.empty((2, x.shape[1]), FLOAT)
+    out, sums = room(x), np.empty((2, x.shape[1]), FLOAT)
     by_channels("batch_norm_x", x.size, x.shape[1], g, given, w, mu.reshape(-1), var.reshape(-1), eps,
                 out.reshape(given.shape), *sums)
     gs.append(sums)                               # the gradients of weight and bias, whose rules are run with this list next
@@ -251,8 +273,8 @@ def batch_dots(g: ndarray, x: ndarray, mu: ndarray, dims: tuple[int, ...]) -> nd
 
 # (op, "" for its forward or the input of a derivative) -> what is asked with the arguments of the kernel or the rule
 FUNCTIONS: dict[tuple[str, str], Callable] = {
-    ("softmax", ""): along_rows("softmax"), ("softmax", "x"): along_rows("softmax_x"),
-    ("log_softmax", ""): along_rows("log_softmax"), ("log_softmax", "x"): along_rows("log_softmax_x"),
+    ("softmax", ""): along_rows("softmax"), ("softmax", "x"): along_rows_back("softmax_x"),
+    ("log_softmax", ""): along_rows("log_softmax"), ("log_softmax", "x"): along_rows_back("log_softmax_x"),
     ("logsumexp", ""): logsumexp, ("logsumexp", "x"): logsumexp_x, ("var_core", ""): var, ("var_core", "x"): var_x,
     ("layer_norm", ""): layer_norm, ("layer_norm", "x"): layer_norm_x, ("layer_norm", "weight"): layer_norm_weight,
     ("batch_norm", ""): batch_norm, ("batch_norm", "x"): batch_norm_x, ("batch_norm", "weight"): batch_norm_weight,

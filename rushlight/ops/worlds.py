@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +18,7 @@ from rushlight.autograd.engine import second_time
 from rushlight.autograd.node import Node, Output
 from rushlight.ops.later import next_part
 from rushlight.ops.table import SHARED, Op, parameters, rebind
+from rushlight.optional import spent
 from rushlight.tensor import Tensor, created, from_array
 
 ARRAYS: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}   # the name: warnings are filtered by it
@@ -91,8 +93,11 @@ def call_of(op: Op, i: int, name: str, world: str, kept: bool) -> str:
     if world == "arrays" and (op.elementwise or "rows" in op.options):
         whole = "x" in parameters(rule) and not op.elementwise           # a sum's g is small
         first = saved_as(op, "x", world, kept) if whole else "g[0]" if "outputs" in op.options else "g"
-        least = LARGE if op.elementwise else ROWS
-        call = f"({call} if {first}.size < {least} else large(op, {name!r}, rule{i}, {given}))"
+        least = ROWS if "rows" in op.options else LARGE
+        small = f"{first}.size < {least}"
+        if "passes" in op.options:
+            small += f" and not enough({op.options['passes']}, {first}.size)"
+        call = f"({call} if {small} else large(op, {name!r}, rule{i}, {given}))"
     return call if name == "tensors" or len(op.inputs) == 1 else f"None if e[{i}] is None else {call}"
 
 
@@ -151,7 +156,7 @@ def vjp(op: Op, world: str, kept: bool = False, several: bool = False) -> Callab
         if world == "tensors":
             present(op)
         scope = {"conj": names["conj"], "reshape": names["reshape"], "saved_output": saved_output,
-                 "saved_part": saved_part, "op": op, "large": large, "ndarray": np.ndarray,
+                 "saved_part": saved_part, "op": op, "large": large, "enough": spent.enough, "ndarray": np.ndarray,
                  "parts": array_parts if world == "arrays" else tensor_parts}
         for i, name in enumerate(ruled_inputs(op)):
             if op.rules[name] is not None:
@@ -171,8 +176,13 @@ def present(op: Op) -> None:
 
 def large(op: Op, of: str, kernel: Callable, *args: Any) -> Any:
     """`kernel(*args)`, an op on large arrays (`of`: "") or its derivative by an input, in a faster way."""
-    from rushlight.ops.large import run  # read when first needed
-    return run(op, of, kernel, *args)
+    return runner()(op, of, kernel, *args)
+
+
+@cache
+def runner() -> Callable:
+    from rushlight.ops.large import run  # read when first needed; an import takes 0.6 us each time
+    return run
 
 
 def saved_output(node: Any, array: Any) -> Tensor:

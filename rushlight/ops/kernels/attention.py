@@ -17,10 +17,11 @@ from numpy.lib.stride_tricks import as_strided
 from rushlight.ops.kernels.loss import counted
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.windows import wide_dtype
-from rushlight.optional import has_numba
+from rushlight.optional import has_numba, spent
 
 BLOCK = 1 << 18                                   # scores at a time
 LEAST = 1 << 17                                   # products from which the loops are used: NumPy takes 0.15 ms
+PASSES = 40                                       # over the scores, that they save
 MUCH = 1 << 22                                    # and all cores
 FLOAT = np.dtype(np.float32)
 
@@ -134,8 +135,9 @@ def scores(q: ndarray, k: ndarray, mask: ndarray | None, first: int | None) -> n
 # -- the compiled loops --------------------------------------------------------------------------------------------------
 
 def looped(q: ndarray, k: ndarray, v: ndarray) -> bool:
-    """Whether there is enough to do: by the sizes alone, so that a program gives the same numbers each time."""
-    return q.dtype is FLOAT and q.size * k.shape[-2] >= LEAST and has_numba()
+    """Whether there is enough to do, or was done."""
+    return q.dtype is FLOAT and (q.size * k.shape[-2] >= LEAST and has_numba()
+                                 or spent.enough(PASSES, q.size // q.shape[-1] * k.shape[-2]) and has_numba())
 
 
 def matrix(a: ndarray, heads: tuple[int, int]) -> ndarray:
