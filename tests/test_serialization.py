@@ -123,6 +123,20 @@ def test_files_of_torch(file_of_torch, zipped):
     assert (transposed[2, 1].item(), row[2].item(), found["state"]["layer.weight"][1, 2].item()) == (99.0,) * 3
 
 
+def test_files_as_before_1_6(torch):
+    file, tensors = io.BytesIO(), {"a": rushlight.arange(6.0).view(2, 3)[1:], "b": [Parameter(rushlight.ones(2)), 3],
+                                   "c": rushlight.tensor([1.0, 2.0], dtype=rushlight.bfloat16), "e": rushlight.empty(0)}
+    tensors["view"] = tensors["a"][0, 1:]
+    save(tensors, file, pickle_protocol=4, _use_new_zipfile_serialization=False)
+    for lib in (torch, rushlight):
+        file.seek(0)
+        found = lib.load(file)
+        assert (found["a"].tolist(), found["b"][0].tolist(), found["e"].tolist()) == ([[3.0, 4.0, 5.0]], [1.0, 1.0], [])
+        assert (found["c"].dtype, found["c"].tolist(), type(found["b"][0])) == (lib.bfloat16, [1.0, 2.0], lib.nn.Parameter)
+        found["a"].zero_()
+        assert found["view"].tolist() == [0.0, 0.0]
+
+
 @pytest.mark.parametrize("zipped", [True, False])
 @pytest.mark.parametrize("weights_only", [True, False])
 def test_parameters_of_torch(file_of_torch, zipped, weights_only):

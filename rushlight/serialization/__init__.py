@@ -46,18 +46,18 @@ def save(obj: Any, f: File, pickle_module: Any = pickle, pickle_protocol: int = 
     Tensors on one memory load as tensors on one memory. torch.load reads the file too, with weights_only=True if there
     are only tensors, containers, numbers and text in it. A path gets the whole file or keeps what was there: it is
     written beside it and renamed. A path that ends in .safetensors gets a file of that format; it holds a flat dict of
-    tensors (`save_file`). RuntimeError if the folder is missing, or for one memory in two dtypes.
+    tensors (`save_file`). RuntimeError if the folder is missing, or for one memory in two dtypes. Pickles are of
+    protocol 2, which every reader knows, whatever `pickle_protocol` says.
 
     >>> save(rushlight.arange(3), "/tmp/three.pt")
     >>> load("/tmp/three.pt")
     tensor([0, 1, 2])
     """
-    if pickle_module is not pickle or pickle_protocol != 2 or not _use_new_zipfile_serialization:
-        raise NotImplementedError("save writes the zip format with Python's pickle, protocol 2, only: leave the other "
-                                  "arguments out")
+    if pickle_module is not pickle:
+        raise NotImplementedError("save writes with Python's pickle only: leave pickle_module out")
     if isinstance(f, (str, os.PathLike)) and os.fspath(f).endswith(SUFFIX):
         return save_file(obj, f)
-    pickler = pickled(obj)
+    pickler = pickled(obj, not _use_new_zipfile_serialization)
     if isinstance(f, (str, os.PathLike)):
         with replacing(f) as file:
             write(pickler, file, Path(os.path.realpath(f)).stem)
@@ -67,17 +67,19 @@ def save(obj: Any, f: File, pickle_module: Any = pickle, pickle_protocol: int = 
         raise TypeError(f"save(): f must be a path or a binary file open for writing, not {type(f).__name__}")
 
 
-def pickled(obj: Any) -> Pickler:
+def pickled(obj: Any, legacy: bool = False) -> Pickler:
     """Twice: first to see which memory is used."""
     first = Pickler()
     first.dump(obj)
-    second = Pickler(first)
+    second = Pickler(first, legacy)
     second.dump(obj)
     return second
 
 
 def write(pickler: Pickler, file: IO[bytes], folder: str) -> None:
-    """The records, as torch names them."""
+    """The records, as torch names them; or the files that it wrote before 1.6."""
+    if pickler.view:
+        return legacy.write(pickler, file)
     with Writer(file, folder) as archive:
         archive.write("data.pkl", pickler.content.getbuffer())
         for record, content in ((".format_version", b"1"), (".storage_alignment", b"64"), ("byteorder", b"little")):

@@ -11,10 +11,26 @@ import numpy as np
 
 from .archive import Damaged, fill, swap
 from .names import StorageType
+from .pickler import PROTOCOL as PICKLES
+from .pickler import Pickler
 from .rebuild import Storage
 
 MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL = 1001
+
+
+INFO = {"protocol_version": PROTOCOL, "little_endian": True, "type_sizes": {"short": 2, "int": 4, "long": 4}}
+
+
+def write(pickler: Pickler, file: IO[bytes]) -> None:
+    """Such a file of what a pickler has dumped."""
+    memories = {memory.key: memory for memory in pickler.memories.values()}
+    keys = sorted(memories)
+    parts = [pickle.dumps(part, PICKLES) for part in (MAGIC, PROTOCOL, INFO, keys)]
+    file.write(b"".join((*parts[:3], pickler.content.getvalue(), parts[3])))
+    for key in keys:
+        file.write(memories[key].elements.to_bytes(8, "little"))
+        file.write(memories[key].bytes.data)
 
 
 class LegacyReader:

@@ -37,6 +37,11 @@ class SharedMemory:
     def __init__(self, bytes: np.ndarray, key: str, dtype: dtypes.dtype) -> None:
         self.bytes, self.key, self.dtype = bytes, key, dtype
 
+    @property
+    def elements(self) -> int:
+        """How many there are: of dtypes without a kind of storage, bytes."""
+        return len(self.bytes) // (1 if STORAGE_NAMES[self.dtype] is UNTYPED else self.dtype.itemsize)
+
 
 PurePickler: Any = pickle._Pickler  # the C one does not let a global be written that does not exist here
 
@@ -48,20 +53,19 @@ class Pickler(PurePickler):
     was taken from is not written (torch writes it).
     """
 
-    def __init__(self, first: Pickler | None = None) -> None:
+    def __init__(self, first: Pickler | None = None, legacy: bool = False) -> None:
         self.content = io.BytesIO()
         super().__init__(self.content, PROTOCOL)
         self.memories: dict[Place, SharedMemory] = {}
         self.used: dict[Place, tuple[int, int]] = {}
         self.first = first  # which keeps the memory alive, and so its addresses apart
+        self.view = (None,) if legacy else ()  # torch before 1.6 had storages that were part of another
 
     def persistent_id(self, obj: Any) -> Any:
         """Memory is not pickled; it is named."""
         if not isinstance(obj, SharedMemory):
             return None
-        name = STORAGE_NAMES[obj.dtype]
-        elements = len(obj.bytes) if name is UNTYPED else len(obj.bytes) // obj.dtype.itemsize
-        return "storage", name, obj.key, "cpu", elements
+        return "storage", STORAGE_NAMES[obj.dtype], obj.key, "cpu", obj.elements, *self.view
 
     def reducer_override(self, obj: Any) -> Any:
         """How torch writes what it and rushlight have in common."""
