@@ -160,7 +160,8 @@ def test_a_kernel_that_hands_on_memory_unexpectedly_is_noticed():
     a, out = np.zeros(3), np.zeros(2)
     x, y = check.Value(a), check.Value(out)
     call = check.Call("cat", ([x],), (y,))
-    checker = check.Checker(check.Graph([call]), [call], [[y]], {}, [])
+    graph = check.Graph([call])
+    checker = check.Checker(graph, [call], [[y]], {}, [], check.Replay(graph))
     checker.places[x] = a
     checker.apart(call, {y: np.ones(2)})
     with pytest.raises(check.Mismatch, match="gives its argument's memory"):

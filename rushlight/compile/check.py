@@ -4,7 +4,7 @@ same inputs.
 To compare only what comes out at the end would be too lax and too strict at once: an error in a small gradient drowns, and
 an optimizer that divides by the size of a gradient makes whole numbers of rounding noise (a bias that cancels in a
 softmax has no other gradient). So after each step what it has made is compared, and then replaced by what the traced run
-had: no difference reaches the next step.
+had (replay.py): no difference reaches the next step.
 """
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.compile.graph import DENSE, Call, Graph, Store, Value, is_random, memory_of, values_in, with_each
+from rushlight.compile.replay import Replay
 from rushlight.ops.table import TABLE
 
 ULPS = 64                                         # what fused arithmetic may differ by, in units of the last place
@@ -29,13 +30,14 @@ class Mismatch(Exception):
 
 
 class Checker:
-    """Follows a run of a program. `arrays`: its inputs; `shown[i]`: the values that item i writes down."""
+    """Follows a run of a program. `arrays`: its inputs, which nobody overwrites; `shown[i]`: the values that item i writes
+    down; `replay` knows what they should be.
+    """
 
     def __init__(self, graph: Graph, items: list[Any], shown: list[list[Value]], ends: dict[Value, int],
-                 arrays: list[np.ndarray]):
-        self.items, self.shown, self.ends = items, shown, ends
-        targets = {s.target for s in graph.steps if isinstance(s, Store)}
-        self.known = {v: a.copy() if v in targets else a for v, a in zip(graph.inputs, arrays)}
+                 arrays: list[np.ndarray], replay: Replay):
+        self.items, self.shown, self.ends, self.replay = items, shown, ends, replay
+        self.known = dict(zip(graph.inputs, arrays))
         self.origin, self.places = memory_of(graph), {}         # where the program has a value; views need their origin's
 
     def __call__(self, i: int, *arrays: np.ndarray) -> None:
@@ -47,13 +49,17 @@ class Checker:
                 is_random(first) or opaque(first)):
             found = dict(made)                    # the very kernel that eager calls: nothing to compute twice
             self.apart(first, made)
+            for v in first.outs if is_random(first) else ():
+                self.replay.drawn(v.traced, made[v])
         else:
             found = self.computed(steps, self.known)
-        self.compare(steps, found, found, "its parts give")
+        right = {v: self.replay.value(v.traced) for s in steps for v in s.outs if v.traced}
+        self.compare(steps, found, right, found, "its parts give")
         for s in steps:
             for v in s.outs:
-                self.known[v] = v.array if v.traced else found[v].copy() if v in made and found[v] is made[v] else found[v]
-        self.compare(steps, made, found, "it gives")
+                own = v in made and found[v] is made[v]         # which the program will overwrite
+                self.known[v] = right[v] if v in right else found[v].copy() if own else found[v]
+        self.compare(steps, made, found, found, "it gives")
         for v, a in made.items():
             if v.kind != "input" and a.flags.writeable and not np.array_equal(a, self.known[v]):
                 np.copyto(a, self.known[v])
@@ -93,8 +99,9 @@ class Checker:
                     found.update(zip(s.outs, parts))
         return {v: np.asarray(a) for v, a in found.items()}
 
-    def compare(self, steps: list[Any], made: dict[Value, np.ndarray], found: dict[Value, np.ndarray], what: str) -> None:
-        """Mismatch unless what was made is near what was found; `made` is `found`: unless that is near the traced run."""
+    def compare(self, steps: list[Any], made: dict[Value, np.ndarray], right: dict[Value, np.ndarray],
+                found: dict[Value, np.ndarray], what: str) -> None:
+        """Mismatch unless what was made is near what is right, where that is known. `found`: what `computed` gives."""
         shaken: list[dict[Value, np.ndarray]] = []
 
         def changes(v: Value) -> Iterator[np.ndarray]:
@@ -104,12 +111,7 @@ class Checker:
                 shaken.append(self.computed(steps, {v: shake(a, noise) for v, a in self.known.items()}, noise))
             return (s[v] != found[v] if found[v].dtype.kind in "biu" else np.abs(s[v] - found[v]) for s in shaken)
         for v, a in made.items():
-            b = found[v]
-            if made is found:
-                if not v.traced or v.kind == "input":
-                    continue
-                b = v.array
-            wrong = difference(a, b, lambda v=v: changes(v))  # type: ignore[misc]
+            wrong = difference(a, right[v], lambda v=v: changes(v)) if v in right else ""  # type: ignore[misc]
             if wrong:
                 raise Mismatch(f"{name_of(steps)}: {what} {wrong}")
 

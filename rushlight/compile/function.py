@@ -162,22 +162,27 @@ class Compiled:
         if len(programs) >= MOST_PROGRAMS:
             change = programs[-1].outline.before.difference(outline.before)
             return self.give_up("is called with Python values that change: " + change)
-        expected = outline.expected(flat)
         program = Program(outline.graph, outline.plan, outline.live, outline,
                           f"Made by rushlight.compile from {self.name}.", self.options)
         program.identical = fixed
-        joined = any(p.joined for p in program.parts)
-        spare = {k: a.copy() for k, a in old.items()} if joined else {}
-        with again(rng) as drawn:
-            wrong = program.differs(expected, flat, old) or drawn()
-        if joined and not wrong:
-            with again(rng):
-                program.once(expected, flat, spare, Part.rehearse)
+        wrong = "" if program.proof.there() else self.compared(program, outline, flat, old, rng)
+        program.let_go()
         if wrong:
             return self.give_up(f"gave other numbers as a program than as it is ({wrong}); please report this")
         outline.let_go()
         programs.append(program)
         self.tries = 0
+
+    def compared(self, program: Program, outline: Outline, flat: list[Any], old: dict, rng: Any) -> str:
+        """What a program gives otherwise than the run that it was made of, in words."""
+        with again(rng) as drawn:
+            wrong = program.differs(outline.expected, flat, old) or drawn()
+        if not wrong:
+            if any(p.joined for p in program.parts):
+                with again(rng):
+                    program.once(outline.expected, flat, old, Part.rehearse)
+            program.proof.note()
+        return wrong
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """As a method of a class: bound to the instance, which is an argument like others."""

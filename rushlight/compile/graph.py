@@ -17,16 +17,16 @@ Line = tuple[CodeType, int] | None                # a user's statement: code obj
 class Value:
     """An array that some call makes, or that comes from outside.
 
-    `kind`: "call", "input" (read at each run) or "constant"; `array`: its elements in the traced run;
-    `source`: where an input comes from; `traced`: whether `array` really is what the run had (shape and dtype are
-    right in any case).
+    `kind`: "call", "input" (read at each run) or "constant"; `array`: its elements in the traced run, of what calls
+    make only their shape, dtype and layout; `source`: where an input comes from; `traced`: which of the values that the
+    traced run's calls have made it equals, by number, 0 if none.
     """
 
     __slots__ = ("array", "kind", "name", "source", "traced")
 
     def __init__(self, array: np.ndarray, kind: str = "call", source: Any = None):
         self.array, self.kind, self.source = array, kind, source
-        self.name, self.traced = "", True
+        self.name, self.traced = "", 0
 
     shape = property(lambda self: self.array.shape)
     dtype = property(lambda self: self.array.dtype)
@@ -48,7 +48,7 @@ class Call:
     def __init__(self, op: Any, args: tuple, outs: tuple[Value, ...], line: Line = None, late: bool = False,
                  shares: tuple[tuple[int, int], ...] | None = None):
         self.op, self.args, self.outs, self.line, self.late = op, args, outs, line, late
-        self.shares = shared(op, args, outs) if shares is None else shares
+        self.shares = shared(op, [v.array for v in values_in(args)], [v.array for v in outs]) if shares is None else shares
 
     def __repr__(self) -> str:
         return f"{', '.join(map(repr, self.outs))} = {self.op}{self.args}"
@@ -183,12 +183,11 @@ def parents_of(graph: Graph) -> dict[Value, Value]:
     return parents
 
 
-def shared(op: str, args: tuple, outs: tuple[Value, ...]) -> tuple[tuple[int, int], ...]:
+def shared(op: str, given: list[np.ndarray], made: list[np.ndarray]) -> tuple[tuple[int, int], ...]:
     """Which results of a call that is no view show memory of an argument, in the traced run."""
-    if not outs or op not in TABLE or TABLE[op].elementwise or op == "with_region":    # which has the array it was made from
+    if not made or op not in TABLE or TABLE[op].elementwise:
         return ()
-    return tuple((i, k) for k, x in enumerate(values_in(args)) for i, v in enumerate(outs)
-                 if x.size and np.may_share_memory(x.array, v.array))
+    return tuple((i, k) for k, x in enumerate(given) for i, a in enumerate(made) if x.size and np.may_share_memory(x, a))
 
 
 def lineage(v: Value, parents: dict[Value, Value]) -> Iterator[Value]:

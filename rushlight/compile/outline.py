@@ -19,10 +19,9 @@ from rushlight.tensor import Tensor, from_array
 
 
 class Expected(NamedTuple):
-    """Arrays of an eager run: results, memory written to, gradients, gradients that backward would give."""
+    """Arrays of an eager run: results, gradients, gradients that backward would give."""
 
     results: list[np.ndarray]
-    stores: list[np.ndarray]
     grads: list[np.ndarray]
     wrt: list[np.ndarray]
 
@@ -40,10 +39,12 @@ class Outline:
 
         def numbered(t: Tensor) -> tuple[int, bool]:
             return self.number(t, tracer, waiting)
+        new = [t._grad for _, t, old in grads if t._grad is not old and t._grad is not None]
+        self.expected = Expected([], [g.array for g in new], [])
         self.plan = planned(result, flat, before.tensors, numbered)
         changed = [(source, None if t._grad is None else tracer.value(t._grad))
                    for source, t, old in grads if t._grad is not old]
-        edges, wrt = backward_of(waiting, tracer, grads) if waiting else ([], [])
+        edges, wrt = backward_of(waiting, tracer, grads, self.expected.wrt) if waiting else ([], [])
         overlaps(tracer, flat, before)
         if tracer.problem is not None:
             raise TypeError(tracer.problem)
@@ -62,21 +63,16 @@ class Outline:
         if root is not None and id(root) in tracer.written and id(root) in tracer.known:
             tracer.stop("returns a view of memory that it writes to")
         self.values.append(tracer.call("clone", (v,), v.array) if v.kind == "constant" else v)
+        self.expected.results.append(t.array)
         spent = t.node is not None and any(n.saved is None for n in reachable([t.node]))
         if t.node is not None and not spent:
             waiting.append(t)
             self.live.append(len(self.values) - 1)
         return len(self.values) - 1, spent
 
-    def expected(self, flat: list[Any]) -> Expected:
-        """What the run gave, to be compared with what a program gives."""
-        g = self.graph
-        return Expected([v.array for v in g.results], [find(s, flat).array for s in self.targets],
-                        [v.array for _, v in g.grads if v is not None], [v.array for v in g.wrt if v is not None])
-
     def let_go(self) -> None:
         """Forget the arrays of the run; what is left can be compared."""
-        self.graph, self.values, self.numbers = Graph(), [], []
+        self.graph, self.values, self.numbers, self.expected = Graph(), [], [], Expected([], [], [])
 
     def unsteady(self, last: Outline) -> str | None:
         """Why this run and the last one are not the same program; None if they are."""
@@ -178,8 +174,8 @@ def everyone(flat: list[Tensor], snapshot: Snapshot) -> list[tuple[str, Any]]:
     return list(found.values())
 
 
-def backward_of(live: list[Tensor], tracer: Tracer, everyone: list) -> tuple[list, list[Value | None]]:
-    """Trace the backward that the caller may run: (where its inputs come from, their gradients)."""
+def backward_of(live: list[Tensor], tracer: Tracer, everyone: list, gives: list) -> tuple[list, list[Value | None]]:
+    """Trace the backward that the caller may run: (where its inputs come from, their gradients, as arrays in `gives`)."""
     known = {t.node: source for source, t, _ in everyone if t.node is not None}
     below = reachable([t.node for t in live])  # type: ignore[misc]
     if any(n.hooks is not None for n in below):
@@ -195,15 +191,16 @@ def backward_of(live: list[Tensor], tracer: Tracer, everyone: list) -> tuple[lis
         tracer.seed(g.array, i)
         seeds[t.node] = g
     tracer.late = True
-    found: dict[Node, Value] = {}
+    found: dict[Node, Tensor] = {}
     token = current.set(mode().but(grad=False, watch=tracer))
     try:
         for node, g, _ in steps(seeds, "tensors", set(nodes), True):  # type: ignore[arg-type]
             if node in nodes:
-                found[node] = tracer.value(g)
+                found[node] = g
     finally:
         current.reset(token)
-    return list(nodes.values()), [found.get(n) for n in nodes]
+    gives += [found[n].array for n in nodes if n in found]
+    return list(nodes.values()), [tracer.value(found[n]) if n in found else None for n in nodes]
 
 
 def known_arrays(flat: list[Any], snapshot: Snapshot) -> dict[int, Any]:

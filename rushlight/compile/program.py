@@ -4,6 +4,7 @@ from __future__ import annotations
 import linecache
 import math
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -19,6 +20,8 @@ from rushlight.compile.graph import Graph, Store
 from rushlight.compile.lower import Lowering
 from rushlight.compile.passes import optimize
 from rushlight.compile.passes.split import split
+from rushlight.compile.proofs import Proof, recorded
+from rushlight.compile.replay import Replay
 from rushlight.compile.report import Item, Stopwatch, Timings, drawing, kind, memory_table
 from rushlight.compile.standalone import module
 from rushlight.errors import explain
@@ -43,7 +46,7 @@ class Part:
         self.joined = bool(lowering.joints.texts)
         self.new = [partial(memory.take if n * dtype.itemsize >= LEAST else np.empty, shape, dtype)
                     for shape, dtype in lowering.new for n in [math.prod(shape)]]         # memory for what is handed out
-        self.call, self.bind, self.checked = defined(lowering)
+        self.call, self.bind = defined(lowering)
         self.lowering: Lowering | None = lowering
         self.items, self.leases, self.sizes = lowering.report, lowering.plan.leases(), lowering.plan.sizes
         self.inputs = [(v.name, kind(v)) for v in graph.inputs]
@@ -61,12 +64,12 @@ class Part:
         """The results and the gradients."""
         return self.call(self.new, *arrays, *self.views)  # type: ignore[misc]
 
-    def trial(self, arrays: list[np.ndarray]) -> tuple[list, list]:
-        """`run` on these arrays once, each step compared with eager's. Mismatch where one differs."""
+    def trial(self, replay: Replay, arrays: list[np.ndarray], written: list[np.ndarray]) -> tuple[list, list]:
+        """`run` on `written`, copies of the arrays that it writes to, each step compared with eager's: or Mismatch."""
         low = self.lowering
         assert low is not None
-        checker = Checker(low.graph, low.items, [made for _, made in low.probes], low.plan.ends, arrays)
-        return self.checked(checker, self.new, *arrays, *self.bind(*[arrays[i] for i in self.bound]))
+        checker = Checker(low.graph, low.items, [made for _, made in low.probes], low.plan.ends, arrays, replay)
+        return self.under(checker, "check")(self.new, *written, *self.bind(*[written[i] for i in self.bound]))
 
     def rehearse(self, arrays: list[np.ndarray]) -> tuple[list, list]:
         """`run` on other arrays, before any call: what is compiled at its first use then is."""
@@ -76,13 +79,17 @@ class Part:
         """Forget the traced run: its arrays were there to be compared with."""
         if self.lowering is not None:
             self.lowering.graph.forget()
-        self.lowering = self.checked = None
+        self.lowering = None
 
     def timed(self, watch: Stopwatch) -> Callable:
         """The text as a function that tells the watch after each statement."""
+        return watch.around(self.under(watch, "timing"))
+
+    def under(self, observer: Callable, name: str) -> Callable:
+        """The text as a function that calls the observer after each statement."""
         names = dict(self.call.__globals__)
-        exec(compile(self.observed, "<rushlight timing>", "exec"), names)
-        return watch.around(names["watched"])
+        exec(compile(self.observed, f"<rushlight {name}>", "exec"), names)
+        return partial(names["watched"], observer)
 
     def fits(self, arrays: list[np.ndarray]) -> bool:
         """Whether the arrays are laid out as the traced ones; arguments are, by their signature."""
@@ -113,6 +120,8 @@ class Program:
         self.holds = outline.before.check(frozenset(i for n in numbers for i in n.items()))
         self.numbers = [n for n in numbers if len(n.ways) > 1]  # which must go on agreeing
         self.identical: list[tuple[int, Tensor]] = []           # arguments that the function reaches by itself, too
+        self.replay: Replay | None = Replay(graph)
+        run = recorded(graph)
         optimize(graph, options)
         how = options.get("fuse", True), options.get("threads", True)
         targets = [s.target for s in graph.steps if isinstance(s, Store)]
@@ -130,6 +139,7 @@ class Program:
         self.owned = [i for i, v in enumerate(graph.inputs) if v in targets]
         self.given_in = [i for i, v in enumerate(graph.inputs) if v.source[0] == "argument"]
         self.forward = Part(graph, title, *how)
+        self.proof = Proof(run, [p.lowering.text for p in self.parts if p.lowering])
         self.gather = picker(self.forward.sources, ".array")
         self.targets, self.holders = picker(self.written), picker([leaf for leaf, _ in self.leaves])
         self.replaced = picker(self.dropped)
@@ -207,16 +217,28 @@ class Program:
             return self.compared(expected, arguments, old)
         except Mismatch as wrong:
             return str(wrong)
-        finally:
-            for part in (self.forward, self.backward):
-                if part is not None:
-                    part.let_go()
+
+    def let_go(self) -> None:
+        """Forget the traced run: it was there to be compared with."""
+        self.replay = None
+        for part in self.parts:
+            part.let_go()
 
     def compared(self, expected: Any, arguments: list[Any], old: dict) -> str:
         """Step by step, and at the end whether every number is where it belongs."""
-        results, grads, wrt = self.once(expected, arguments, old, Part.trial)
+        replay, written = self.replay, {}
+        replay.begin([np.ones_like(expected.results[self.live[what]]) if kind == "seed" else
+                      old[keyed((kind, what))] if keyed((kind, what)) in old else find((kind, what), arguments).array
+                      for kind, what in (v.source for v in replay.inputs)],
+                     Counter(v.traced for p in self.parts for s in p.lowering.graph.steps for v in s.outs if v.traced))
+
+        def trial(part: Part, arrays: list[np.ndarray]) -> tuple[list, list]:
+            own = self.owned if part is self.forward else []
+            written.update((keyed(part.sources[i]), arrays[i].copy()) for i in own)
+            return part.trial(replay, arrays, [written.get(keyed(s), a) for s, a in zip(part.sources, arrays)])
+        results, grads, wrt = self.once(expected, arguments, old, trial)
         pairs = [("a result", a, b) for a, b in zip(results, expected.results)]
-        pairs += [("memory it writes to", old[keyed(s)], b) for s, b in zip(self.written, expected.stores)]
+        pairs += [("memory it writes to", written[keyed(s)], find(s, arguments).array) for s in self.written]
         pairs += [("a gradient", a, b) for a, b in zip((*grads, *wrt), (*expected.grads, *expected.wrt))]
         return next((f"{what}: {far}" for what, a, b in pairs if (far := distance(a, b))), "")
 
@@ -342,17 +364,15 @@ def layout(a: np.ndarray) -> tuple:
     return a.shape, a.dtype, a.flags.c_contiguous or a.strides
 
 
-def defined(lowering: Lowering) -> tuple[Callable, Callable, Callable | None]:
-    """The text's functions `run` and `bind`, and `run` under observation; tracebacks and `inspect` find their lines."""
+def defined(lowering: Lowering) -> tuple[Callable, Callable]:
+    """The text's functions `run` and `bind`; tracebacks and `inspect` find their lines."""
     name = f"<rushlight program {number()}>"
     weakref.finalize(lowering.graph, linecache.cache.pop, name, None)
     linecache.cache[name] = (len(lowering.text), None, lowering.text.splitlines(True), name)
     names: dict[str, Any] = {"__name__": "rushlight.compile.made", **lowering.constants}
     exec(compile(lowering.text, name, "exec"), names)
-    apart = dict(names)
-    exec(compile(lowering.watched("seen"), name.replace("program", "check"), "exec"), apart)
     mark = lowering.mark
-    return names[f"{mark}run"], names.get(f"{mark}bind", lambda *arrays: ()), apart["watched"]
+    return names[f"{mark}run"], names.get(f"{mark}bind", lambda *arrays: ())
 
 
 def rebuilt(plan: Any, tensors: list[Tensor], arguments: list[Any]) -> Any:

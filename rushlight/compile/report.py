@@ -137,7 +137,7 @@ class Stopwatch:
         def timed(*arrays: Any) -> Any:
             self.calls += 1
             self.last = perf_counter()
-            return run(self, *arrays)
+            return run(*arrays)
         return timed
 
 

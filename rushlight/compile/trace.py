@@ -1,18 +1,24 @@
 """Recording one real run: the ops of forward, backward and update, as they happen, with their shapes and dtypes."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
+from mmap import mmap
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from rushlight.autograd.grad_mode import Watcher, current, mode
-from rushlight.compile.graph import Call, Graph, Store, Value, all_values
+from rushlight.compile.graph import Call, Graph, Store, Value, shared
 from rushlight.compile.report import Break, where
 from rushlight.errors import PACKAGE, user_frame
 from rushlight.ops import regions  # noqa: F401  (their entries are in the table then)
 from rushlight.ops.table import TABLE
 from rushlight.tensor import Tensor
+
+ROOM = mmap(-1, 1 << 20)
 
 
 class CannotCompile(Exception):
@@ -23,7 +29,8 @@ class Tracer(Watcher):
     """Sees every op, write and read of one run.
 
     Arrays are told apart by identity: `detach()` and saved tensors make new tensors on the same array. `cells` holds
-    the value that is in each array now: a write gives the array another value, no value ever changes.
+    the value that is in each array now: a write gives the array another value, no value ever changes. Arrays live and die
+    as they would unwatched: of a value that an op made only shape, dtype and layout are kept.
     """
 
     records = True                                # backward runs as ops
@@ -38,10 +45,11 @@ class Tracer(Watcher):
         self.fresh: list[Value] = []              # made during the run, but by no op: constants, if they stay the same
         self.owner: dict[int, np.ndarray] = {}    # id of a view's array -> the array whose memory it views
         self.born: dict[int, int] = {}            # id of a view's array -> number of steps when it was made
-        self.outside: set[int] = set()            # ids of arrays that creation functions made
+        self.outside: dict[int, bool] = {}        # ids of arrays that creation functions made
         self.written: dict[int, int] = {}         # id of an array -> number of steps when it was last written
         self.draws: dict[int, tuple] = {}         # id of an array of random numbers -> what was asked for, and it
-        self.kept: list[Any] = []                 # keeps ids unique
+        self.alive: dict[int, ref] = {}           # of arrays whose ids stand in some book; it is struck when they die
+        self.books = self.cells, self.owner, self.born, self.outside, self.written
         self.problem: str | None = None
         self.breaks: list[Break] = []
         self.late = False                         # whether it is backward that runs, for a caller who may ask for it
@@ -62,17 +70,19 @@ class Tracer(Watcher):
             if np.may_share_memory(array, args[0].array):
                 self.owner[id(array)] = self.owner.get(seen, args[0].array)
                 self.born[id(array)] = len(self.steps)
-        name = op.name
+        name, arrays = op.name, [t.array for t in tensors_in(args)]
         if name == "dropout_mask":                # drawn in the order in which eager has the array
             values = (layout_of(args[0].array), *values[1:])
         if name == "overwrite" and values[1].dtype == made[0].dtype:      # what is overwritten counts by its shape alone
             name, values = ("clone", values[1:]) if values[1].shape == made[0].shape else (
                 "expand", (values[1], made[0].shape))
-        self.steps.append(Call(name, values, made, line(), self.late))
+            arrays = arrays[1:]
+        shares = shared(name, arrays, [t.array for t in outs])
+        self.steps.append(Call(name, values, made, line(), self.late, shares))
 
     def created(self, tensor: Tensor) -> None:
-        self.kept.append(tensor.array)
-        self.outside.add(id(tensor.array))
+        self.noted(tensor.array)
+        self.outside[id(tensor.array)] = True
 
     def wrote(self, tensor: Tensor, value: Tensor) -> None:
         if self.problem is not None:
@@ -146,7 +156,7 @@ class Tracer(Watcher):
 
     def found(self, array: np.ndarray) -> Value:
         """The value of an array that no op of this run has made."""
-        self.kept.append(array)
+        self.noted(array)
         if id(array) in self.known:
             v = self.external[id(array)] = Value(array, "input", self.known[id(array)][1])
             self.inputs.append(v)
@@ -160,27 +170,34 @@ class Tracer(Watcher):
 
     def made(self, tensor: Tensor) -> Value:
         """A new value, in the array of an op's result."""
-        v = self.cells[id(tensor.array)] = Value(tensor.array)
-        self.kept.append(tensor.array)
+        self.noted(tensor.array)
+        v = self.cells[id(tensor.array)] = Value(blank(tensor.array))
         return v
+
+    def noted(self, array: np.ndarray) -> None:
+        """An array that the books speak of by its id, until it dies and the id is another one's."""
+        key = id(array)
+        known = self.alive.get(key)
+        if known is None or known() is not array:
+            self.alive[key] = ref(array, partial(strike, key, self.books))
 
     def fitted(self, v: Value, target: Value) -> Value:
         """What is written, in the dtype and shape of where it is written to."""
         if v.dtype != target.dtype:
-            v = self.call("to", (v, dtype_of(target.array)), v.array.astype(target.dtype))
+            v = self.call("to", (v, dtype_of(target.array)), np.broadcast_to(np.zeros((), target.dtype), v.shape))
         if v.shape != target.shape:
             v = self.call("expand", (v, target.shape), np.broadcast_to(v.array, target.shape))
         return v
 
     def call(self, name: str, args: tuple, array: np.ndarray) -> Value:
         assert name in TABLE
-        v = Value(array)
-        self.steps.append(Call(name, args, (v,), line(), self.late))
+        v = Value(blank(array))
+        self.steps.append(Call(name, args, (v,), line(), self.late, ()))
         return v
 
     def seed(self, array: np.ndarray, number: int) -> None:
         """A gradient that comes from outside."""
-        self.kept.append(array)
+        self.noted(array)
         v = self.cells[id(array)] = Value(array, "input", ("seed", number))
         self.inputs.append(v)
 
@@ -188,9 +205,10 @@ class Tracer(Watcher):
         """The recorded run; of several writes into one input only the last one counts."""
         last: dict[Value, int] = {s.target: i for i, s in enumerate(self.steps) if isinstance(s, Store)}
         steps = [s for i, s in enumerate(self.steps) if not isinstance(s, Store) or last[s.target] == i]
-        for v in all_values(steps):               # other numbers are in these arrays by now
-            root = self.owner.get(id(v.array), v.array)
-            v.traced = v.traced and id(root) not in self.written
+        number = count(1)
+        for s in steps:
+            for v in s.outs:
+                v.traced = next(number)
         return Graph(steps, list(self.inputs), results, grads)
 
 
@@ -215,6 +233,41 @@ def layout_of(array: np.ndarray) -> Value:
     """A constant that lies in memory as an array does; without memory of its own where it is in order."""
     return Value(np.broadcast_to(np.zeros((), array.dtype), array.shape) if array.flags.c_contiguous else
                  np.zeros_like(array, subok=False), "constant")
+
+
+def blank(array: np.ndarray) -> np.ndarray:
+    """An array that lies in memory as this one does, but has none of its own worth speaking of."""
+    if array.flags.c_contiguous:
+        return np.broadcast_to(np.zeros((), array.dtype), array.shape)
+    order = sorted(range(array.ndim), key=lambda d: -abs(array.strides[d]))
+    steps, step = [0] * array.ndim, array.itemsize
+    for d in reversed(order):
+        steps[d] = step
+        step *= array.shape[d]
+    return np.ndarray(array.shape, array.dtype, room(step), 0, steps)
+
+
+def room(size: int) -> mmap:
+    """Memory that is never touched: the system hands it out page by page, when somebody writes."""
+    global ROOM
+    if len(ROOM) < size:
+        ROOM = mmap(-1, 2 * size)
+    return ROOM
+
+
+def strike(key: int, books: tuple[dict, ...], gone: Any) -> None:
+    """An array has died: its id means nothing any more."""
+    for book in books:
+        book.pop(key, None)
+
+
+def tensors_in(args: Any) -> Iterator[Tensor]:
+    """The tensors among arguments, as `values_in` finds their values."""
+    for a in args:
+        if isinstance(a, Tensor):
+            yield a
+        elif isinstance(a, (list, tuple)):
+            yield from tensors_in(a)
 
 
 def dtype_of(array: np.ndarray) -> Any:

@@ -22,7 +22,6 @@ class Builder:
     def call(self, op: str, *args: Any, shape: tuple, dtype: np.dtype | None = None) -> Value:
         first = next(a for a in args if isinstance(a, Value))
         out = Value(np.broadcast_to(np.zeros((), dtype or first.dtype), shape))
-        out.traced = False
         self.steps.append(Call(op, args, (out,), self.line, self.late))
         return out
 

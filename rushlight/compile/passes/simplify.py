@@ -78,12 +78,11 @@ def uniform(v: Value) -> Any:
 
 
 def folded(call: Call) -> Value | None:
-    """The traced result of a call on constants is one itself; equal elements are kept as one."""
+    """The result of a call on constants is one itself; equal elements are kept as one."""
     inputs = list(values_in(call.args))
     if not inputs or any(v.kind != "constant" for v in inputs):
         return None
-    out = call.outs[0]
-    array = out.array if out.traced else computed(call)
+    array = computed(call)
     v = Value(array, "constant")
     number = uniform(v)
     v.array = array.copy() if number is None else np.broadcast_to(np.asarray(number, array.dtype), array.shape)

@@ -1,0 +1,88 @@
+"""A recorded run once more, as far as somebody asks: what the values of a program are compared with.
+
+The traced run keeps none of the arrays that its ops made, as eager keeps none. Here the same ops run on the same inputs,
+when a value is asked for, and an array goes when nobody will ask for it or compute with it again.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from rushlight.autograd.grad_mode import current, mode
+from rushlight.compile.graph import Call, Graph, Value, is_random, values_in, with_each
+from rushlight.ops.table import TABLE
+from rushlight.tensor import from_array
+
+
+class Replay:
+    """`value(number)`: the array of the value that the run made as its number-th."""
+
+    def __init__(self, graph: Graph):
+        """`graph`: as recorded; passes may change it afterwards."""
+        self.maker = {v.traced: Call(s.op, s.args, s.outs, s.line, shares=()) for s in graph.steps for v in s.outs}
+        self.inputs = list(graph.inputs)
+        self.known: dict[Any, np.ndarray] = {}    # numbers of values, and inputs -> arrays
+        self.left: Counter = Counter()            # how often each will be asked for, and computed with
+
+    def begin(self, arrays: Iterable[np.ndarray], asked: Counter) -> None:
+        """With these inputs; `asked`: how often each value will be asked for."""
+        self.known = dict(zip(self.inputs, arrays))
+        self.left = Counter(asked)
+        todo, seen = list(asked), set()
+        for number in todo:                       # grows while it is read
+            step = self.maker[number]
+            if id(step) not in seen and not is_random(step):
+                seen.add(id(step))
+                needs = needed(step)
+                self.left.update(needs)
+                todo += needs
+
+    def value(self, number: int) -> np.ndarray:
+        """The array, which its caller may keep but not change."""
+        todo = [number]
+        while todo:
+            step = self.maker[todo[-1]]
+            missing = [n for n in needed(step) if n not in self.known]
+            if todo[-1] in self.known:
+                todo.pop()
+            elif missing:
+                todo += missing
+            else:
+                self.run(step)
+        array = self.known[number]
+        self.done([number])
+        return array
+
+    def drawn(self, number: int, array: np.ndarray) -> None:
+        """Random numbers are not drawn twice: these are the ones."""
+        self.known[number] = array.copy()
+
+    def run(self, step: Call) -> None:
+        """The op, as it was called."""
+        def tensor(v: Value) -> Any:
+            return from_array(v.array if v.kind == "constant" else self.known[v.traced or v])
+        assert not is_random(step), step
+        token = current.set(mode().but(grad=False, watch=None))
+        try:
+            with np.errstate(all="ignore"):
+                made = TABLE[step.op].call(*with_each(tuple(step.args), tensor))
+        finally:
+            current.reset(token)
+        for v, t in zip(step.outs, made if isinstance(made, (tuple, list)) else [made]):
+            if self.left[v.traced]:
+                self.known[v.traced] = t.array
+        self.done(needed(step))
+
+    def done(self, numbers: Iterable[int]) -> None:
+        self.left.subtract(numbers)
+        for n in numbers:
+            if self.left[n] <= 0:
+                self.known.pop(n, None)
+
+
+def needed(step: Call) -> list[int]:
+    """The numbers of the values that a step computes with."""
+    return list({v.traced for v in values_in(step.args) if v.traced})
