@@ -256,8 +256,8 @@ def weights(k: SimpleNamespace) -> dict[str, Any]:
 
 
 def parts(k: SimpleNamespace) -> dict[str, Any]:
-    """`load_first(x, i, n)` reads n numbers and fills the register with zeros, `store_first(x, i, v, n)` writes n of v;
-    `upto(v, n)` is -inf from the number n on."""
+    """`load_first(x, i, n)` reads n numbers and fills the register with zeros, `store_first(x, i, v, n)` writes n of v,
+    `store_evens(x, i, v, n)` to every other place, the first is i; `upto(v, n)` is -inf from the number n on."""
     ir = k.ir
 
     def first(builder, n):
@@ -282,12 +282,29 @@ def parts(k: SimpleNamespace) -> dict[str, Any]:
                 where, ir.Constant(ir.IntType(32), 4), first(builder, args[2]), ir.Constant(k.vector, [0.0] * k.lanes)])
         return k.register(x, k.types.intp, k.types.intp), generate
 
+    def write(context, builder, kind, array, i, v, mask):
+        where = builder.bitcast(address(context, builder, kind, array, i), k.vector.as_pointer())
+        masked(builder, "store", ir.VoidType(), [v, where, ir.Constant(ir.IntType(32), 4), mask])
+
     @k.intrinsic
     def store_first(typing, x, i, v, n):
         def generate(context, builder, signature, args):
-            where = builder.bitcast(address(context, builder, signature.args[0], *args[:2]), k.vector.as_pointer())
-            masked(builder, "store", ir.VoidType(), [
-                args[2], where, ir.Constant(ir.IntType(32), 4), first(builder, args[3])])
+            write(context, builder, signature.args[0], *args[:3], first(builder, args[3]))
+            return context.get_dummy_value()
+        return k.types.void(x, k.types.intp, v, k.types.intp), generate
+
+    @k.intrinsic
+    def store_evens(typing, x, i, v, n):
+        def generate(context, builder, signature, args):
+            array, i, v, n = args
+            places = lambda numbers: ir.Constant(ir.VectorType(ir.IntType(32), k.lanes), numbers)
+            for half in (0, k.lanes // 2):        # each number of half a register twice, and every other one is written
+                twice = places([half + c // 2 for c in range(k.lanes)])
+                known = builder.shuffle_vector(mask := first(builder, n), mask, twice)
+                evens = ir.Constant(ir.VectorType(ir.IntType(1), k.lanes), [c % 2 == 0 for c in range(k.lanes)])
+                at = builder.add(i, ir.Constant(i.type, 2 * half))
+                write(context, builder, signature.args[0], array, at, builder.shuffle_vector(v, v, twice),
+                      builder.and_(known, evens))
             return context.get_dummy_value()
         return k.types.void(x, k.types.intp, v, k.types.intp), generate
 
@@ -297,4 +314,4 @@ def parts(k: SimpleNamespace) -> dict[str, Any]:
             return builder.select(first(builder, args[1]), args[0], ir.Constant(k.vector, [float("-inf")] * k.lanes))
         return k.register(k.register, k.types.intp), generate
 
-    return {"load_first": load_first, "store_first": store_first, "upto": upto}
+    return {"load_first": load_first, "store_first": store_first, "store_evens": store_evens, "upto": upto}

@@ -37,11 +37,10 @@ FILL = """def kernel(x, shape, out, across, starts, steps, extent, first, images
                                 for j in range(0, many, {lanes}):
                                     store_first(out, to + j, load_first(x, at + j, many - j), many - j)
                             elif step == 2:
-                                whole = many // {lanes} * {lanes}
-                                for j in range(0, whole, {lanes}):
-                                    store(out, to + j, evens(load(x, at + 2 * j), load(x, at + 2 * j + {lanes} - 1)))
-                                for j in range(whole, many):
-                                    put(out, to + j, get(x, at + 2 * j))
+                                for j in range(0, many, {lanes}):
+                                    rest, i2 = 2 * (many - j) - 1, at + 2 * j
+                                    v = evens(load_first(x, i2, rest), load_first(x, i2 + {lanes} - 1, rest - {lanes} + 1))
+                                    store_first(out, to + j, v, many - j)
                             else:
                                 for j in range(many):
                                     put(out, to + j, get(x, at + j * step))
@@ -88,7 +87,8 @@ SLIDE = """def kernel(x, room, groups, offsets, filters, bias, sums, out, shape,
                     o = group * many + tile * {height} + a
                     h, d = top % high, top // high % deep
                     n = (first + top // (high * deep)) * shape[1] + o
-                    to = (n * shape[2] + d * steps[0] + starts[0]) * plane + (h * steps[1] + starts[1]) * shape[4] + starts[2]
+                    i = n * shape[2] + d * steps[0] + starts[0]
+                    to = (i * shape[3] + h * steps[1] + starts[1]) * shape[4] + starts[2]
                     at = a * size
                     for line in range(top, last + 1):
                         if h < count[1] and d < count[0]:
@@ -96,8 +96,8 @@ SLIDE = """def kernel(x, room, groups, offsets, filters, bias, sums, out, shape,
                                 for j in range(0, wide, {lanes}):
                                     store_first(out, to + j, load(sums, at + j), wide - j)
                             elif steps[2] == 2:
-                                for j in range(wide):
-                                    put(out, to + 2 * j, get(sums, at + j))
+                                for j in range(0, wide, {lanes}):
+                                    store_evens(out, to + 2 * j, load(sums, at + j), wide - j)
                             else:
                                 for j in range(wide):
                                     put(out, to + j * steps[2], get(sums, at + j))
