@@ -66,8 +66,8 @@ def array_of(data: Any, dtype: Dtype) -> Any:
     try:
         array = np.array(data)
     except ValueError as error:
-        raise ValueError(explain("expected sequences of equal length at every dimension", "pad the shorter ones",
-                                 numpy_says=error)) from error
+        raise (uneven(data) or ValueError(explain("expected sequences of equal length at every dimension",
+                                                  "pad the shorter ones", numpy_says=error))) from error
     if array.dtype.kind == "O":
         raise RuntimeError(explain(f"Could not infer dtype of {type(first_leaf(given)).__name__}", "give numbers"))
     if array.dtype.kind in "USV" and array.dtype.names is None:
@@ -130,6 +130,25 @@ def numbers_of(x: Tensor, depth: int) -> np.ndarray:
         "only integer tensors of a single element can be converted to an index" if whole else
         "only one element tensors can be converted to Python scalars", "torch.stack makes one tensor of many",
         shape=tuple(x.shape)))
+
+
+def uneven(data: Any) -> Exception | None:
+    """The error for the first of nested lists that is not as long as the first ones are; None if they all are."""
+    sizes, level = [], data
+    while isinstance(level, (list, tuple)):
+        sizes.append(len(level))
+        level = level[0] if level else None
+    level = [data]
+    for dim, n in enumerate(sizes):
+        for part in level:
+            if not isinstance(part, (list, tuple)):
+                return None if hasattr(part, "__len__") else TypeError(explain(
+                    "not a sequence", "lists beside each other are equally deep"))
+            if len(part) != n:
+                return ValueError(explain(f"expected sequence of length {n} at dim {dim} (got {len(part)})",
+                                          "pad the shorter ones"))
+        level = [one for part in level for one in part]
+    return None
 
 
 def first_leaf(data: Any) -> Any:

@@ -93,3 +93,32 @@ def test_arrays_of_parameters_under_no_grad():
         y = weight.exp() ** 2
     y.sum().backward()
     assert weight.grad.tolist() == pytest.approx([2 * np.exp(2)] * 2)
+
+
+NAN = float("nan")
+REFUSED = {
+    "lists of different length": lambda t: t.tensor([[1, 2], [3]]),
+    "deeper": lambda t: t.tensor([[[1, 2], [3, 4]], [[1, 2], [3]]]),
+    "one list is missing": lambda t: t.tensor([[1, 2], 3]),
+    "images without a batch": lambda t: t.ones(3, 4, 5).permute(0, 2, 3, 1),
+    "a dimension left out": lambda t: t.ones(2, 2).permute(0),
+    "expand what is not one": lambda t: t.ones(2, 3).expand(4, 2, 4),
+    "broadcast_to": lambda t: t.broadcast_to(t.ones(2), (3,)),
+    "expand_as": lambda t: t.ones(2).expand_as(t.ones(3)),
+    "Cholesky of nan": lambda t: t.linalg.cholesky(t.tensor([[1.0, 0.0], [NAN, 1.0]])),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_in_the_same_words(oracle, name):
+    def words(t):
+        with pytest.raises(Exception) as caught:
+            REFUSED[name](t)
+        return f"{type(caught.value).__name__.strip('_')}: {caught.value}".split("\n")[0]
+    assert words(rushlight) == oracle(words)
+
+
+def test_which_of_several_has_no_cholesky_factor(oracle):
+    def infos(t):
+        return t.linalg.cholesky_ex(t.tensor([[[1.0, 0.0], [NAN, 1.0]], [[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, -1.0]]])).info
+    assert infos(rushlight).tolist() == oracle(infos).tolist() == [2, 0, 2]

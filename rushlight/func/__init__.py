@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 # Loaded when first asked for: forward mode, in a layer below, needs a module of this package.
-_HOME = {**dict.fromkeys(("grad", "grad_and_value", "vjp"), "reverse"),
+_HOME = {**dict.fromkeys(("functionalize", "grad", "grad_and_value", "vjp"), "reverse"),
          **dict.fromkeys(("jvp", "linearize"), "forward"),
          **dict.fromkeys(("hessian", "jacfwd", "jacrev"), "jacobians"),
          **dict.fromkeys(("functional_call", "replace_all_batch_norm_modules_", "stack_module_state"), "modules"),

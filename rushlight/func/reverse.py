@@ -111,3 +111,21 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
         return tree_unflatten(map(settled, pulled(ys, xs, vs, retain_graph, create)), inputs_form)
     value = tree_unflatten(map(settled, ys), form)
     return (value, pull, tree_map_only(Tensor, settled, aux)) if has_aux else (value, pull)
+
+
+def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
+    """The function, said to write in place no longer. In torch this is for those who look at its graph, with `make_fx`;
+    the results, and what it writes to its arguments, are the same. ValueError unless `remove` is 'mutations' or
+    'mutations_and_views'.
+
+    >>> rushlight.func.functionalize(lambda x: x.clone().add_(1))(rushlight.zeros(2))
+    tensor([1., 1.])
+    """
+    if remove not in ("mutations", "mutations_and_views"):
+        raise ValueError(explain("functionalize(f, remove=...): received invalid argument for remove= "
+                                 f"'{remove}'", "'mutations' or 'mutations_and_views'"))
+
+    @wraps(func)
+    def same(*args: Any, **kwargs: Any) -> Any:
+        return func(*args, **kwargs)
+    return same

@@ -52,6 +52,16 @@ def reduced_dims(dim: Any, ndim: int) -> tuple[int, ...] | None:
     return dims if ndim else ()
 
 
+def reordered(dims: Any, ndim: int) -> tuple[int, ...]:
+    """All dimensions counted from the front, in another order. RuntimeError if they are fewer or more."""
+    dims = tuple(dims) if isinstance(dims, Iterable) else (dims,)
+    if len(dims) != ndim:
+        raise RuntimeError(explain("permute(sparse_coo): number of dimensions in the tensor input does not match the length "
+                                   f"of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal to "
+                                   f"len(dims) = {len(dims)}", "name each dimension once", dims=dims))
+    return wrap_all(dims, ndim)
+
+
 def sizes(shape: Any) -> tuple[int, ...]:
     """A shape as Python ints."""
     return tuple(map(index, shape)) if hasattr(shape, "__iter__") else (index(shape),)
@@ -60,7 +70,7 @@ def sizes(shape: Any) -> tuple[int, ...]:
 # What settings of these names are, so that families can normalise them (and vmap can shift them).
 ROLES: dict[str, Callable[[Any, int], Any]] = {
     "dim": wrap, "dim0": wrap, "dim1": wrap, "start_dim": wrap, "end_dim": wrap, "new_dim": wrap_new, "dims": wrap_all,
-    "shape": lambda shape, ndim: sizes(shape),
+    "new_order": reordered, "shape": lambda shape, ndim: sizes(shape),
 }
 
 

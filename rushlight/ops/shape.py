@@ -26,7 +26,8 @@ squeeze    = view(lambda x, /, dims=None: squeeze(x, dims),    x=lambda g, x_sha
 unsqueeze  = view(lambda x, /, new_dim: unsqueeze(x, new_dim), x=lambda g, x_shape: reshape(g, x_shape), batched="shift")
 transpose  = view(lambda x, /, dim0, dim1: transpose(x, dim0, dim1), alias="swapdims",
                   x=lambda g, dim0, dim1: transpose(g, dim0, dim1), batched="shift")
-permute    = view(lambda x, /, dims: permute(x, dims),         x=lambda g, dims: unpermute(g, dims), variadic="dims")
+permute    = view(lambda x, /, new_order: permute(x, new_order), x=lambda g, new_order: unpermute(g, new_order),
+                  variadic="new_order", names={"new_order": "dims"})
 expand     = view(lambda x, /, shape: expand(x, shape),        x=lambda g: g,
                   variadic="shape", function=False, names={"shape": "size"})
 narrow     = view(lambda x, /, dim, start, length: narrow(x, dim, start, length),

@@ -32,12 +32,15 @@ def adjoint(x: ndarray) -> ndarray:
 def linalg_cholesky_ex(x: ndarray) -> tuple[ndarray, ndarray]:
     """L, lower triangular, with L L^H = x, of which the lower triangle is read; and info."""
     try:
-        return np.linalg.cholesky(x), codes(x)
+        factor, info = np.linalg.cholesky(x), codes(x)
     except np.linalg.LinAlgError:                 # one of them at least: which, and how far it came
         potrf, factor, info = lapack("potrf", x), np.tril(x), codes(x)
         for i in np.ndindex(info.shape):
             factor[i], info[i] = potrf(x[i], lower=True, clean=True)
-        return factor, info
+    lost = np.isnan(np.diagonal(factor, axis1=-2, axis2=-1))
+    if lost.any():                                # nan is not positive: OpenBLAS goes on all the same
+        info[...] = np.where((info == 0) & lost.any(-1), lost.argmax(-1) + 1, info)
+    return factor, info
 
 
 def linalg_eigh(x: ndarray, UPLO: str = "L") -> tuple[ndarray, ndarray]:

@@ -60,7 +60,17 @@ def expand(x: ndarray, shape: tuple) -> ndarray:
         r = np.ndarray(shape, x.dtype, x if x.flags.c_contiguous else x.copy(), 0, (0,) * len(shape))
         r.flags.writeable = False
         return r
-    return np.broadcast_to(x, shape)
+    try:
+        return np.broadcast_to(x, shape)
+    except ValueError:
+        raise RuntimeError(not_expanded(x.shape, shape)) from None
+
+
+def not_expanded(old: tuple, new: tuple) -> str:
+    """torch's sentence for a shape that does not broadcast to another of as many or more dimensions."""
+    at = max(i for i in range(-len(old), 0) if old[i] not in (1, new[i]))
+    return (f"The expanded size of the tensor ({new[at]}) must match the existing size ({old[at]}) at non-singleton dimension "
+            f"{len(new) + at}.  Target sizes: {list(new)}.  Tensor sizes: {list(old)}; cure: only sizes 1 are repeated")
 
 
 def transpose(x: ndarray, dim0: int, dim1: int) -> ndarray:
