@@ -61,19 +61,24 @@ class Replay:
         self.known[number] = array.copy()
 
     def run(self, step: Call) -> None:
-        """The op, as it was called."""
-        def tensor(v: Value) -> Any:
-            return from_array(v.array if v.kind == "constant" else self.known[v.traced or v])
+        """The op, in the way that it went: of one or two arrays element by element as a function of tensors, which may know a
+        faster one than the kernel (ops/large.py)."""
+        def array(v: Value) -> np.ndarray:
+            return v.array if v.kind == "constant" else self.known[v.traced or v]
         assert not is_random(step), step
-        token = current.set(mode().but(grad=False, watch=None))
-        try:
-            with np.errstate(all="ignore"):
-                made = TABLE[step.op].call(*with_each(tuple(step.args), tensor))
-        finally:
-            current.reset(token)
-        for v, t in zip(step.outs, made if isinstance(made, (tuple, list)) else [made]):
+        op = TABLE[step.op]
+        with np.errstate(all="ignore"):
+            if op.family.__name__ in ("unary", "binary"):
+                token = current.set(mode().but(grad=False, watch=None))
+                try:
+                    made = op.call(*with_each(tuple(step.args), lambda v: from_array(array(v)))).array
+                finally:
+                    current.reset(token)
+            else:
+                made = op.kernel(*with_each(tuple(step.args), array))
+        for v, a in zip(step.outs, made if isinstance(made, (tuple, list)) else [made]):
             if self.left[v.traced]:
-                self.known[v.traced] = t.array
+                self.known[v.traced] = np.asarray(a)
         self.done(needed(step))
 
     def done(self, numbers: Iterable[int]) -> None:

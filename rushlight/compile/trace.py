@@ -238,7 +238,7 @@ def layout_of(array: np.ndarray) -> Value:
 def blank(array: np.ndarray) -> np.ndarray:
     """An array that lies in memory as this one does, but has none of its own worth speaking of."""
     if array.flags.c_contiguous:
-        return np.broadcast_to(np.zeros((), array.dtype), array.shape)
+        return np.ndarray(array.shape, array.dtype, ROOM, 0, (0,) * array.ndim)
     order = sorted(range(array.ndim), key=lambda d: -abs(array.strides[d]))
     steps, step = [0] * array.ndim, array.itemsize
     for d in reversed(order):

@@ -227,14 +227,15 @@ def symbols(args: Any, name: Any = lambda v: "x") -> tuple:
 class Fusion:
     """Puts the steps of a graph into clusters, one after the other.
 
-    `before[k]` has the bit of every cluster that must run before cluster k. It stays transitively closed, so that whether
-    two clusters can become one is a look at bits: nothing outside may lie between them.
+    `before[k]` has the bit of every cluster that must run before cluster k, `direct[k]` the numbers of those that k itself
+    waits for. Two clusters can become one if nothing outside lies between them.
     """
 
     def __init__(self, graph: Graph):
         self.graph = graph
         self.clusters: dict[int, Cluster | None] = {}           # None: a step that stays alone
         self.before: dict[int, int] = {}
+        self.direct: dict[int, set[int]] = {}
         self.steps: dict[int, list[int]] = {}                   # numbers of the steps in a cluster
         self.home: dict[Value, int] = {}                        # who makes a value
         self.last_reader: dict[Value, int] = {}                 # who read a value from outside last
@@ -247,7 +248,9 @@ class Fusion:
             self.add(number, step)
 
     def add(self, number: int, step: Call | Store) -> None:
-        self.before[number], self.steps[number] = self.needs(number, step), [number]
+        self.steps[number], self.direct[number], self.before[number] = [number], self.needs(number, step), 0
+        for k in self.direct[number]:
+            self.before[number] |= 1 << k | self.before[k]
         cluster = None
         if fusable(step):
             cluster = Cluster(space_of(step))
@@ -268,7 +271,7 @@ class Fusion:
             if v not in self.home or self.home[v] != number:
                 self.last_reader[v] = number
 
-    def needs(self, number: int, step: Call | Store) -> int:
+    def needs(self, number: int, step: Call | Store) -> set[int]:
         """The clusters that must run before this step, by value or because it overwrites what they read."""
         direct = {self.home[v] for v in values_in(step.args) if v in self.home}
         if isinstance(step, Store):
@@ -276,10 +279,7 @@ class Fusion:
         if is_random(step):                       # the generator is one: its draws keep their order
             direct |= {self.drawn} - {-1}
             self.drawn = number
-        total = 0
-        for k in direct:
-            total |= 1 << k | self.before[k]
-        return total
+        return direct
 
     def candidates(self, step: Call | Store) -> list[int]:
         """Clusters that make what the step reads, newest first; then those that read the same large values."""
@@ -308,15 +308,7 @@ class Fusion:
 
     def between(self, a: int, b: int) -> bool:
         """Whether some third cluster must run after one of the two and before the other."""
-        for first, last in ((a, b), (b, a)):
-            middle = self.before[last] & ~(1 << first)
-            if self.before[last] >> first & 1:
-                while middle:
-                    k = middle.bit_length() - 1
-                    if self.before[k] >> first & 1:
-                        return True
-                    middle ^= 1 << k
-        return False
+        return any(self.before[k] >> first & 1 for first, last in ((a, b), (b, a)) for k in self.direct[last] if k != first)
 
     def merge(self, kept: int, gone: int, whole: Cluster, steps: list[int]) -> None:
         """Make one cluster of two, and tell everyone who waits for either."""
@@ -332,11 +324,15 @@ class Fusion:
                     who.discard(gone)
                     who.add(kept)
         self.clusters[kept], self.steps[kept], self.before[kept] = whole, steps, need
-        for book in (self.clusters, self.steps, self.before):
+        self.direct[kept] = (self.direct[kept] | self.direct[gone]) - {kept, gone}
+        for book in (self.clusters, self.steps, self.before, self.direct):
             del book[gone]
         for k, mask in self.before.items():
             if mask & both:
                 self.before[k] = mask & ~both | 1 << kept | need
+                if gone in self.direct[k]:
+                    self.direct[k] ^= {gone}
+                    self.direct[k].add(kept)
 
     def ordered(self) -> list[Cluster | Call | Store]:
         """Clusters and single steps in an order in which they can run: as traced, where there is a choice."""
