@@ -134,7 +134,7 @@ def in_turns(op: Op, ufunc: np.ufunc, kinds: tuple, arrays: list[ndarray], shape
     """A function that NumPy has, on all cores."""
     out = memory.take(shape, np.dtype(np.bool_) if op.result == BOOL else next(a.dtype for a in arrays if a.ndim))
     how = tuple([1 if kind[1] == "each" else 0 for kind in kinds])
-    shared(ufunc, (*arrays, out.reshape(-1)), (*how, 1), out.size * 4)
+    shared(lambda *given: ufunc(*given[:-1], out=given[-1]), (*arrays, out.reshape(-1)), (*how, 1), out.size * 4)
     return out
 
 

@@ -10,6 +10,7 @@ import os
 import sys
 from _thread import allocate_lock as Lock
 from math import prod
+from pickle import PickleBuffer
 from typing import Any
 
 import numpy as np
@@ -71,11 +72,8 @@ class Memory:
 
 def aligned(shape: tuple[int, ...], dtype: np.dtype) -> ndarray:
     """An array at the beginning of a line of the cache. Its views hold it, not the bytes below: these are no array."""
-    size = prod(shape)
-    held = np.empty(size * dtype.itemsize + LINE, np.uint8)
-    array = np.frombuffer(memoryview(held), dtype, size, -held.ctypes.data % LINE)
-    array.shape = shape
-    return array
+    held = np.empty(prod(shape) * dtype.itemsize + LINE, np.uint8)
+    return ndarray(shape, dtype, PickleBuffer(held), -held.ctypes.data % LINE)
 
 
 memory = Memory()
