@@ -14,6 +14,7 @@ if TYPE_CHECKING:                                 # read when first needed: the 
     from rushlight.compile.function import CannotCompile, Compiled
     from rushlight.compile.report import Explanation
 
+RUNS = 8                                          # of `explain`: pieces of pieces take two more each
 MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 
 
@@ -65,7 +66,7 @@ def programs(f: Any) -> list[Any]:
     from rushlight.compile.function import Compiled
     if not isinstance(f, Compiled):
         raise TypeError("not a compiled function: give what rushlight.compile returned")
-    return [p for known in f.programs.values() for p in known]
+    return [p for part in f.parts() for known in part.programs.values() for p in known]
 
 
 def source(f: Any) -> str:
@@ -80,7 +81,7 @@ def source(f: Any) -> str:
 def explain(f: Callable, *args: Any, **kwargs: Any) -> Explanation:
     """What becomes of f with these arguments: its program, or each statement that stands in the way of one, and why.
 
-    f really runs, up to four times, as it would before it is compiled.
+    f really runs, up to eight times, as it would before it is compiled.
 
     >>> print(explain(lambda x: x + 1, rushlight.ones(2)))
     compiled: 1 ops became 1 statements, no graph breaks
@@ -88,15 +89,17 @@ def explain(f: Callable, *args: Any, **kwargs: Any) -> Explanation:
     from rushlight.compile.function import Compiled
     from rushlight.compile.report import Explanation
     watched = Compiled(f.function if isinstance(f, Compiled) else f, options={"fuse": has_numba()})
+    breaks: dict[Any, None] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for _ in range(4):
+        for _ in range(RUNS):
             watched(*args, **kwargs)
-            if programs(watched) or watched.given_up:
+            breaks.update(dict.fromkeys(b for part in watched.whole() for b in part.breaks))
+            if all(part.programs or part.given_up for part in watched.parts()):
                 break
     made = programs(watched)
-    why = "" if made else watched.given_up or watched.unsteady
-    return Explanation(watched.breaks, why, watched.steps, made[-1] if made else None)
+    why = watched.given_up or ("" if made else watched.unsteady)
+    return Explanation([*breaks], why, sum(part.steps for part in watched.parts()), made)
 
 
 class CallableModule(ModuleType):

@@ -3,14 +3,13 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import update_wrapper
 from threading import Lock
 from types import MethodType
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 import numpy as np
 
@@ -18,16 +17,18 @@ from rushlight.autograd.grad_mode import mode
 from rushlight.compile.entry import MISSED, entry
 from rushlight.compile.graph import is_random
 from rushlight.compile.guards import PLAIN, Snapshot
-from rushlight.compile.outline import Outline, everyone, known_arrays
+from rushlight.compile.outline import Outline, entered, everyone, known_arrays
+from rushlight.compile.pieces import Pieces
 from rushlight.compile.program import MOVED, OVERLAPPING, Part, Program, find, keyed
 from rushlight.compile.report import Break
 from rushlight.compile.trace import Tracer, traced
 from rushlight.dtypes import get_default_dtype
+from rushlight.errors import warn
 from rushlight.tensor import Tensor, from_array
 
 MOST_PROGRAMS = 8                                 # of one function, as torch's limit of recompilations
-MOST_TRIES = 24                                   # traced runs without a program among them
-
+MOST_TRIES, FEW_TRIES = 24, 3                     # traced runs without a program among them; if they all change Python state
+LEAST_STEPS, LEAST_NUMBERS = 4, 1 << 12           # pieces of fewer ops, on small arrays, are not compiled: a call costs 5 us
 
 EVERYONE: WeakSet = WeakSet()                     # all compiled functions, for `compiler.reset()`
 
@@ -49,6 +50,8 @@ class Compiled:
         self.last: dict[Any, Outline] = {}
         self.tries = 0
         self.given_up = ""
+        self.pieces: Pieces | None = None         # what runs then, if parts of the function can be compiled
+        self.part_of: Callable[[], Compiled | None] = lambda: None
         self.breaks: list[Break] = []             # what stood in the way of a program in the last watched run
         self.steps = 0                            # of that run
         self.unsteady = ""                        # how it differed from the run before
@@ -71,9 +74,10 @@ class Compiled:
     def long_way(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """A call with whatever arguments; `enter` is then the short way for others like it."""
         m = mode()
-        if self.given_up or m.watch is not None or getattr(m, "batch", None) is not None \
-                or not self.lock.acquire(blocking=False):
+        if m.watch is not None or m.batch is not None:
             return self.function(*args, **kwargs)
+        if self.given_up or not self.lock.acquire(blocking=False):
+            return (self.pieces or self.function)(*args, **kwargs)
         try:
             flat: list[Any] = []
             others: list[Any] = []
@@ -81,7 +85,7 @@ class Compiled:
                     get_default_dtype(), lower_precision())
             for program in self.programs.get(kind, ()):
                 if program.holds():
-                    result = program.run(flat)
+                    result = program.run(flat, (self.function, args, kwargs))
                     if result is OVERLAPPING:
                         return self.function(*args, **kwargs)
                     if result is not MOVED:
@@ -102,7 +106,7 @@ class Compiled:
             self.programs.clear()
             self.entries.clear()
             self.last.clear()
-            self.tries, self.given_up, self.enter = 0, "", None
+            self.tries, self.given_up, self.enter, self.pieces = 0, "", None, None
 
     def watched(self, kind: Any, flat: list[Any], others: list[Any], args: tuple, kwargs: dict) -> Any:
         """Run the function as it is, and make a program if this run did what the last one did."""
@@ -116,22 +120,19 @@ class Compiled:
         for (_, what), _, g in grads:
             if g is not None:
                 old.setdefault(keyed(("grad", what)), g.array)
-        result = traced(self.function, args, kwargs, tracer)
-        problem, self.breaks, self.steps = tracer.problem, list(dict.fromkeys(tracer.breaks)), len(tracer.steps)
-        if not before.complete:
-            problem = problem or "reaches more Python objects than can be watched"
-        if before.moving and tracer.fresh:
-            problem = problem or f"makes tensors while it can reach a {before.moving}, whose changes cannot be noticed"
-        if random_state() != rng and not any(map(is_random, tracer.steps)):
-            problem = problem or "draws random numbers"
-        outline = None
-        if problem is None:
-            try:
-                outline = Outline(tracer, result, flat, grads, before, Snapshot(self.function, others))
-            except TypeError as error:
-                problem = str(error)
+        with entered(flat) as cut:
+            result = traced(self.function, args, kwargs, tracer)
+            self.breaks, self.steps = list(dict.fromkeys(tracer.breaks)), len(tracer.steps)
+            problem = tracer.problem or obstacle(tracer, before, rng)
+            outline = None
+            if problem is None:
+                cut()
+                try:
+                    outline = Outline(tracer, result, flat, grads, before, Snapshot(self.function, others))
+                except TypeError as error:
+                    problem = str(error)
         try:
-            self.consider(kind, outline, last, problem, flat, old, rng)
+            self.consider(kind, outline, last, problem, flat, old, rng, tracer)
         except Exception as error:
             if isinstance(error, CannotCompile) or os.environ.get("RUSHLIGHT_DEBUG"):
                 raise
@@ -139,18 +140,22 @@ class Compiled:
         return result
 
     def consider(self, kind: Any, outline: Outline | None, last: Outline | None, problem: str | None, flat: list[Any],
-                 old: dict, rng: Any) -> None:
+                 old: dict, rng: Any, tracer: Tracer) -> None:
         """Make a program, or wait for the next run, or give up."""
         self.tries += 1
         if outline is None:
-            return self.give_up(problem or "cannot be compiled")
+            return self.give_up(problem or "cannot be compiled", tracer.stops)
+        if self.part_of() is not None and little(tracer.steps):
+            return self.give_up("is less work than asking whether a program may run")
         if last is not None:
             problem = self.unsteady = outline.unsteady(last) or ""
             if not problem:
                 return self.keep(kind, outline, last, flat, old, rng)
         outline.let_go()
         self.last[kind] = outline
-        if self.tries >= MOST_TRIES or len(self.programs) > MOST_PROGRAMS:
+        if self.tries == FEW_TRIES and outline.moved:
+            self.divide(problem or outline.moved, ())
+        elif self.tries >= MOST_TRIES or len(self.programs) > MOST_PROGRAMS:
             self.give_up(problem or "is called in another way each time: other shapes, dtypes or Python values")
 
     def keep(self, kind: Any, outline: Outline, last: Outline, flat: list[Any], old: dict, rng: Any) -> None:
@@ -205,16 +210,73 @@ class Compiled:
         """What to call the function in messages."""
         return getattr(self.function, "__qualname__", type(self.function).__name__)
 
-    def give_up(self, why: str) -> None:
-        """Run as it is from now on; say so once."""
+    def divide(self, why: str, stops: Iterable) -> bool:
+        """Go on in pieces, if the function can be divided where programs cannot follow it."""
+        def piece(function: Callable) -> Compiled:
+            made = Compiled(function, options=self.options)
+            made.part_of = ref(self)
+            return made
+        pieces = Pieces(self.function, stops, piece)
+        if self.fullgraph or pieces.function is None:
+            return False
+        self.stop(why)
+        self.pieces = pieces
+        return True
+
+    def stop(self, why: str) -> None:
+        """No program of the whole from now on."""
         self.given_up, self.enter = why, None
         self.last.clear()
         self.programs.clear()
         self.entries.clear()
-        text = f"rushlight.compile: {self.name} runs as it is, not compiled: it {why}"
+
+    def parts(self) -> list[Compiled]:
+        """The function, or its pieces, that may have programs."""
+        return [part for part in self.whole() if part.pieces is None]
+
+    def whole(self) -> Iterator[Compiled]:
+        """The function, its pieces, their pieces."""
+        yield self
+        for part in self.pieces.parts if self.pieces is not None else ():
+            yield from part.whole()
+
+    def hopeless(self) -> bool:
+        """Whether neither the function nor a piece of it will ever be a program."""
+        if not self.given_up or self.pieces is None:
+            return bool(self.given_up)
+        return all([p.hopeless() for p in self.pieces.parts]) and len(self.pieces.inside) >= min(self.pieces.entered, 1)
+
+    def give_up(self, why: str, stops: Iterable = ()) -> None:
+        """Run as it is from now on; say so once."""
+        if not self.divide(why, stops):
+            self.stop(why)
+            self.tell()
+
+    def tell(self) -> None:
+        """Say that the function runs as it is, and why; of pieces only if there is no program in all of them."""
+        whole = self.part_of()
+        if whole is not None:
+            return whole.tell() if whole.hopeless() else None
+        text = f"rushlight.compile: {self.name} runs as it is, not compiled: it {self.given_up}"
         if self.fullgraph:
             raise CannotCompile(text)
-        warnings.warn(text, stacklevel=4)
+        warn(text)
+
+
+def obstacle(tracer: Tracer, before: Snapshot, rng: Any) -> str | None:
+    """What else there is that no program can do."""
+    if not before.complete:
+        return "reaches more Python objects than can be watched"
+    if before.moving and tracer.fresh:
+        return f"makes tensors while it can reach a {before.moving}, whose changes cannot be noticed"
+    if random_state() != rng and not any(map(is_random, tracer.steps)):
+        return "draws random numbers"
+    return None
+
+
+def little(steps: list) -> bool:
+    """Whether a piece had better stay as it is."""
+    return len(steps) < LEAST_STEPS and sum([v.size for s in steps for v in s.outs]) < LEAST_NUMBERS
 
 
 def signature(value: Any, flat: list[Any], others: list[Any]) -> Any:
@@ -226,7 +288,7 @@ def signature(value: Any, flat: list[Any], others: list[Any]) -> Any:
                 break
             place += 1
         flat.append(value)
-        return a.shape, a.dtype.num, a.flags.c_contiguous or a.strides, value.node is None, value._grad is None, place
+        return a.shape, a.dtype.num, a.flags.c_contiguous or a.strides, kind_of(value.node), value._grad is None, place
     if type(value) in (tuple, list):
         return (type(value), *[signature(v, flat, others) for v in value])
     if type(value) is dict:
@@ -235,6 +297,11 @@ def signature(value: Any, flat: list[Any], others: list[Any]) -> Any:
         return type(value), value if value == value else "nan"
     others.append(value)
     return type(value), id(value)
+
+
+def kind_of(node: Any) -> bool | None:
+    """None for a tensor without a gradient, True for a leaf, False for what was computed."""
+    return None if node is None else node.leaf
 
 
 def lower_precision() -> Any:

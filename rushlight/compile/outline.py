@@ -1,10 +1,13 @@
 """What a watched run did, in a form that can be compared with the next one and turned into a program."""
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from rushlight.autograd.clock import tick
 from rushlight.autograd.engine import reachable, steps
 from rushlight.autograd.grad_mode import current, mode
 from rushlight.autograd.node import Node
@@ -26,12 +29,47 @@ class Expected(NamedTuple):
     wrt: list[np.ndarray]
 
 
+class Entry(Node):
+    """Where the history of an argument begins, as long as a run is watched that does not care for what it was made from."""
+
+    __slots__ = ()
+
+    def __init__(self, origin: Node):
+        self.edges, self.saved, self.seq, self.shape, self.where = (origin,), (), tick(), origin.shape, None
+
+    def arrays(self, g: Any) -> tuple:
+        return (g,)
+
+    tensors = arrays
+
+
+@contextmanager
+def entered(flat: list[Tensor]) -> Iterator[Callable[[], None]]:
+    """Inside, arguments that were computed from others begin with an `Entry`; the function that is given lets their history
+    end there."""
+    begun: list[tuple[Tensor, Entry, Node]] = []
+    for t in flat:
+        if t.node is not None and not t.node.leaf and t.viewing is None and type(t.node) is not Entry:
+            begun.append((t, Entry(t.node), t.node))
+            t.node = begun[-1][1]
+
+    def cut() -> None:
+        for _, entry, _ in begun:
+            entry.edges = ()
+    try:
+        yield cut
+    finally:
+        for t, entry, origin in begun:
+            entry.edges = (origin,)
+            t.node = origin if t.node is entry else t.node
+
+
 class Outline:
     """What a watched run did, in a form that can be compared with the next one."""
 
     def __init__(self, tracer: Tracer, result: Any, flat: list[Any], grads: list, before: Snapshot, after: Snapshot):
         """`grads`: (where to find it, tensor, its gradient before the run) of everyone. TypeError where it cannot be."""
-        self.before, self.after = before, after
+        self.before, self.moved = before, before.difference(after)
         self.reached = {i: t for i, t in enumerate(flat) if id(t) in before.tensors}    # arguments, also in other ways
         self.values: list[Value] = []
         self.live: list[int] = []                 # which of the results the caller may run backward from
@@ -76,9 +114,8 @@ class Outline:
 
     def unsteady(self, last: Outline) -> str | None:
         """Why this run and the last one are not the same program; None if they are."""
-        moved = self.before.difference(self.after)
-        if moved:
-            return f"changes Python state: {moved}"
+        if self.moved:
+            return f"changes Python state: {self.moved}"
         if self.form != last.form:
             return f"does something else in each run: {self.first_difference(last)}"
         if self.bytes == last.bytes:
@@ -181,7 +218,7 @@ def backward_of(live: list[Tensor], tracer: Tracer, everyone: list, gives: list)
     if any(n.hooks is not None for n in below):
         raise TypeError("has hooks on tensors that require grad")
     nodes = {n: known[n] for n in below if n in known}
-    if any(not n.leaf for n in nodes):
+    if any(not n.leaf and type(n) is not Entry for n in nodes):
         raise TypeError("is given tensors that were computed from others that require grad")
     if any(n.leaf and n not in known for n in below):
         raise TypeError("makes tensors that require grad")

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.autograd.backward import grad
 from rushlight.autograd.clock import clock, tick
+from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Node, Output
 from rushlight.compile.check import Checker, Mismatch
-from rushlight.compile.graph import Graph, Store
+from rushlight.compile.graph import Graph, Store, is_random
 from rushlight.compile.lower import Lowering
 from rushlight.compile.passes import optimize
 from rushlight.compile.passes.split import split
@@ -121,6 +123,7 @@ class Program:
         self.numbers = [n for n in numbers if len(n.ways) > 1]  # which must go on agreeing
         self.identical: list[tuple[int, Tensor]] = []           # arguments that the function reaches by itself, too
         self.replay: Replay | None = Replay(graph)
+        self.repeatable = not graph.grads and not any(isinstance(s, Store) or is_random(s) for s in graph.steps)
         run = recorded(graph)
         optimize(graph, options)
         how = options.get("fuse", True), options.get("threads", True)
@@ -183,8 +186,10 @@ class Program:
             found.calls = max(w.calls for w in watches)
             found.rows = [(1e6 * t / max(found.calls, 1), item) for w in watches for t, item in zip(w.spent, w.items)]
 
-    def run(self, arguments: list[Any]) -> Any:
-        """What the function returns, with parameters, gradients and state changed; MOVED or OVERLAPPING if it cannot."""
+    def run(self, arguments: list[Any], call: tuple | None = None) -> Any:
+        """What the function returns, with parameters, gradients and state changed; MOVED or OVERLAPPING if it cannot.
+
+        `call`: the function and its arguments as they are, for second derivatives."""
         forward = self.forward
         if (self.identical or self.numbers) and (any(arguments[i] is not t for i, t in self.identical)
                                                  or not all(n.agrees() for n in self.numbers)):
@@ -208,7 +213,7 @@ class Program:
             t._grad = from_array(next(fresh)) if given else None
         tensors = [from_array(a) for a in results[:self.results]]
         if self.live:
-            self.connect(tensors, results[self.results:], arguments)
+            self.connect(tensors, results[self.results:], arguments, call)
         return rebuilt(self.plan, tensors, arguments)
 
     def differs(self, expected: Any, arguments: list[Any], old: dict) -> str:
@@ -254,7 +259,7 @@ class Program:
                   for kind, what in self.backward.sources]
         return results, grads, run(self.backward, arrays)[0]
 
-    def connect(self, tensors: list[Tensor], saved: list[np.ndarray], arguments: list[Any]) -> None:
+    def connect(self, tensors: list[Tensor], saved: list[np.ndarray], arguments: list[Any], call: tuple | None) -> None:
         """Give the results a node from which backward goes on."""
         backward = self.backward
         assert backward is not None
@@ -263,7 +268,7 @@ class Program:
         node = CompiledFunctionBackward()
         node.edges = tuple(find(source, arguments).node for source in self.edges)
         node.seq, node.where, node.shape = tick(), None, None
-        node.saved = (self, shapes, saved, *inputs)
+        node.saved, node.call = (self, shapes, saved, *inputs), (call, arguments)
         if len(self.live) == 1:
             tensors[self.live[0]].node, node.shape = node, shapes[0][0]
         else:
@@ -290,7 +295,7 @@ class Program:
 class CompiledFunctionBackward(Node):
     """The node of a compiled function's results: its rule is the other half of the program."""
 
-    __slots__ = ()
+    __slots__ = ("call",)
 
     def arrays(self, g: Any) -> list:
         """Gradients of the inputs that require them."""
@@ -307,9 +312,26 @@ class CompiledFunctionBackward(Node):
         return [next(found) if given else None for given in program.given]
 
     def tensors(self, g: Any) -> list:
-        """RuntimeError: a compiled backward is no graph."""
-        raise RuntimeError(explain("a compiled function cannot be differentiated twice",
-                                   "call the function itself where create_graph=True is needed, or compile the whole step"))
+        """The same, recorded: the function itself runs once more, if that changes nothing. RuntimeError if it would."""
+        given = g if isinstance(g, dict) else {0: g}
+        if not mode().grad:                       # somebody watches, and sees numbers that no op has made
+            found = self.arrays({k: t.array for k, t in given.items()})
+            return [None if a is None else from_array(a) for a in found]
+        (call, arguments), program = self.call, self.saved[0]  # type: ignore[index]
+        ins = [find(source, arguments) for source in program.edges]
+        if call is None or not program.repeatable or not program.holds() or any(
+                writes_of(t).stamp > self.seq for t in (*ins, *arguments)):
+            raise RuntimeError(explain("a compiled function cannot be differentiated twice if it writes to memory or draws random "
+                                       "numbers", "call the function itself where create_graph=True is needed, or compile the "
+                                       "whole step"))
+        function, args, kwargs = call
+        outs: list[Tensor] = []
+
+        def numbered(t: Tensor) -> tuple[int, bool]:
+            outs.append(t)
+            return 0, False
+        planned(function(*args, **kwargs), arguments, program.outline.before.tensors, numbered)
+        return list(grad([outs[program.live[k]] for k in given], ins, [*given.values()], create_graph=True, allow_unused=True))
 
 
 class SpentBackward(Node):

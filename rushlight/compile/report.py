@@ -146,9 +146,14 @@ class Explanation:
     """What became of a function: its program, or every statement that stands in the way of one."""
 
     breaks: list[Break]
-    why: str                                      # it is not compiled; empty if it is
+    why: str                                      # the whole is not one program; empty if it is
     steps: int                                    # of the recorded run
-    program: Any = None
+    programs: list[Any] = field(default_factory=list)
+
+    @property
+    def program(self) -> Any:
+        """The program, if there is just one."""
+        return self.programs[0] if len(self.programs) == 1 else None
 
     @property
     def graph_break_count(self) -> int:
@@ -156,16 +161,18 @@ class Explanation:
 
     @property
     def graph_count(self) -> int:
-        return int(self.program is not None)
+        return len(self.programs)
 
     @property
     def break_reasons(self) -> list[Break]:
         return self.breaks
 
     def __str__(self) -> str:
-        if self.program is not None:
-            return f"compiled: {self.steps} ops became {len(self.program.items)} statements, no graph breaks"
-        head = f"runs as it is, not compiled: it {self.why}"
+        made = f"{self.steps} ops became {sum(len(p.items) for p in self.programs)} statements"
+        if self.programs and not self.why:
+            return f"compiled: {made}, no graph breaks"
+        head = f"runs as it is, not compiled: it {self.why}" if not self.programs else \
+            f"compiled in pieces: {made} in {len(self.programs)} programs; as a whole it {self.why}"
         return "\n".join([head, *(f"  {b.where}\n    {b.reason}" for b in self.breaks)])
 
     __repr__ = __str__

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
 from mmap import mmap
+from types import CodeType
 from typing import Any
 from weakref import ref
 
@@ -13,7 +14,7 @@ import numpy as np
 from rushlight.autograd.grad_mode import Watcher, current, mode
 from rushlight.compile.graph import Call, Graph, Store, Value, shared
 from rushlight.compile.report import Break, where
-from rushlight.errors import PACKAGE, user_frame
+from rushlight.errors import PACKAGE, ours, user_frame
 from rushlight.ops import regions  # noqa: F401  (their entries are in the table then)
 from rushlight.ops.table import TABLE
 from rushlight.tensor import Tensor
@@ -52,6 +53,7 @@ class Tracer(Watcher):
         self.books = self.cells, self.owner, self.born, self.outside, self.written
         self.problem: str | None = None
         self.breaks: list[Break] = []
+        self.stops: list[tuple] = []              # the user's frames at each of them, innermost first
         self.late = False                         # whether it is backward that runs, for a caller who may ask for it
 
     # -- what the mode tells ---------------------------------------------------------------------------------------
@@ -118,6 +120,7 @@ class Tracer(Watcher):
         """This run cannot become a program; it goes on as it is."""
         found = Break(what, where(line()))
         self.breaks.append(found)
+        self.stops.append(tuple(frames()))
         if self.problem is None:
             self.problem = f"{found.reason}, at {found.where}"
 
@@ -281,6 +284,15 @@ def line() -> Any:
     while frame is not None and frame.f_code.co_filename.startswith(("<backward", "<rushlight", PACKAGE)):
         frame = frame.f_back
     return (frame.f_code, frame.f_lasti) if frame is not None else None
+
+
+def frames() -> Iterator[tuple[CodeType, int]]:
+    """The user's functions that run inside the traced one: (code, instruction), innermost first."""
+    frame = user_frame(2)
+    while frame is not None and frame.f_code is not traced.__code__:
+        if not ours(frame.f_code.co_filename):
+            yield frame.f_code, frame.f_lasti
+        frame = frame.f_back
 
 
 def traced(function: Callable, args: tuple, kwargs: dict, tracer: Tracer) -> Any:

@@ -1,0 +1,377 @@
+"""A function in pieces: what no program can do stays Python, the statements between become functions that can be compiled.
+
+    def step(x, y):                               def step(x, y):
+        optimizer.zero_grad()                         loss = piece_1(x, y)         # three statements, compiled
+        loss = criterion(model(x), y)       ->        losses.append(loss.item())
+        loss.backward()                               piece_2()
+        losses.append(loss.item())
+        optimizer.step()
+
+Which statements these are the watched run has told, by the places in the file where it went on in Python. Whatever the
+statements do, they do in the order and with the variables of the user's function.
+"""
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from rushlight.compile.syntax import (
+    COMPREHENSIONS,
+    Place,
+    function_of,
+    needs,
+    place_of,
+    read,
+    tree_of,
+    written,
+)
+
+Stop = tuple[tuple[CodeType, int], ...]           # the frames at a break, innermost first: code and instruction
+PYTHON = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.Lambda, ast.FunctionDef, ast.ClassDef,
+          ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Delete, ast.Import, ast.ImportFrom, ast.Try, ast.NamedExpr,
+          ast.Match, *(getattr(ast, name) for name in ("TryStar", "TypeAlias") if hasattr(ast, name)))
+LOOKING = {"super", "locals", "globals", "vars", "eval", "exec", "print", "input", "open", "next", "iter", "id", "breakpoint"}
+CHEAP = {*dir(builtins)}                          # alone they are no work for a program
+GROWING = {"append", "extend", "insert", "appendleft", "popleft"}
+OF_TENSORS = {"grad", "data", "requires_grad"}    # attributes that may be assigned in a program
+DEEPEST = 8                                       # pieces of pieces of pieces
+NUMBERS = {"item", "tolist", "numpy"}             # methods that make Python's numbers of a tensor
+
+
+def home(function: Any) -> tuple[FunctionType, Any] | None:
+    """The function written in Python that runs when this is called, and the object that it is a method of."""
+    if isinstance(function, FunctionType):
+        return function, None
+    if isinstance(function, MethodType) and isinstance(function.__func__, FunctionType):
+        return function.__func__, function.__self__
+    nn = sys.modules.get("rushlight.nn.hooks")
+    if nn is not None and isinstance(function, nn.Hooked):
+        plain = type(function).__call__ is nn.Hooked.__call__ and not function._hooked and not nn.EVERYWHERE
+        return home(function.forward) if plain else None
+    call = getattr(type(function), "__call__", None)
+    return (call, function) if isinstance(call, FunctionType) else None
+
+
+class Pieces:
+    """The function around the pieces. `compiled(function, name)` makes a piece; `parts`: those made so far."""
+
+    def __init__(self, whole: Any, stops: Iterable[Stop], compiled: Any):
+        self.whole, self.compiled = whole, compiled
+        self.parts: list[Any] = []
+        self.inside: dict[FunctionType, Any] = {}               # functions that it calls, with breaks of their own
+        self.codes: set[CodeType] = set()
+        self.function: FunctionType | None = None
+        self.entered = 0                          # calls of such functions
+        found = home(whole)
+        if found is None:
+            return
+        self.original, self.instance = found
+        tree, self.depth = self.original.__dict__.get("piece", (None, 0))
+        tree = tree or tree_of(self.original.__code__)
+        if tree is None or self.depth > DEEPEST:
+            return
+        around = Around(tree, self.original, *self.places(stops))
+        if around.left and (around.made or around.entered):
+            self.build(around)
+            self.entered = around.entered
+
+    def places(self, stops: Iterable[Stop]) -> tuple[list[Place], list[Place]]:
+        """Where the function looks at numbers itself, and where it calls others that do."""
+        code, own, called = self.original.__code__, [], []
+        for stop in stops:
+            for i, (c, lasti) in enumerate(stop):
+                if c is code:
+                    (called if i else own).append(place_of(c, lasti))
+                    self.codes.update([stop[i - 1][0]] if i else [])
+        return own, called
+
+    def build(self, around: Around) -> None:
+        for name, node in around.made.items():
+            body = node.body
+            lines = f"lines {body[0].lineno} to {body[-1].end_lineno}"
+            part = function_of(node, self.original, {}, f"{self.original.__qualname__} ({lines})")
+            part.__dict__["piece"] = node, self.depth + 1
+            around.made[name] = self.compiled(part)
+            self.parts.append(around.made[name])
+        self.function = function_of(around.node, self.original, {**around.made, "piece of": self.entering})
+
+    def entering(self, function: Any) -> Any:
+        """What is called in place of a function that has breaks of its own."""
+        found = home(function)
+        if found is None or found[0].__code__ not in self.codes:
+            return function
+        code, instance = found
+        if code not in self.inside:
+            self.inside[code] = self.compiled(code)
+            self.parts.append(self.inside[code])
+        made = self.inside[code]
+        return made if instance is None else MethodType(made, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        found = home(self.whole)                  # a module may have been given hooks, or another forward
+        if found is None or found[0] is not self.original:
+            return self.whole(*args, **kwargs)
+        assert self.function is not None
+        return self.function(*args, **kwargs) if self.instance is None else self.function(self.instance, *args, **kwargs)
+
+
+class Around:
+    """Divides a definition: `node` is what remains, `made` are the pieces by name; `entered`: calls of functions with breaks."""
+
+    def __init__(self, tree: ast.FunctionDef, function: FunctionType, own: list[Place], called: list[Place]):
+        self.own, self.called, self.function = own, called, function
+        self.made: dict[str, Any] = {}
+        self.entered = self.left = self.loops = 0               # calls, statements that stay Python, loops around
+        self.tree = tree
+        a = tree.args
+        given = [x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg)))]
+        shared = {n for s in ast.walk(tree) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names}
+        self.variables = (written(*tree.body) | set(given)) - shared
+        self.reads = Counter(n.id for s in tree.body for n in ast.walk(s)
+                             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+        self.reads.update(n.target.id for n in ast.walk(tree) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name))
+        self.changing, self.attributes = set(shared & written(*tree.body)), set()
+        self.find_changing()
+        body, _ = self.divided(copy.deepcopy(tree.body), frozenset(given))
+        self.node = ast.copy_location(ast.FunctionDef(tree.name, tree.args, body, [], None), tree)
+
+    # -- what goes on changing from call to call -----------------------------------------------------------------------
+
+    def find_changing(self) -> None:
+        """Variables that hold other Python numbers in each call, and attributes that are assigned."""
+        for n in ast.walk(self.tree):
+            if isinstance(n, (ast.Attribute, ast.Subscript)) and isinstance(n.ctx, ast.Store):
+                self.attributes |= {n.attr} - OF_TENSORS if isinstance(n, ast.Attribute) else set()
+            elif isinstance(n, ast.Call) and grows(n) and isinstance(n.func.value, ast.Attribute):  # type: ignore[attr-defined]
+                self.attributes.add(n.func.value.attr)          # type: ignore[attr-defined]
+            elif isinstance(n, ast.For) and self.broken(n) and isinstance(n.iter, ast.Call):
+                first = n.target.elts[0] if isinstance(n.target, ast.Tuple) and n.target.elts else n.target
+                if isinstance(n.iter.func, ast.Name) and n.iter.func.id in ("enumerate", "range") and isinstance(first, ast.Name):
+                    self.changing.add(first.id)
+        before = -1
+        while before != len(self.changing):       # what is computed from them changes, too
+            before = len(self.changing)
+            for n in ast.walk(self.tree):
+                if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and (
+                        isinstance(n.value, ast.Constant) or self.number(n.value)):
+                    self.changing.add(n.target.id)
+                elif isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Name) \
+                        and self.number(n.value):
+                    self.changing.add(n.targets[0].id)
+
+    def number(self, e: ast.expr) -> bool:
+        """Whether an expression is a Python number that changes."""
+        if isinstance(e, ast.Name):
+            return e.id in self.changing
+        if isinstance(e, ast.Call):
+            if isinstance(e.func, ast.Attribute):
+                return e.func.attr in NUMBERS
+            return isinstance(e.func, ast.Name) and e.func.id in CHEAP and (
+                any(p.inside(e) for p in self.own) or any(map(self.number, e.args)))
+        if isinstance(e, ast.BinOp):
+            return any(map(self.number, (e.left, e.right))) and all(
+                isinstance(x, ast.Constant) or self.number(x) for x in (e.left, e.right))
+        return isinstance(e, (ast.Compare, ast.BoolOp, ast.UnaryOp)) and any(
+            isinstance(x, ast.expr) and self.number(x) for x in ast.walk(e) if x is not e)
+
+    # -- which statements a program can do -----------------------------------------------------------------------------
+
+    def broken(self, node: Any) -> bool:
+        return any(p.inside(node) for p in (*self.own, *self.called))
+
+    def free(self, s: ast.AST) -> bool:
+        """Whether a statement or expression, of several lines perhaps, can be part of a piece."""
+        if self.broken(s) or isinstance(s, (ast.Break, ast.Continue)):
+            return False
+        arguments = {id(a) for n in ast.walk(s) if isinstance(n, ast.Call) for a in n.args}
+        leaves = isinstance(s, (ast.For, ast.While))
+        for n in ast.walk(s):
+            if isinstance(n, PYTHON) or isinstance(n, (ast.Break, ast.Continue)) and not leaves:
+                return False
+            if isinstance(n, ast.GeneratorExp) and id(n) not in arguments:
+                return False
+            if isinstance(n, ast.Name) and (n.id in LOOKING or n.id in self.changing):
+                return False
+            if isinstance(n, ast.Attribute) and n.attr in self.attributes:
+                return False
+            if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and isinstance(n.slice, ast.Constant) \
+                    and isinstance(n.slice.value, str):
+                return False
+            if isinstance(n, ast.Call) and (grows(n) or self.of_python(n.func)):
+                return False
+        return not any(isinstance(n, ast.AugAssign) and isinstance(n.value, ast.Constant) and isinstance(n.target, ast.Name)
+                       and n.target.id in self.changing for n in ast.walk(s))
+
+    def of_python(self, e: ast.expr) -> bool:
+        """Whether a called function is one of Python's library: clocks, random numbers, logs."""
+        path = []
+        while isinstance(e, ast.Attribute):
+            path.append(e.attr)
+            e = e.value
+        if not isinstance(e, ast.Name) or e.id in self.variables:
+            return False
+        found = self.function.__globals__.get(e.id)
+        for name in reversed(path):
+            found = vars(found).get(name) if isinstance(found, ModuleType) else found
+        where = getattr(found, "__module__", None) or getattr(type(found), "__module__", "")
+        return where.partition(".")[0] in ("time", "random", "logging", "datetime", "sys", "os", "io", "_io")
+
+    # -- dividing ------------------------------------------------------------------------------------------------------
+
+    def divided(self, body: list[ast.stmt], known: frozenset) -> tuple[list[ast.stmt], frozenset]:
+        """Statements with calls of pieces for those that programs can do. `known`: variables that have a value before."""
+        out: list[ast.stmt] = []
+        run: list[ast.stmt] = []
+        start = known
+        for s in body:
+            if self.free(s):
+                run.append(s)
+                known = needs([s], known)[1]
+                continue
+            lifted: list[ast.stmt] = []
+            self.lift(s, lifted)
+            run += lifted
+            known |= written(*lifted)
+            out += self.piece(run, start)
+            run = []
+            rest, known = self.apart(s, known)
+            out.append(rest)
+            start = known
+        return out + self.piece(run, start), known
+
+    def piece(self, run: list[ast.stmt], known: frozenset) -> list[ast.stmt]:
+        """The call of a new piece, or the statements themselves where it would not pay or not be the same."""
+        while run and not works(run[0]):          # `best = 0` needs no program
+            return [run[0], *self.piece(run[1:], known | needs(run[:1], known)[1])]
+        if not run:
+            return []
+        wanted, after = needs(run, frozenset())
+        changed = written(*run) & self.variables | {n for n in written(*run) if n.startswith("value ")}
+        inside = Counter(n.id for s in run for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+        inside.update(n.target.id for s in run for n in ast.walk(s)
+                      if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name))
+        results = sorted(n for n in changed if n.startswith("value ") or self.reads[n] > inside[n]
+                         or self.loops and n in wanted)
+        given = sorted(wanted & self.variables | {n for n in results if n not in after})
+        if not set(given) <= known:               # a variable that may have no value cannot be handed over
+            return run
+        name = f"piece {len(self.made) + 1}"
+        first, last = run[0], run[-1]
+        returned = ast.copy_location(ast.Return(tuple_of(results, ast.Load())), last)
+        node = ast.FunctionDef(f"{self.tree.name}_{len(self.made) + 1}", ast.arguments(
+            [], [ast.arg(n) for n in given], None, [], [], None, []), [*run, returned] if results else run, [], None)
+        self.made[name] = ast.fix_missing_locations(ast.copy_location(node, first))
+        call = ast.Call(ast.Name(name, ast.Load()), [ast.Name(n, ast.Load()) for n in given], [])
+        made: ast.stmt = ast.Assign([tuple_of(results, ast.Store())], call) if results else ast.Expr(call)
+        return [ast.fix_missing_locations(ast.copy_location(made, first))]
+
+    def apart(self, s: ast.stmt, known: frozenset) -> tuple[ast.stmt, frozenset]:
+        """A statement that stays Python: pieces are made of what it contains."""
+        after = needs([s], known)[1] - (written(s) if isinstance(s, ast.Delete) else set())
+        self.left += not isinstance(s, ast.Return) or self.broken(s)
+        for field in ("test", "iter", "value"):
+            if isinstance(getattr(s, field, None), ast.expr):
+                self.entering(getattr(s, field))
+        if isinstance(s, ast.If):
+            s.body, _ = self.divided(s.body, known)
+            s.orelse, _ = self.divided(s.orelse, known)
+        elif isinstance(s, (ast.For, ast.While)):
+            self.loops += 1
+            s.body, _ = self.divided(s.body, known | (written(s.target) if isinstance(s, ast.For) else set()))
+            s.orelse, _ = self.divided(s.orelse, known)
+            self.loops -= 1
+        elif isinstance(s, ast.With) and all(self.harmless(item.context_expr) for item in s.items):
+            s.body, _ = self.divided(s.body, known | written(*s.items))
+        return s, after
+
+    def harmless(self, e: ast.expr) -> bool:
+        """Whether it is a context of rushlight's: it lets errors through."""
+        e = e.func if isinstance(e, ast.Call) else e
+        while isinstance(e, ast.Attribute):
+            e = e.value
+        found = self.function.__globals__.get(e.id) if isinstance(e, ast.Name) and e.id not in self.variables else None
+        return (getattr(found, "__name__", "") if isinstance(found, ModuleType) else
+                getattr(found, "__module__", "")).partition(".")[0] == "rushlight"
+
+    def entering(self, e: ast.expr) -> None:
+        """Functions with breaks of their own that the expression calls are called in pieces, too."""
+        for n in [n for n in ast.walk(e) if isinstance(n, ast.Call) and any(p.calls(n) for p in self.called)]:
+            self.entered += 1
+            n.func = ast.copy_location(ast.Call(ast.Name("piece of", ast.Load()), [n.func], []), n.func)
+            ast.fix_missing_locations(n)
+
+    # -- what is computed before a number is looked at -----------------------------------------------------------------
+
+    def lift(self, s: ast.stmt, lifted: list[ast.stmt]) -> None:
+        """Let what a statement computes first be computed before it: `return model(x).item()`."""
+        field = "test" if isinstance(s, ast.If) else "value"
+        if isinstance(s, ast.AugAssign) and not isinstance(s.target, ast.Name):
+            return
+        if isinstance(s, (ast.If, ast.Return, ast.Assign, ast.AugAssign, ast.Expr)) and getattr(s, field) is not None:
+            setattr(s, field, self.lifting(getattr(s, field), lifted)[0])
+
+    def lifting(self, e: ast.expr, lifted: list[ast.stmt]) -> tuple[ast.expr, bool]:
+        """The expression with variables for what has been lifted; whether what follows it may be lifted, too."""
+        if isinstance(e, (ast.Name, ast.Constant)):
+            return e, True
+        if self.free(e) and works(e) and not isinstance(e, (*COMPREHENSIONS, ast.Starred)):
+            name = f"value {len(self.made) + 1}.{len(lifted) + 1}"
+            lifted.append(ast.fix_missing_locations(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], e), e)))
+            return ast.copy_location(ast.Name(name, ast.Load()), e), True
+        for place in first_parts(e):
+            owner, field, index = place
+            old = getattr(owner, field) if index is None else getattr(owner, field)[index]
+            new, quiet = self.lifting(old, lifted)
+            if index is None:
+                setattr(owner, field, new)
+            else:
+                getattr(owner, field)[index] = new
+            if not quiet:
+                break
+        return e, False
+
+
+def first_parts(e: ast.expr) -> Iterator[tuple[Any, str, int | None]]:
+    """The operands of an expression that are computed whatever comes, in their order: (owner, field, place in a list)."""
+    if isinstance(e, ast.Call):
+        if isinstance(e.func, ast.Attribute):     # a method: what it belongs to comes first
+            yield e.func, "value", None
+        yield from ((e, "args", i) for i, a in enumerate(e.args) if not isinstance(a, ast.Starred))
+        yield from ((k, "value", None) for k in e.keywords)
+    elif isinstance(e, (ast.Attribute, ast.Subscript)):
+        yield e, "value", None
+    elif isinstance(e, ast.BinOp):
+        yield from ((e, "left", None), (e, "right", None))
+    elif isinstance(e, ast.UnaryOp):
+        yield e, "operand", None
+    elif isinstance(e, ast.Compare):
+        yield from ((e, "left", None), (e, "comparators", 0))
+    elif isinstance(e, ast.BoolOp):
+        yield e, "values", 0
+    elif isinstance(e, ast.IfExp):
+        yield e, "test", None
+    elif isinstance(e, (ast.Tuple, ast.List)):
+        yield from ((e, "elts", i) for i in range(len(e.elts)))
+
+
+def tuple_of(variables: list[str], ctx: Any) -> ast.expr:
+    """One variable, or a tuple of them."""
+    found: list[ast.expr] = [ast.Name(n, ctx) for n in variables]
+    return found[0] if len(found) == 1 else ast.Tuple(found, ctx)
+
+
+def grows(call: ast.Call) -> bool:
+    """Whether it is a method that makes a list longer."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr in GROWING
+
+
+def works(node: ast.AST) -> bool:
+    """Whether there is something in it that ops may do."""
+    return any(isinstance(n, (ast.BinOp, ast.AugAssign)) or isinstance(n, ast.Call) and not (
+        isinstance(n.func, ast.Name) and n.func.id in CHEAP) for n in ast.walk(node))

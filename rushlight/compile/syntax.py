@@ -1,0 +1,204 @@
+"""The user's function as a tree of statements, found in its file, and functions made of such trees.
+
+A file may have changed since it was read, and other functions may begin on the same line: a tree counts only if it
+compiles to the very instructions that the function has.
+"""
+from __future__ import annotations
+
+import __future__
+import ast
+import linecache
+from collections.abc import Iterable, Iterator
+from types import CellType, CodeType, FunctionType
+from typing import Any, NamedTuple
+
+FUTURE = 0
+for feature in __future__.all_feature_names:
+    FUTURE |= getattr(__future__, feature).compiler_flag
+NOT_PLAIN = 0x20 | 0x80 | 0x200                   # generators and coroutines
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+class Place(NamedTuple):
+    """Where an instruction stands in its file; columns are -1 where Python does not tell (before 3.11)."""
+
+    line: int
+    end: int
+    column: int
+    last: int
+
+    def inside(self, node: Any) -> bool:
+        """Whether a node of the tree contains it."""
+        if self.column < 0:
+            return bool(node.lineno <= self.line <= node.end_lineno)
+        return bool((node.lineno, node.col_offset) <= (self.line, self.column)
+                    and (self.end, self.last) <= (node.end_lineno, node.end_col_offset))
+
+    def calls(self, node: ast.Call) -> bool:
+        """Whether it is this call: nothing else ends there."""
+        return self.column >= 0 and (self.end, self.last) == (node.end_lineno, node.end_col_offset)
+
+
+def place_of(code: CodeType, lasti: int) -> Place:
+    """Where the instruction at byte `lasti` stands."""
+    if hasattr(code, "co_positions"):
+        for i, found in enumerate(code.co_positions()):
+            if i == lasti // 2 and None not in found:
+                line, end, column, last = found
+                return Place(line, end, column, last)
+    from rushlight.errors import line_of
+    line = line_of(code, lasti)
+    return Place(line, line, -1, -1)
+
+
+def tree_of(code: CodeType) -> ast.FunctionDef | None:
+    """The definition that the code was compiled from; None where it cannot be found."""
+    if code.co_flags & NOT_PLAIN:
+        return None
+    try:
+        tree = ast.parse("".join(linecache.getlines(code.co_filename)))
+    except (SyntaxError, ValueError):
+        return None
+    imports = list(imported(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+        elif isinstance(node, ast.Lambda):
+            first = node.lineno
+        else:
+            continue
+        if first == code.co_firstlineno and same(compiled(bare(node), code.co_freevars, code, imports), code):
+            return definition(node) if isinstance(node, ast.Lambda) else node
+    return None
+
+
+def bare(node: Any) -> Any:
+    """The node without decorators, annotations of parameters, and values of defaults: these are the function's."""
+    a = node.args
+    given = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
+    for arg in given:
+        arg.annotation = None
+    a.defaults = [ast.copy_location(ast.Constant(None), d) for d in a.defaults]
+    a.kw_defaults = [d and ast.copy_location(ast.Constant(None), d) for d in a.kw_defaults]
+    if isinstance(node, ast.FunctionDef):
+        node.decorator_list, node.returns = [], None
+    return node
+
+
+def definition(node: ast.Lambda) -> ast.FunctionDef:
+    """`lambda x: x + 1` as a definition."""
+    returns = ast.copy_location(ast.Return(node.body), node.body)
+    made = ast.FunctionDef("function", node.args, [returns], [], None)
+    return ast.fix_missing_locations(ast.copy_location(made, node))
+
+
+def imported(node: ast.AST) -> Iterator[ast.stmt]:
+    """A file's own import statements: Python calls functions of modules that they name by other instructions."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.Import, ast.ImportFrom)):
+            yield child
+        elif not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield from imported(child)
+
+
+def compiled(node: Any, free: Iterable[str], like: CodeType, imports: Iterable[ast.stmt] = ()) -> CodeType:
+    """The code of a definition inside which names in `free` are variables of functions around it."""
+    body = node if isinstance(node, ast.stmt) else ast.copy_location(ast.Expr(node), node)
+    args = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
+    around = ast.copy_location(ast.FunctionDef("around", args, [body], [], None), node)
+    module = ast.fix_missing_locations(ast.Module([*imports, around], []))
+    made = compile(module, like.co_filename, "exec", like.co_flags & FUTURE, True)
+    return inner(inner(made))
+
+
+def inner(code: CodeType) -> CodeType:
+    return next(c for c in code.co_consts if isinstance(c, CodeType))
+
+
+def same(a: CodeType, b: CodeType) -> bool:
+    """Whether two codes do the same to the same names."""
+    facts = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount", "co_kwonlyargcount",
+             "co_posonlyargcount")
+    return all(getattr(a, f) == getattr(b, f) for f in facts) and len(a.co_consts) == len(b.co_consts) and all(
+        same(x, y) if isinstance(x, CodeType) and isinstance(y, CodeType) else own(x) == own(y)
+        for x, y in zip(a.co_consts, b.co_consts))
+
+
+def own(constant: Any) -> str:
+    """A constant, comparable by type and value; names of functions inside without those of functions around."""
+    return repr(constant).rpartition("<locals>.")[2] if isinstance(constant, str) else repr(constant)
+
+
+def function_of(node: ast.FunctionDef, like: FunctionType, extra: dict[str, Any], name: str = "") -> FunctionType:
+    """A function of this definition, with the globals and the closure of another one; `extra` are more variables of it."""
+    free = like.__code__.co_freevars
+    code = compiled(node, [*free, *extra], like.__code__)
+    cells = {**dict(zip(free, like.__closure__ or ())), **{k: CellType(v) for k, v in extra.items()}}
+    closure = tuple([cells[k] for k in code.co_freevars])
+    made = FunctionType(code, like.__globals__, like.__name__, None if name else like.__defaults__, closure)
+    made.__kwdefaults__ = None if name else like.__kwdefaults__
+    made.__qualname__ = name or like.__qualname__
+    return made
+
+
+# -- which variables a statement reads and writes ----------------------------------------------------------------------
+
+def names(node: Any, skip: frozenset = frozenset()) -> Iterator[tuple[str, bool]]:
+    """(variable, whether it is written), of a tree; without those that belong to comprehensions."""
+    if isinstance(node, ast.Name):
+        if node.id not in skip:
+            yield node.id, not isinstance(node.ctx, ast.Load)
+            if isinstance(node.ctx, ast.Del):
+                yield node.id, False
+        return
+    if isinstance(node, COMPREHENSIONS):
+        yield from names(node.generators[0].iter, skip)
+        skip |= {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+    elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        yield node.target.id, False
+    elif isinstance(node, (ast.ExceptHandler, ast.FunctionDef, ast.ClassDef)) and node.name:
+        yield node.name, True
+    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        yield from ((a.asname or a.name.partition(".")[0], True) for a in node.names)
+    elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
+        yield node.name, True
+    elif isinstance(node, ast.MatchMapping) and node.rest:
+        yield node.rest, True
+    for child in ast.iter_child_nodes(node):
+        yield from names(child, skip)
+
+
+def read(*nodes: Any) -> set[str]:
+    return {name for node in nodes if node is not None for name, written in names(node) if not written}
+
+
+def written(*nodes: Any) -> set[str]:
+    return {name for node in nodes if node is not None for name, writes in names(node) if writes}
+
+
+def needs(body: list[ast.stmt], known: frozenset) -> tuple[set[str], frozenset]:
+    """What statements read that they have not written themselves, and what is certainly written after them (with `known`)."""
+    wanted: set[str] = set()
+    for s in body:
+        if isinstance(s, (ast.If, ast.While)):
+            heads, branches = [s.test], [(s.body, frozenset()), (s.orelse, frozenset())]
+        elif isinstance(s, ast.For):
+            heads, branches = [s.iter], [(s.body, frozenset(written(s.target))), (s.orelse, frozenset())]
+        elif isinstance(s, ast.With):
+            own = frozenset(written(*s.items))
+            heads, branches = list(s.items), [(s.body, own)]
+        else:
+            wanted |= read(s) - known
+            known |= written(s)
+            continue
+        wanted |= read(*heads) - known
+        ends = []
+        for part, own in branches:
+            inside, end = needs(part, known | own)
+            wanted |= inside
+            ends.append(end)
+        if isinstance(s, ast.If):
+            known = ends[0] & ends[1]
+        elif isinstance(s, ast.With):
+            known = ends[0]
+    return wanted, known

@@ -1,0 +1,334 @@
+"""Functions in pieces: numbers read, printed and branched on stay Python; results and side effects are eager's."""
+from __future__ import annotations
+
+import contextlib
+import warnings
+
+import pytest
+
+import rushlight as torch
+from rushlight import nn, optim
+from rushlight.compile import CannotCompile, compile, explain, programs
+from rushlight.nn import functional as F
+
+CALLS = 7
+X, Y = torch.linspace(-1, 1, 20).reshape(5, 4), torch.linspace(0, 1, 15).reshape(5, 3)
+held = []
+
+
+class Work:
+    """A model, its optimizer, and what a training loop keeps beside them."""
+
+    def __init__(self):
+        torch.manual_seed(0)
+        self.model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.2), nn.Tanh(), nn.Linear(8, 3))
+        self.optimizer = optim.Adam(self.model.parameters(), lr=0.05)
+        self.count, self.losses, self.best, self.history, self.hidden = 0, [], 9e9, {}, None
+
+    def loss(self, x, y):
+        return F.mse_loss(self.model(x), y)
+
+    def update(self, loss):
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+
+def returns_a_number(w, x, y):
+    w.optimizer.zero_grad()
+    loss = F.mse_loss(w.model(x), y)
+    loss.backward()
+    w.optimizer.step()
+    return loss.item()
+
+
+def keeps_a_list(w, x, y):
+    loss = F.mse_loss(w.model(x), y)
+    w.optimizer.zero_grad()
+    loss.backward()
+    w.optimizer.step()
+    w.losses.append(loss.item())
+    w.count += 1
+    return loss
+
+
+def branches_in_the_middle(w, x, y):
+    loss = F.mse_loss(w.model(x), y)
+    if loss.item() < w.best:
+        w.best = loss.item()
+    elif torch.isnan(loss):
+        return None
+    w.optimizer.zero_grad()
+    loss.backward()
+    norm = nn.utils.clip_grad_norm_(w.model.parameters(), 0.1)
+    if norm > 0.05:
+        w.optimizer.step()
+    return loss, norm
+
+
+def counts_calls(w, x, y):
+    loss = F.mse_loss(w.model(x), y) / 2
+    loss.backward()
+    w.count += 1
+    if w.count % 2 == 0:
+        w.optimizer.step()
+        w.optimizer.zero_grad()
+    w.history["loss"] = float(loss)
+    return loss
+
+
+def loops_over_batches(w, x, y):
+    total, seen = 0.0, 0
+    for i, (a, b) in enumerate(zip(x.split(2), y.split(2))):
+        if i == 2:
+            continue
+        loss = F.mse_loss(w.model(a), b)
+        w.optimizer.zero_grad()
+        loss.backward()
+        w.optimizer.step()
+        total += loss.item() * len(a)
+        seen += len(a)
+    return total / seen
+
+
+def calls_others(w, x, y):
+    loss = w.loss(x, y)
+    w.update(loss)
+    report(w, loss)
+    return loss
+
+
+def report(w, loss):
+    scaled = (loss * 3 + 1).sqrt().exp().log()
+    w.losses.append(scaled.item())
+
+
+def inside_contexts(w, x, y):
+    with torch.no_grad():
+        before = F.mse_loss(w.model(x), y)
+        w.losses.append(before.item())
+        after = (before * 2).exp().log().sqrt()
+    with torch.enable_grad(), contextlib.suppress(KeyError):
+        loss = F.mse_loss(w.model(x), y)
+        w.update(loss)
+        raise KeyError(loss.item())
+    return before, after, loss.detach()
+
+
+def keeps_a_state(w, x, y):
+    h = torch.tanh(w.model(x) + (0 if w.hidden is None else w.hidden))
+    w.hidden = h.detach()
+    loss = ((h - y) ** 2).mean()
+    w.update(loss)
+    print(loss.item())
+    return loss.item(), [h], {"loss": loss}
+
+
+STEPS = [returns_a_number, keeps_a_list, branches_in_the_middle, counts_calls, loops_over_batches, calls_others,
+         inside_contexts, keeps_a_state]
+
+
+def plain(value):
+    """What a step returns, comparable."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().reshape(-1).tolist()
+    if isinstance(value, (tuple, list)):
+        return [plain(v) for v in value]
+    return {k: plain(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def close(a, b):
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(close, a, b))
+    return all(close(a[k], b[k]) for k in a) if isinstance(a, dict) else a == pytest.approx(b, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("how", ["with the object", "a closure", "a lambda"])
+@pytest.mark.parametrize("step", STEPS, ids=lambda f: f.__name__)
+def test_steps_that_look_at_numbers(step, how, capsys):
+    eager, fast = Work(), Work()
+    torch.manual_seed(1)
+    expected = [plain(step(eager, X + k / 9, Y)) for k in range(CALLS)]
+    printed = capsys.readouterr().out
+    f = {"with the object": lambda: compile(step, backend="numpy"),
+         "a closure": lambda: closing(step, fast), "a lambda": lambda: compile(lambda *b: step(*b), backend="numpy")}[how]()
+    torch.manual_seed(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        got = [plain(f(*([] if how == "a closure" else [fast]), X + k / 9, Y)) for k in range(CALLS)]
+    assert close(got, expected)
+    assert [line[:6] for line in capsys.readouterr().out.split()] == [line[:6] for line in printed.split()]
+    for p, q in zip(eager.model.parameters(), fast.model.parameters()):
+        assert torch.allclose(p, q, rtol=1e-3, atol=1e-5)
+        assert (p.grad is None) == (q.grad is None)
+    assert eager.count == fast.count and close(fast.losses, eager.losses) and close(fast.history, eager.history)
+    assert eager.best == pytest.approx(fast.best, rel=1e-4)
+    assert 1 <= len(programs(f)) < 8
+
+
+def closing(step, w):
+    """The step as a function of the closure, which begins with another statement."""
+    def inside(x, y):
+        scale = x * 1.0
+        return step(w, scale, y)
+    return compile(inside, backend="numpy")
+
+
+def test_explain_names_each_statement_and_counts_programs():
+    found = explain(branches_in_the_middle, Work(), X, Y)
+    text = str(found)
+    assert found.graph_count >= 2 and found.graph_break_count >= 3
+    assert text.startswith("compiled in pieces: ") and "if loss.item() < w.best:" in text and "looks at the numbers" in text
+    assert "in place of" not in text
+    assert explain(returns_a_number, Work(), X, Y).graph_count == 1
+
+
+def test_fullgraph_wants_one_program():
+    with pytest.raises(CannotCompile, match="looks at the numbers"):
+        compile(returns_a_number, backend="numpy", fullgraph=True)(Work(), X, Y)
+
+
+def test_branches_not_taken_so_far_and_variables_without_a_value():
+    def f(x, flag):
+        y = (x * 2).exp().log() + x.sin().cos() - 1
+        if y.sum() > 0:
+            z = (y + 1).exp().log() + y.sin().cos() - 1
+        if flag:
+            return z * 2 + y.tan() - z.sin() * 3 + 1
+        del y
+        return (x * 3).exp().log() + x.sin().cos() - 1
+
+    g = compile(f, backend="numpy")
+    for x in (torch.ones(3), -torch.ones(3)) * 3:
+        for flag in (False, True):
+            if flag and x[0] < 0:
+                with pytest.raises(UnboundLocalError, match="'z'"):
+                    g(x, flag)
+            else:
+                assert torch.allclose(g(x, flag), f(x, flag), rtol=1e-5)
+    assert programs(g)
+
+
+def test_errors_have_the_users_lines_and_leave_what_was_done():
+    w = Work()
+
+    def step(x, y):
+        loss = F.mse_loss(w.model(x), y)
+        w.losses.append(loss.item())
+        w.update(loss)
+        if len(w.losses) % 2 == 0:
+            raise ValueError("too good")             # the line
+        return loss
+
+    f = compile(step, backend="numpy")
+    for k in range(CALLS):
+        if k % 2 == 0:
+            assert f(X, Y).shape == ()
+            continue
+        with pytest.raises(ValueError, match="too good") as caught:
+            f(X, Y)
+        assert "the line" in str(caught.traceback[-1].statement) and len(w.losses) == k + 1
+    assert programs(f)
+
+
+def test_global_and_nonlocal_variables():
+    count = 0
+
+    def f(x):
+        nonlocal count
+        global held
+        y = (x * 2).exp().log() + x.sin().cos() - 1
+        count += 1
+        held = [count, y.sum().item()]
+        return y * count
+
+    g = compile(f, backend="numpy")
+    for k in range(CALLS):
+        assert torch.allclose(g(X), ((X * 2).exp().log() + X.sin().cos() - 1) * (k + 1), atol=1e-5)
+        assert count == k + 1 and held[0] == k + 1
+    assert programs(g)
+
+
+def test_second_derivatives_through_pieces():
+    def f(x):
+        y = (x ** 3).exp().log() + x.sin() * 2
+        print(end=f"{y.sum().item():.0f}"[:0])
+        first, = torch.autograd.grad(y.sum(), x, create_graph=True)
+        return torch.autograd.grad(first.sum(), x)[0]
+
+    x = torch.tensor([0.5, 1.0], requires_grad=True)
+    g = compile(f, backend="numpy")
+    for _ in range(CALLS):
+        assert torch.allclose(g(x), f(x), rtol=1e-4)
+
+
+def test_gradients_through_results_of_an_earlier_piece():
+    def f(x, w):
+        y = (x * w).exp().log() + (x * w).sin().cos()
+        if y.sum() > 1e9:
+            return x
+        return (y * w).exp().log() + (y * x).sin().cos()
+
+    g = compile(f, backend="numpy")
+    for _ in range(CALLS):
+        ours, theirs = ([torch.tensor([0.5, 1.0], requires_grad=True) for _ in range(2)] for _ in range(2))
+        g(*ours).sum().backward()
+        f(*theirs).sum().backward()
+        for a, b in zip(ours, theirs):
+            assert torch.allclose(a.grad, b.grad, rtol=1e-4)
+    assert len(programs(g)) == 2
+
+
+def test_views_handed_from_piece_to_piece():
+    def f(x):
+        y = (x + 1).exp().log() - x.sin() * 2
+        row = y[0]
+        if row.sum() > 1e9:
+            return x
+        row += 10
+        y[1] = y[0] * 2 + row.sin().cos().exp()
+        return y
+
+    g = compile(f, backend="numpy")
+    for k in range(CALLS):
+        assert torch.allclose(g(X + k), f(X + k), rtol=1e-5)
+
+
+class Gate(nn.Module):
+    """A module that looks at numbers, inside another one."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.calls = nn.Linear(4, 4), nn.Linear(4, 4), 0
+
+    def forward(self, x):
+        h = torch.tanh(self.a(x)).exp().log()
+        self.calls += 1
+        return self.b(h) if h.mean() > 0 else h
+
+
+def test_modules_whose_forward_looks_at_numbers():
+    torch.manual_seed(0)
+    model = nn.Sequential(Gate(), nn.ReLU(), nn.Linear(4, 3))
+    fast = compile(model, backend="numpy")
+    for k in range(CALLS):
+        x = X * (-1) ** k
+        assert torch.allclose(fast(x), model(x), rtol=1e-4, atol=1e-6)
+    assert model[0].calls == 2 * CALLS
+    gate = compile(model[0], backend="numpy")
+    for k in range(CALLS):
+        x = X * (-1) ** k
+        assert torch.allclose(gate(x), model[0](x), rtol=1e-4, atol=1e-6)
+    assert len(programs(gate)) >= 1
+    seen = []
+    model[0].register_forward_hook(lambda *a: seen.append(1))
+    gate(X)
+    assert seen == [1]
+
+
+def test_source_that_is_not_there():
+    names = {"torch": torch}
+    exec("def f(x):\n    y = x * 2 + 1\n    return y * y.sum().item()", names)
+    f = compile(names["f"], backend="numpy")
+    with pytest.warns(UserWarning, match="looks at the numbers"):
+        assert [f(torch.ones(1)).item() for _ in range(CALLS)] == [9.0] * CALLS
