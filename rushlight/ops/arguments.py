@@ -232,6 +232,8 @@ def promoted(op: Op, operands: Sequence[Any]) -> list[Tensor]:
     if len(pairs) == 1:
         result = pairs[0][0].dtype
     else:
+        if op.name == "sub" and any(t.array.dtype.kind == "b" for t, _ in pairs):
+            raise RuntimeError(explain(MASKED))
         result = dtypes.result_dtype([(dtypes.of_scalar(v) if kind == 2 else t.dtype, kind)
                                       for v, (t, kind) in zip(operands, pairs)])
     if op.result == FLOATING and result.category < dtypes.FLOATING:
@@ -328,6 +330,9 @@ def first_batch(op: Op, args: Sequence[Any]) -> Any:
 
 
 # -- what goes wrong ---------------------------------------------------------------------------------------------
+
+MASKED = ("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
+          "`~` or `logical_not()` operator instead.")
 
 # What NumPy refuses of bool tensors, in torch's words.
 BOOLEAN = {
