@@ -56,8 +56,9 @@ def source(op: Op, view: bool = False) -> str:
     single = [i for i in inputs if i != listed]
     ruled = [i for i in single if op.rules[op.inputs[i]] is not None]
     apart = [i for i in ruled if i not in promoted_here]
-    lines = ["def run(kernel, args, kwargs, out):", " try:", f"  if {unbound(op)}: args = bind(args, kwargs)",
-             f"  {values} = values = args"]
+    bound, behind, counted = unbound(op)
+    lines = ["def run(kernel, args, kwargs, out):", " try:", f"  if {bound}: args = bind(args, kwargs)",
+             *[f"  elif {behind}: args = ({counted},)"] * bool(behind), f"  {values} = values = args"]
     if promoted_here:
         some = ", ".join(f"v{i}" for i in promoted_here) + ","
         lines += [f"  {some} = together(op, ({some}))"]
@@ -139,7 +140,10 @@ def together(op: Op, operands: Sequence[Any]) -> list[Any]:
 def of_list(op: Op, values: Sequence[Any], place: int, one_dtype: bool) -> tuple[Tensor, ...]:
     """The list of tensors among the arguments, brought to one dtype if gradients go back to it."""
     tensors = tuple(values[place])
-    check_tensors(op, [*values[:place], tensors, *values[place + 1:]])
+    for t in tensors:
+        if t.__class__ is not Tensor:             # a class of the user's, or no tensor
+            check_tensors(op, [*values[:place], tensors, *values[place + 1:]])
+            break
     if one_dtype and len({t.array.dtype for t in tensors}) > 1:
         tensors = tuple(promoted(op, tensors))
     return tensors

@@ -27,13 +27,14 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     >>> rushlight.nn.functional.scaled_dot_product_attention(x, x, x).shape
     torch.Size([1, 3, 4])
     """
-    if attn_mask is not None or not at_once(query, key, value, None):      # which a right call alone is
+    plain = attn_mask is None and at_once(query, key, value, None)
+    if not plain:                                 # a right call alone is
         check(query, key, value, attn_mask, is_causal)
     if enable_gqa:
         heads = query.array.shape[-3]
         key, value = (repeat_interleave(t, heads // t.array.shape[-3], -3) for t in (key, value))
     scale = 1 / math.sqrt(query.array.shape[-1]) if scale is None else scale
-    if dropout_p > 0 or not at_once(query, key, value, attn_mask):
+    if dropout_p > 0 or not (plain or at_once(query, key, value, attn_mask)):
         p, somewhere = weights(query, key, attn_mask, is_causal, scale)
         return seen(dropout(p, dropout_p) if dropout_p > 0 else p, value, somewhere)
     if attn_mask is None:

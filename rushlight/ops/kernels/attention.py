@@ -23,6 +23,7 @@ BLOCK = 1 << 18                                   # scores at a time
 LEAST = 1 << 17                                   # products from which the loops are used: NumPy takes 0.15 ms
 PASSES = 40                                       # over the scores, that they save
 MUCH = 1 << 22                                    # and all cores
+REMEMBERED = 1 << 18                              # numbers from which memory is used again: to ask takes 1 us
 FLOAT = np.dtype(np.float32)
 
 
@@ -81,9 +82,10 @@ def attention_back(tensors: Sequence[ndarray], causal: bool, scale: float) -> li
 
 def room(shape: tuple, like: ndarray | None, dtype: np.dtype) -> ndarray:
     """An array of this shape; its heads lie in memory as those of `like`: a row of all of them in one piece, or apart."""
+    take = np.empty if prod(shape) < REMEMBERED else memory.take
     if like is not None and len(shape) == 4 and like.strides[1] < like.strides[2]:
-        return memory.take((shape[0], shape[2], shape[1], shape[3]), dtype).transpose(0, 2, 1, 3)
-    return memory.take(shape, dtype)
+        return take((shape[0], shape[2], shape[1], shape[3]), dtype).transpose(0, 2, 1, 3)
+    return take(shape, dtype)
 
 
 def rooms(q: ndarray, k: ndarray, v: ndarray) -> list[ndarray]:
@@ -140,27 +142,29 @@ def looped(q: ndarray, k: ndarray, v: ndarray) -> bool:
                                  or spent.enough(PASSES, q.size // q.shape[-1] * k.shape[-2]) and has_numba())
 
 
-def matrix(a: ndarray, heads: tuple[int, int]) -> ndarray:
-    """The array in four dimensions, the numbers of a row one after the other."""
+def matrix(a: ndarray, heads: tuple[int, int], rows: bool) -> ndarray:
+    """The array in four dimensions, the numbers of a row one after the other if `rows`."""
     a = a if a.ndim == 4 else a.reshape(*heads, *a.shape[-2:])
-    return a if a.strides[-1] == a.itemsize or a.shape[-1] == 1 else np.ascontiguousarray(a)
+    return a.copy() if rows and a.strides[-1] != a.itemsize else a
 
 
 def run(name: str, q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None, out: ndarray, lse: ndarray,
         more: Sequence[ndarray], causal: bool, scale: float) -> None:
     """The loop of this name on all heads; of much, each core does some of them. more: for the way back g, dq, dk, dv."""
     loop, cores, pool = tools(name)
-    *lead, length, width = q.shape
-    heads = prod(lead[:-1]), lead[-1] if lead else 1
-    arrays = [matrix(a, heads) for a in (q, k, v, q, out, *more)]
+    arrays = [q, k, v, q, out, *more]
     if mask is not None:
         shape = (*q.shape[:-1], k.shape[-2])      # `broadcast_to` alone may not be written to: another type for Numba
-        whole = as_strided(mask, shape, np.broadcast_to(mask, shape).strides)
-        arrays[3] = whole if whole.ndim == 4 else whole.reshape(*heads, *whole.shape[-2:])
+        arrays[3] = as_strided(mask, shape, np.broadcast_to(mask, shape).strides)
+    how = plan(q.shape, k.shape[-2], v.shape[-1], tuple([a.strides for a in arrays]), scale)
+    if how is None:                               # once more, with arrays as they have to be
+        *lead, length, width = q.shape
+        heads = prod(lead[:-1]), lead[-1] if lead else 1
+        arrays = [matrix(a, heads, i != 3 or mask is None) for i, a in enumerate(arrays)]
+        how = plan((*heads, length, width), k.shape[-2], v.shape[-1], tuple([a.strides for a in arrays]), scale)
+    whole, sizes, steps, factor = how  # type: ignore[misc]
     first = [a[0, 0, 0, :1] for a in arrays]
-    sizes, steps = numbers((heads[1], length, k.shape[-2], width, v.shape[-1]), tuple([a.strides for a in arrays]))
-    whole = prod(heads)
-    given = (*first[:5], lse.reshape(-1, length), *first[5:], sizes, steps, np.float32(scale), causal, mask is not None)
+    given = (*first[:5], lse.reshape(-1, lse.shape[-1]), *first[5:], sizes, steps, factor, causal, mask is not None)
     parts = min(cores(), whole) if q.size * k.shape[-2] > MUCH else 1
     if parts == 1:
         loop(*given, 0, whole)
@@ -178,6 +182,13 @@ def tools(name: str) -> tuple[Callable, Callable, Any]:
 
 
 @lru_cache(maxsize=256)
-def numbers(sizes: tuple[int, ...], strides: tuple[tuple[int, ...], ...]) -> tuple[ndarray, ndarray]:
-    """The sizes, and the strides in numbers, as arrays: to make them takes 5 us."""
-    return np.array(sizes), np.array(strides) // FLOAT.itemsize
+def plan(shape: tuple[int, ...], keys: int, features: int, strides: tuple[tuple[int, ...], ...],
+         scale: float) -> tuple[int, ndarray, ndarray, np.float32] | None:
+    """Heads in all, and the sizes, the strides in numbers and the scale as the loops take them; None unless all arrays have
+    four dimensions and the numbers of a row follow each other (a mask's need not)."""
+    rows = [s for i, s in enumerate(strides) if i != 3]
+    if len(shape) != 4 or any([s[-1] != FLOAT.itemsize for s in rows]):
+        return None
+    samples, heads, length, width = shape
+    sizes = np.array((heads, length, keys, width, features))
+    return samples * heads, sizes, np.array(strides) // FLOAT.itemsize, np.float32(scale)

@@ -171,10 +171,12 @@ def turned(to, x, at, row, size, many):
         for e in range(size // {W} * {W}, size):
             for i in range({W}):
                 to[o + e * {Q} + i] = get(x, at + (j + i) * row + e)
-    for j in range(squares, whole(many)):
-        o = j // {Q} * panel + j % {Q}
+    for j in range(squares, whole(many), {W}):
         for e in range(size):
-            to[o + e * {Q}] = get(x, at + j * row + e) if j < many else f32(0)
+            store(to, j // {Q} * panel + j % {Q} + e * {Q}, none())
+    for j in range(squares, many):
+        for e in range(size):
+            put(to, j // {Q} * panel + j % {Q} + e * {Q}, get(x, at + j * row + e))
 
 
 @cached

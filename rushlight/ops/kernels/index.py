@@ -124,11 +124,15 @@ def along(x: ndarray, index: ndarray, dim: int) -> tuple:
     return tuple(index if d == dim else place for d, place in enumerate(places))
 
 
+UNSIGNED = {np.dtype(f"i{size}"): np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+
+
 def check_index(index: ndarray, n: int, name: str, dim: int = 0, kind: type[Exception] = IndexError) -> None:
     """RuntimeError for an index that is no integer; an error of the given kind for one that is not there."""
     if index.dtype.kind not in "iu":
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got {index.dtype}; cure: index.long()")
-    if index.size and (index.min() < 0 or index.max() >= n):
+    unsigned = UNSIGNED.get(index.dtype, index.dtype)                   # of which negative ones look huge
+    if index.size and np.maximum.reduce(index.view(unsigned), None) >= n:
         bad = int(index.max() if index.max() >= n else index.min())
         what = "index out of range in self: " if kind is IndexError else ""
         raise kind(f"{what}index {bad} is out of bounds for dimension {dim} with size {n}; "
@@ -213,7 +217,7 @@ def index_copy(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray
 def embedding(weight: ndarray, index: ndarray, padding: int | None = None) -> ndarray:
     """Rows of the weight; the padding row differs from others only in its gradient."""
     check_index(index, weight.shape[0], "embedding")
-    return weight[index]
+    return weight.take(index, 0) if weight.flags.c_contiguous else weight[index]    # half the time, where it copies nothing
 
 
 def embedding_grad(g: ndarray, index: ndarray, n: int, padding: int | None = None) -> ndarray:

@@ -173,11 +173,11 @@ def var(x: ndarray, dims: Dims = None, keepdim: bool = False, correction: float 
 
 
 def argmax(x: ndarray, dim: int | None = None, keepdim: bool = False) -> ndarray:
-    return position(np.argmax, x, dim, keepdim, "argmax")
+    return position(ndarray.argmax, x, dim, keepdim, "argmax")
 
 
 def argmin(x: ndarray, dim: int | None = None, keepdim: bool = False) -> ndarray:
-    return position(np.argmin, x, dim, keepdim, "argmin")
+    return position(ndarray.argmin, x, dim, keepdim, "argmin")
 
 
 def position(find: Callable, x: ndarray, dim: int | None, keepdim: bool, name: str) -> ndarray:
@@ -197,11 +197,11 @@ def along(x: ndarray, index: ndarray, dim: int) -> ndarray:
 
 
 def max_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, ndarray]:
-    return chosen(x, position(np.argmax, x, dim if x.ndim else None, True, "max"), dim, keepdim)
+    return chosen(x, position(ndarray.argmax, x, dim if x.ndim else None, True, "max"), dim, keepdim)
 
 
 def min_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, ndarray]:
-    return chosen(x, position(np.argmin, x, dim if x.ndim else None, True, "min"), dim, keepdim)
+    return chosen(x, position(ndarray.argmin, x, dim if x.ndim else None, True, "min"), dim, keepdim)
 
 
 def chosen(x: ndarray, index: ndarray, dim: int, keepdim: bool) -> tuple[ndarray, ndarray]:

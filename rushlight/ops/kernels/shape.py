@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -69,8 +70,8 @@ def expand(x: ndarray, shape: tuple) -> ndarray:
 def not_expanded(old: tuple, new: tuple) -> str:
     """torch's sentence for a shape that does not broadcast to another of as many or more dimensions."""
     at = max(i for i in range(-len(old), 0) if old[i] not in (1, new[i]))
-    return (f"The expanded size of the tensor ({new[at]}) must match the existing size ({old[at]}) at non-singleton dimension "
-            f"{len(new) + at}.  Target sizes: {list(new)}.  Tensor sizes: {list(old)}; cure: only sizes 1 are repeated")
+    return (f"The expanded size of the tensor ({new[at]}) must match the existing size ({old[at]}) at non-singleton "
+            f"dimension {len(new) + at}.  Target sizes: {list(new)}.  Tensor sizes: {list(old)}; cure: only sizes 1 are repeated")
 
 
 def transpose(x: ndarray, dim0: int, dim1: int) -> ndarray:
@@ -287,10 +288,11 @@ def split_sizes(x: ndarray, lengths: Sequence[int], dim: int = 0) -> list[ndarra
     if builtins_sum(lengths) != extent(x, dim):
         raise ValueError(f"split_with_sizes expects split_sizes to sum exactly to {x.shape[dim]} (input tensor's size "
                          f"at dimension {dim}), but got split_sizes={list(lengths)}")
-    return [x[key] for key in keys_of(lengths, dim)]
+    return [x[key] for key in keys_of(tuple(lengths), dim)]
 
 
-def keys_of(lengths: Sequence[int], dim: int) -> list[tuple]:
+@lru_cache(maxsize=256)
+def keys_of(lengths: tuple[int, ...], dim: int) -> list[tuple]:
     """The keys that read parts of these lengths, one after the other along a dimension."""
     lead, keys, start = (slice(None),) * dim, [], 0
     for n in lengths:
