@@ -32,7 +32,8 @@ def test_batches_of_the_object_that_is_called(order, how):
     f = compile(fast.step if how == "a method" else lambda *b: fast.step(*b), backend="numpy")
     for i in order * 3:
         assert torch.allclose(f(*fast.batches[i]), eager.step(*eager.batches[i]), rtol=1e-5)
-    assert len(programs(f)) == 1 and not f.given_up
+    assert len(programs(f)) == 1
+    assert not f.given_up
 
 
 def test_batches_and_a_learning_rate_that_changes():
@@ -41,7 +42,8 @@ def test_batches_and_a_learning_rate_that_changes():
     for i in range(12):
         fast.optimizer.param_groups[0]["lr"] *= 0.9
         f(*fast.batches[i % 4])
-    assert len(programs(f)) == 1 and not f.given_up
+    assert len(programs(f)) == 1
+    assert not f.given_up
 
 
 def test_what_else_is_reached_is_not_the_argument():

@@ -49,14 +49,15 @@ def test_attributes_that_no_code_names_are_free_to_change():
         thing.count += 1
         thing.seen.append(i)
         assert f(X).tolist() == [2., 2.]
-    assert len(programs(f)) == 1 and not f.given_up
+    assert len(programs(f)) == 1
+    assert not f.given_up
     thing.scale = 5.0
     assert f(X).tolist() == [5., 5.]
 
 
 def test_attributes_that_are_read_by_properties_names_and_special_methods():
     for read in (lambda x, t: x * t.double, lambda x, t: t.by_name(x) * 2, lambda x, t: t(x) + t.hidden,
-                 lambda x, t: x * getattr(t, "hidden") * 2, lambda x, t: x * t.kept * 2):
+                 lambda x, t: x * t.hidden * 2, lambda x, t: x * t.kept * 2):
         thing = Plain()
         f = settled(compile(lambda x, t=thing, read=read: read(x, t), backend="numpy"), X)
         assert f(X)[0] in (6.0, 7.0)
@@ -88,7 +89,8 @@ def test_a_module_that_counts_its_epochs():
     for _ in range(30):
         net.epoch += 1
         f(X)
-    assert len(programs(f)) == 1 and not f.given_up
+    assert len(programs(f)) == 1
+    assert not f.given_up
     net.power = 3
     assert torch.allclose(f(X), net(X))
     net.layer = nn.Linear(2, 2)
@@ -124,7 +126,8 @@ def test_numbers_in_small_arrays_and_sets():
 
     g = compile(f, backend="numpy")
     for i in range(6):
-        assert g(X).tolist() == [1., 1.] and counts[0] == i + 1
+        assert g(X).tolist() == [1., 1.]
+        assert counts[0] == i + 1
     h = settled(compile(lambda x: x * len(names), backend="numpy"), X)
     names.add("b")
     assert h(X).tolist() == [2., 2.]

@@ -161,7 +161,9 @@ def test_steps_that_look_at_numbers(step, how, capsys):
     for p, q in zip(eager.model.parameters(), fast.model.parameters()):
         assert torch.allclose(p, q, rtol=1e-3, atol=1e-5)
         assert (p.grad is None) == (q.grad is None)
-    assert eager.count == fast.count and close(fast.losses, eager.losses) and close(fast.history, eager.history)
+    assert eager.count == fast.count
+    assert close(fast.losses, eager.losses)
+    assert close(fast.history, eager.history)
     assert eager.best == pytest.approx(fast.best, rel=1e-4)
     assert 1 <= len(programs(f)) < 8
 
@@ -177,8 +179,11 @@ def closing(step, w):
 def test_explain_names_each_statement_and_counts_programs():
     found = explain(branches_in_the_middle, Work(), X, Y)
     text = str(found)
-    assert found.graph_count >= 2 and found.graph_break_count >= 3
-    assert text.startswith("compiled in pieces: ") and "if loss.item() < w.best:" in text and "looks at the numbers" in text
+    assert found.graph_count >= 2
+    assert found.graph_break_count >= 3
+    assert text.startswith("compiled in pieces: ")
+    assert "if loss.item() < w.best:" in text
+    assert "looks at the numbers" in text
     assert "in place of" not in text
     assert explain(returns_a_number, Work(), X, Y).graph_count == 1
 
@@ -227,7 +232,8 @@ def test_errors_have_the_users_lines_and_leave_what_was_done():
             continue
         with pytest.raises(ValueError, match="too good") as caught:
             f(X, Y)
-        assert "the line" in str(caught.traceback[-1].statement) and len(w.losses) == k + 1
+        assert "the line" in str(caught.traceback[-1].statement)
+        assert len(w.losses) == k + 1
     assert programs(f)
 
 
@@ -245,7 +251,8 @@ def test_global_and_nonlocal_variables():
     g = compile(f, backend="numpy")
     for k in range(CALLS):
         assert torch.allclose(g(X), ((X * 2).exp().log() + X.sin().cos() - 1) * (k + 1), atol=1e-5)
-        assert count == k + 1 and held[0] == k + 1
+        assert count == k + 1
+        assert held[0] == k + 1
     assert programs(g)
 
 

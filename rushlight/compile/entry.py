@@ -87,7 +87,9 @@ class Writer:
             x = a.array
             self.names[f"D{i}"] = x.dtype
             tests = [f"x{i}.shape != {x.shape}", f"x{i}.dtype is not D{i}", f"x{i}.strides != {x.strides}",
-                     f"a{i}.node is not None" if a.node is None else f"a{i}.node is None or a{i}.node.leaf is not {a.node.leaf}", f"a{i}._grad is {'not ' * (a._grad is None)}None"]
+                     f"a{i}.node is not None" if a.node is None else
+                     f"a{i}.node is None or a{i}.node.leaf is not {a.node.leaf}",
+                     f"a{i}._grad is {'not ' * (a._grad is None)}None"]
             tests += [f"x{i} is {'not ' * (other is x)}{name}" for name, other in seen]
             lines += [f"if type(a{i}) is not T{i}: {BACK}", f"x{i} = a{i}.array", f"if {' or '.join(tests)}: {BACK}"]
             seen.append((f"x{i}", x))

@@ -127,8 +127,8 @@ class Outline:
         return None
 
     def fixed(self, last: Outline) -> list[tuple[int, Tensor]]:
-        """Arguments that the program cannot be given others for: the function reaches the same tensor in another way, and who
-        knows in which way it was meant. If the last run had another one here and did the same, it was the argument."""
+        """Arguments that the program cannot be given others for: the function reaches the same tensor in another way, and
+        who knows in which way it was meant. If the last run had another one here and did the same, it was the argument."""
         numbers = [v.source[1] for v in self.graph.inputs if v.source[0] == "number"]
         same = not self.before.difference(last.before, frozenset(i for n in numbers for i in n.items()))
         return [(i, t) for i, t in self.reached.items() if not same or last.reached.get(i) is t]

@@ -27,16 +27,16 @@ from rushlight.compile.syntax import (
     function_of,
     needs,
     place_of,
-    read,
     tree_of,
     written,
 )
 
 Stop = tuple[tuple[CodeType, int], ...]           # the frames at a break, innermost first: code and instruction
-PYTHON = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.Lambda, ast.FunctionDef, ast.ClassDef,
-          ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Delete, ast.Import, ast.ImportFrom, ast.Try, ast.NamedExpr,
-          ast.Match, *(getattr(ast, name) for name in ("TryStar", "TypeAlias") if hasattr(ast, name)))
-LOOKING = {"super", "locals", "globals", "vars", "eval", "exec", "print", "input", "open", "next", "iter", "id", "breakpoint"}
+PYTHON = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.Lambda, ast.FunctionDef,
+          ast.ClassDef, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Delete, ast.Import, ast.ImportFrom, ast.Try,
+          ast.NamedExpr, ast.Match, *(getattr(ast, name) for name in ("TryStar", "TypeAlias") if hasattr(ast, name)))
+LOOKING = {"super", "locals", "globals", "vars", "eval", "exec", "print", "input", "open", "next", "iter", "id",
+           "breakpoint"}
 CHEAP = {*dir(builtins)}                          # alone they are no work for a program
 GROWING = {"append", "extend", "insert", "appendleft", "popleft"}
 OF_TENSORS = {"grad", "data", "requires_grad"}    # attributes that may be assigned in a program
@@ -54,7 +54,7 @@ def home(function: Any) -> tuple[FunctionType, Any] | None:
     if nn is not None and isinstance(function, nn.Hooked):
         plain = type(function).__call__ is nn.Hooked.__call__ and not function._hooked and not nn.EVERYWHERE
         return home(function.forward) if plain else None
-    call = getattr(type(function), "__call__", None)
+    call = next((vars(c)["__call__"] for c in type(function).__mro__ if "__call__" in vars(c)), None)
     return (call, function) if isinstance(call, FunctionType) else None
 
 
@@ -122,7 +122,8 @@ class Pieces:
 
 
 class Around:
-    """Divides a definition: `node` is what remains, `made` are the pieces by name; `entered`: calls of functions with breaks."""
+    """Divides a definition: `node` is what remains, `made` are the pieces by name; `entered`: calls of functions with
+    breaks of their own."""
 
     def __init__(self, tree: ast.FunctionDef, function: FunctionType, own: list[Place], called: list[Place]):
         self.own, self.called, self.function = own, called, function
@@ -135,7 +136,8 @@ class Around:
         self.variables = (written(*tree.body) | set(given)) - shared
         self.reads = Counter(n.id for s in tree.body for n in ast.walk(s)
                              if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
-        self.reads.update(n.target.id for n in ast.walk(tree) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name))
+        self.reads.update(n.target.id for n in ast.walk(tree)
+                          if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name))
         self.changing, self.attributes = set(shared & written(*tree.body)), set()
         self.find_changing()
         body, _ = self.divided(copy.deepcopy(tree.body), frozenset(given))
@@ -152,8 +154,8 @@ class Around:
                 self.attributes.add(n.func.value.attr)          # type: ignore[attr-defined]
             elif isinstance(n, ast.For) and self.broken(n) and isinstance(n.iter, ast.Call):
                 first = n.target.elts[0] if isinstance(n.target, ast.Tuple) and n.target.elts else n.target
-                if isinstance(n.iter.func, ast.Name) and n.iter.func.id in ("enumerate", "range") and isinstance(first, ast.Name):
-                    self.changing.add(first.id)
+                of = n.iter.func.id if isinstance(n.iter.func, ast.Name) else ""
+                self.changing |= {first.id} if of in ("enumerate", "range") and isinstance(first, ast.Name) else set()
         before = -1
         while before != len(self.changing):       # what is computed from them changes, too
             before = len(self.changing)

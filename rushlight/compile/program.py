@@ -321,9 +321,9 @@ class CompiledFunctionBackward(Node):
         ins = [find(source, arguments) for source in program.edges]
         if call is None or not program.repeatable or not program.holds() or any(
                 writes_of(t).stamp > self.seq for t in (*ins, *arguments)):
-            raise RuntimeError(explain("a compiled function cannot be differentiated twice if it writes to memory or draws random "
-                                       "numbers", "call the function itself where create_graph=True is needed, or compile the "
-                                       "whole step"))
+            raise RuntimeError(explain("a compiled function cannot be differentiated twice if it writes to memory or draws "
+                                       "random numbers", "call the function itself where create_graph=True is needed, or "
+                                       "compile the whole step"))
         function, args, kwargs = call
         outs: list[Tensor] = []
 
@@ -331,7 +331,8 @@ class CompiledFunctionBackward(Node):
             outs.append(t)
             return 0, False
         planned(function(*args, **kwargs), arguments, program.outline.before.tensors, numbered)
-        return list(grad([outs[program.live[k]] for k in given], ins, [*given.values()], create_graph=True, allow_unused=True))
+        outs = [outs[program.live[k]] for k in given]
+        return list(grad(outs, ins, [*given.values()], create_graph=True, allow_unused=True))
 
 
 class SpentBackward(Node):

@@ -4,8 +4,8 @@ A file may have changed since it was read, and other functions may begin on the 
 compiles to the very instructions that the function has.
 """
 from __future__ import annotations
-
 import __future__
+
 import ast
 import linecache
 from collections.abc import Iterable, Iterator
@@ -177,7 +177,7 @@ def written(*nodes: Any) -> set[str]:
 
 
 def needs(body: list[ast.stmt], known: frozenset) -> tuple[set[str], frozenset]:
-    """What statements read that they have not written themselves, and what is certainly written after them (with `known`)."""
+    """What statements read that they have not written themselves, and what is certainly written after them, with `known`."""
     wanted: set[str] = set()
     for s in body:
         if isinstance(s, (ast.If, ast.While)):
