@@ -1,6 +1,8 @@
 """Compiled loops of pooling give NumPy's results, to the last bit, ties and nan among them."""
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -25,9 +27,11 @@ def windows(draw):
     n = draw(st.integers(1, 3))
     numbers = lambda low, high: tuple([draw(st.integers(low, high)) for _ in range(n)])
     kernel, stride, dilation = numbers(1, 4), numbers(1, 3), numbers(1, 3)
-    if n == 2 and draw(st.booleans()):
-        (_, *kernel), (_, *stride), dilation = *draw(st.sampled_from(pool_loops.FREQUENT)), (1, 1)
-        kernel, stride = tuple(kernel), tuple(stride)
+    if n > 1 and draw(st.booleans()):
+        kernel, stride = draw(st.sampled_from(pool_loops.FREQUENT))
+        kernel, stride, dilation = kernel[3 - n:], stride[3 - n:], (1,) * n
+    elif prod(kernel) <= pool_loops.FEW and set(dilation) == {1}:       # of these each has a loop of its own
+        dilation = (2, *dilation[1:])
     padding = tuple([draw(st.integers(0, k // 2)) for k in kernel])
     least = [max(1, d * (k - 1) + 1 - 2 * p) for k, d, p in zip(kernel, dilation, padding)]
     size = tuple([low + draw(st.integers(0, 7)) for low in least])
@@ -50,15 +54,19 @@ def test_maxima_and_their_gradient(given):
     expected, places = pool.best_of_taps(x, *how, out)
     np.testing.assert_array_equal(values, expected)
     np.testing.assert_array_equal(indices, places)
-    volume = x[0].size
-    total = np.zeros((len(x), volume), np.float32)
+    total = np.zeros((len(x), x[0].size), np.float32)
     np.add.at(total, (np.arange(len(x))[:, None], indices.reshape(len(x), -1)), values.reshape(len(x), -1))
-    np.testing.assert_array_equal(pool_loops.scatter_spatial(values, indices, volume, len(x)), total.ravel())
+    g, at = values[None], indices[None]
+    np.testing.assert_array_equal(pool_loops.scatter_spatial(g, at, x.shape[1:]), total.reshape(1, *x.shape))
+    at.flat[-1] = x[0].size
+    assert pool_loops.scatter_spatial(g, at, x.shape[1:]) is None        # which NumPy's way then refuses
+    with pytest.raises(IndexError):
+        pool.scatter_spatial(g, at, x.shape[1:])
 
 
 def test_what_numpy_does():
     x = np.zeros((2, 4, 4))
     assert pool_loops.max_pool(x, (2, 2), (2, 2), (0, 0), (1, 1), (2, 2)) is None
-    assert pool_loops.scatter_spatial(x, np.zeros(x.shape, np.int64), 16, 2) is None
-    empty = pool_loops.scatter_spatial(np.zeros((0, 4), np.float32), np.zeros((0, 4), np.int64), 16, 0)
-    assert empty.shape == (0,)
+    assert pool_loops.scatter_spatial(x[None], np.zeros((1, *x.shape), np.int64), (4, 4)) is None
+    empty = pool_loops.scatter_spatial(np.zeros((0, 1, 4), np.float32), np.zeros((0, 1, 4), np.int64), (4, 4))
+    assert empty.shape == (0, 1, 4, 4)

@@ -108,7 +108,11 @@ def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
         x, w = np.ones((1, 1, 4, 4), np.float32), np.ones((filters, 1, 3, 3), np.float32)
         p = plan((4, 4), w.shape, (1, 1), (1, 1), (1, 1), 1)
         yield f"convolution of {filters} filters", lambda x=x, w=w, p=p: correlate(x, w, p)  # type: ignore[misc]
-    yield "convolution, derivatives", lambda: (spread(x, w, p), weigh(x, x, p))
+    yield "convolution, derivatives", lambda: spread(x, w, p)
+    for filters in (4, 3, 2, 1):
+        g = np.ones((1, filters, 2, 2), np.float32)
+        q = plan((4, 4), (filters, 1, 3, 3), (1, 1), (0, 0), (1, 1), 1)
+        yield f"convolution, gradient of {filters} filters", lambda g=g, q=q: weigh(g, x, q)  # type: ignore[misc]
     for many in (16, 32, 48, 64):
         y, v = np.ones((1, many, 4, 4), np.float32), np.ones((many, many, 3, 3), np.float32)
         q = plan((4, 4), v.shape, (1, 1), (1, 1), (1, 1), 1)

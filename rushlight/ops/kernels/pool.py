@@ -157,11 +157,11 @@ def scatter_spatial(g: ndarray, indices: ndarray, size: Ints) -> ndarray:
         >>> scatter_spatial(np.ones((1, 1, 2)), np.array([[[3, 3]]]), (4,)).tolist()
         [[[0.0, 0.0, 0.0, 2.0]]]
     """
-    check_indices("scatter_spatial", indices, size)
     planes = g.shape[0] * g.shape[1]
     like, (g, indices) = indices, (g if g.flags.carray else g.copy(), indices if indices.flags.carray else indices.copy())
-    total = pool_loops.scatter_spatial(g, indices, prod(size), planes)
+    total = pool_loops.scatter_spatial(g, indices, size)
     if total is None:
+        check_indices("scatter_spatial", indices, size)
         total = np.zeros(planes * prod(size), wide_dtype(g.dtype))
         np.add.at(total, flat_indices(indices, size).ravel(), g.astype(total.dtype, copy=False).ravel())
     return like_images(total.astype(g.dtype, copy=False).reshape(*g.shape[:2], *size), like)

@@ -3,13 +3,15 @@ passes have cost as much (compile/paying.py). All for three spatial dimensions, 
 """
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
+from math import prod
 
 import numpy as np
 from numpy import ndarray
 
 from rushlight.compile.paying import Loop
+from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.windows import Ints
 
 MAXIMA = """def kernel(x, size, kernel, stride, padding, dilation, out, values, indices):
@@ -27,7 +29,7 @@ MAXIMA = """def kernel(x, size, kernel, stride, padding, dilation, out, values, 
                 k1 = min(high, k0 + (kernel[1] - 1) * dilation[1] + 1)
                 k0 = k0 if k0 >= 0 else k0 % dilation[1]
                 first, last = 0, 0                # the windows that lie inside, where their taps are written out
-                if {frequent} and i1 - i0 == {kernel[0]} and k1 - k0 == {kernel[1]}:
+                if {few} and i1 - i0 == {kernel[0]} and k1 - k0 == {kernel[1]}:
                     first = min((padding[2] + {stride[2]} - 1) // {stride[2]}, out[2])
                     last = max(first, min(out[2], (wide - {kernel[2]} + padding[2]) // {stride[2]} + 1))
                 near = (i0 * high + k0) * wide - padding[2]
@@ -63,15 +65,23 @@ MAXIMA = """def kernel(x, size, kernel, stride, padding, dilation, out, values, 
                 to += out[2]
 """
 
-FREQUENT = (((1, 2, 2), (1, 2, 2)), ((1, 3, 3), (1, 2, 2)))       # windows of most nets: a quarter of the time
+FREQUENT = (((1, 2, 2), (1, 2, 2)), ((1, 3, 3), (1, 2, 2)), ((1, 1, 2), (1, 1, 2)))      # windows of most nets
+FEW = 9              # taps of a window, up to which a kernel and its stride have a loop of their own: a quarter of the time
 
 SCATTER = """def kernel(g, indices, volume, out):
-    \"\"\"out[p, indices[p, q]] += g[p, q], with `volume` numbers in a plane of out.\"\"\"
+    \"\"\"out[p, i] = the sum of g[p, q] with indices[p, q] = i < volume; whether all indices are inside.\"\"\"
+    restrict()
     many = g.shape[0] // (out.shape[0] // volume)
     for p in range(out.shape[0] // volume):
+        for i in range(p * volume, (p + 1) * volume):
+            put(out, i, f32(0))
         for q in range(p * many, (p + 1) * many):
-            at = p * volume + get(indices, q)
+            at = get(indices, q)
+            if at < 0 or at >= volume:
+                return False
+            at += p * volume
             put(out, at, get(out, at) + get(g, q))
+    return True
 """
 
 
@@ -84,9 +94,9 @@ def example() -> tuple:
     return x, one, one, one, 0 * one, one, one, x, i
 
 
-@cache
+@lru_cache(maxsize=64)
 def maxima(kernel: tuple, stride: tuple) -> Loop:
-    """The loop for windows of one of the `FREQUENT` kernels and strides, without dilation; or () and (), for all others."""
+    """The loop for windows of this kernel and stride, without dilation; or () and (), for all."""
     return Loop(lambda: text_of(kernel, stride), 40, example)
 
 
@@ -94,7 +104,7 @@ def text_of(kernel: tuple, stride: tuple) -> str:
     lines = [line for a, b, c in product(*map(range, kernel or (1, 1, 1))) if a or b or c for line in (
         f"at = near + {stride[2]} * o + ({a} * high + {b}) * wide + {c}", "v = get(x, plane + at)",
         "better = (v > best) | (v != v)", "best = select(better, v, best)", "where = select(better, at, where)")]
-    return MAXIMA.format(frequent=bool(kernel), kernel=kernel or (1, 1, 1), stride=stride or (1, 1, 1),
+    return MAXIMA.format(few=bool(kernel), kernel=kernel or (1, 1, 1), stride=stride or (1, 1, 1),
                          taps="\n".join(" " * 20 + line for line in lines))
 
 
@@ -110,27 +120,25 @@ def max_pool(x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: In
              out: Ints) -> tuple[ndarray, ndarray] | None:
     """Maxima and places of x (P, *size); None while NumPy is to do it."""
     how, n = (three(kernel, 1), three(stride, 1)), len(x)
-    loop = maxima(*how) if how in FREQUENT and set(dilation) == {1} else maxima((), ())
+    loop = maxima(*how) if prod(kernel) <= FEW and set(dilation) == {1} else maxima((), ())
     if x.dtype != np.float32 or len(out) > 3 or not x.flags.carray:
         return None
     if loop.function is None:
         loop.pay(x.size)
         return None
-    values, indices = np.empty((n, *out), np.float32), np.empty((n, *out), np.int64)
+    values, indices = memory.take((n, *out), np.dtype(np.float32)), memory.take((n, *out), np.dtype(np.int64))
     loop.function(x.reshape(-1), *map(np.array, (three(x.shape[1:], 1), *how, three(padding, 0),
                   three(dilation, 1), three(out, 1))), values.reshape(-1), indices.reshape(-1))
     return values, indices
 
 
-def scatter_spatial(g: ndarray, indices: ndarray, volume: int, planes: int) -> ndarray | None:
-    """The sums of float32 g at their places, flat; None while NumPy is to do it."""
-    loop = scatter()
-    if g.dtype != np.float32 or not (g.flags.carray and indices.flags.carray):
+def scatter_spatial(g: ndarray, indices: ndarray, size: Ints) -> ndarray | None:
+    """The sums of float32 g at their places; None while NumPy is to do it, and where an index is outside."""
+    loop, volume = scatter(), prod(size)
+    if g.dtype != np.float32 or indices.dtype != np.int64 or not (g.flags.carray and indices.flags.carray):
         return None
     if loop.function is None:
         loop.pay(g.size)
         return None
-    total = np.zeros(planes * volume, np.float32)
-    if len(total):
-        loop.function(g.reshape(-1), indices.reshape(-1), volume, total)
-    return total
+    out = memory.take((*g.shape[:2], *size), np.dtype(np.float32))
+    return out if not out.size or loop.function(g.reshape(-1), indices.reshape(-1), volume, out.reshape(-1)) else None
