@@ -224,17 +224,17 @@ HAND = {
 
     # recurrent layers: all steps of one length, or sequences of 3, 2 and 1
     "lstm_layer": [Sample([x(6, 8), x(2, 2), x(2, 2), x(8, 2)], None, False),
-                   Sample([x(2, 3, 8), x(3, 1), x(3, 2), x(8, 1), x(1, 2)], None, True),
+                   Sample([x(2, 3, 8), x(3, 1), x(3, 2), x(8, 1), x(8), x(1, 2)], None, True),
                    Sample([x(6, 4), x(3, 1), x(3, 1), x(4, 1)], (3, 2, 1), True)],
     # the ways back take what the layers saved: no slope of theirs can be found by moving an input alone
-    "lstm_back": [Sample([x(2, 2, 4), x(2, 1), x(2, 1), x(4, 1), x(2, 2, 1), x(6, 4, 1), x(2, 2, 1), x(2, 1), x(2, 1)],
+    "lstm_back": [Sample([x(2, 2, 4), x(2, 1), x(2, 1), x(4, 1), x(2, 2, 1), x(5, 4, 1), x(2, 2, 1), x(2, 1), x(2, 1)],
                          None, False, smooth=False)],
     "gru_back": [Sample([x(2, 2, 3), x(2, 1), x(3, 1), x(3), x(2, 2, 1), x(4, 4, 1), x(2, 2, 1), x(2, 1)],
                         None, True, smooth=False)],
     "rnn_back": [Sample([x(2, 2, 1), x(2, 1), x(1, 1), x(2, 2, 1), x(2, 2, 1), x(2, 1)], True, None, False, smooth=False)],
     "gru_layer": [Sample([x(6, 6), x(2, 2), x(6, 2), x(6)], None, False),
                   Sample([x(6, 3), x(3, 1), x(3, 1)], (3, 2, 1), True)],
-    "rnn_layer": [Sample([x(6, 2), x(2, 2), x(2, 2)], False, None, False),
+    "rnn_layer": [Sample([x(6, 2), x(2, 2), x(2, 2), x(2)], False, None, False),
                   Sample([x(2, 3, 2), x(3, 2), x(2, 2)], True, None, True),
                   Sample([x(6, 1), x(3, 1), x(1, 1)], False, (3, 2, 1), False)],
 

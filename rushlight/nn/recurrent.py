@@ -100,11 +100,11 @@ class RNNBase(Module):
         x = input if batched else input.unsqueeze(1)
         if states is not None and not batched:
             states = tuple(s.unsqueeze(1) for s in states)
-        x = x.transpose(0, 1) if batched and self.batch_first else x
-        out, last = self._run(x, states, None, x.size(1))
+        first = batched and self.batch_first
+        out, last = self._run(x, states, None, x.size(0 if first else 1), first)
         if not batched:
             return out.squeeze(1), self._from_tuple(tuple(s.squeeze(1) for s in last))
-        return out.transpose(0, 1) if self.batch_first else out, self._from_tuple(last)
+        return out, self._from_tuple(last)
 
     def _packed(self, input: PackedSequence, states: tuple | None) -> tuple[PackedSequence, Any]:
         """Sequences as they are packed, the longest first; states come and go in the order before packing."""
@@ -116,15 +116,16 @@ class RNNBase(Module):
             last = tuple(s.index_select(1, input.unsorted_indices) for s in last)
         return PackedSequence(out, *input[1:]), self._from_tuple(last)
 
-    def _run(self, x: Tensor, states: tuple | None, sizes: tuple | None, batch: int) -> tuple[Tensor, tuple]:
+    def _run(self, x: Tensor, states: tuple | None, sizes: tuple | None, batch: int,
+             first: bool = False) -> tuple[Tensor, tuple]:
         weights = self._weights()
-        self._check_input(x, weights[0].weight_ih, 2 if sizes else 3)
+        self._check_input(x, weights[0].weight_ih, 2 if sizes else 3, 1 if first else 0)
         wanted = self._state_shapes(batch)
         if states is None:
             states = tuple(zeros(shape, dtype=x.dtype) for shape in wanted)
         self._check_states(states, wanted)
         return recurrent.layers(self.mode, x, states, weights, sizes, self.bidirectional,
-                                self.dropout if self.training else 0.0)
+                                self.dropout if self.training else 0.0, first)
 
     def _state_shapes(self, batch: int) -> list[tuple[int, int, int]]:
         """Of h, and for an LSTM of c."""
@@ -139,7 +140,7 @@ class RNNBase(Module):
 
     # -- what goes wrong -----------------------------------------------------------------------------------------------
 
-    def _check_input(self, x: Tensor, weight: Tensor, dims: int) -> None:
+    def _check_input(self, x: Tensor, weight: Tensor, dims: int, steps: int) -> None:
         if x.dtype != weight.dtype:
             raise ValueError(f"RNN input dtype ({x.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
                              f"input.to({weight.dtype}), or convert model: model.to({x.dtype})")
@@ -149,7 +150,7 @@ class RNNBase(Module):
             raise RuntimeError(explain(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
                                        f"{x.size(-1)}", f"make the layer take {x.size(-1)} (input_size={x.size(-1)})",
                                        input=tuple(x.shape)))
-        if x.size(0) == 0:
+        if x.size(steps) == 0:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
 
     def _check_states(self, states: tuple, wanted: list[tuple[int, int, int]]) -> None:

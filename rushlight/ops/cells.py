@@ -37,8 +37,7 @@ class Cell(NamedTuple):
 def lstm_gates(i: Any, f: Any, g: Any, o: Any, c: Any) -> tuple:
     i, f, g, o = sigmoid(i), sigmoid(f), tanh(g), sigmoid(o)
     c = add(mul(f, c), mul(i, g))
-    t = tanh(c)
-    return mul(o, t), c, (i, f, o, g, c, t)
+    return mul(o, tanh(c)), c, (i, f, o, g, c)
 
 
 def gru_gates(r: Any, z: Any, x_n: Any, h_n: Any, h: Any) -> tuple:

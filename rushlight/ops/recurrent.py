@@ -13,7 +13,7 @@ from rushlight.ops import recurrent_loops as kernels
 from rushlight.ops.build import build, inner
 from rushlight.ops.cells import gru_gates, lstm_gates, relu_gate, tanh_gate
 from rushlight.ops.elementwise import add
-from rushlight.ops.kernels.recurrent import Steps
+from rushlight.ops.kernels.recurrent import bias_and_projection, steps_of
 from rushlight.ops.matmul import linear
 from rushlight.ops.shape import cat, clone, narrow, reshape
 from rushlight.ops.shapes import chunk
@@ -23,7 +23,7 @@ from rushlight.tensor import Tensor, from_array
 for name in ("lstm", "lstm_back", "gru", "gru_back", "rnn", "rnn_back"):
     ARRAYS[name] = getattr(kernels, name)
 
-# tensors: x h c weight [projection] -> out h c, and what the way back needs
+# tensors: x h c weight [bias] [projection] -> out h c, and what the way back needs
 lstm_layer = inner(
     lambda tensors, /, sizes, reverse: lstm(tensors, sizes, reverse),
     tensors=lambda gs, tensors, out, saved, sizes, reverse:
@@ -41,7 +41,7 @@ gru_layer = inner(
 gru_back = inner(
     lambda tensors, /, sizes, reverse: gru_back(tensors, sizes, reverse),
     tensors=lambda gs, tensors, sizes, reverse: gru_twice(gs, tensors, sizes, reverse), list=True)
-# tensors: x h weight -> out h
+# tensors: x h weight [bias] -> out h
 rnn_layer = inner(
     lambda tensors, /, relu, sizes, reverse: rnn(tensors, relu, sizes, reverse),
     tensors=lambda gs, tensors, out, relu, sizes, reverse:
@@ -62,9 +62,10 @@ def joined(tensors, *more):
 Cell = Callable[..., tuple[Tensor, ...]]
 
 
-def lstm_cell(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, projection: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """x (n, 4 H) and the state before -> h, c."""
-    h, c, _ = lstm_gates(*chunk(add(x, linear(h, weight, None)), 4, 1), c)
+def lstm_cell(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, *more: Tensor) -> tuple[Tensor, Tensor]:
+    """x (n, 4 H) and the state before -> h, c; more: a bias, a projection."""
+    bias, projection = bias_and_projection(more)
+    h, c, _ = lstm_gates(*chunk(add(x, linear(h, weight, bias)), 4, 1), c)
     return (h if projection is None else linear(h, projection, None)), c
 
 
@@ -74,12 +75,12 @@ def gru_cell(x: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None) -
     return gru_gates(add(x_r, h_r), add(x_z, h_z), x_n, h_n, h)[:1]
 
 
-def rnn_tanh_cell(x: Tensor, h: Tensor, weight: Tensor) -> tuple[Tensor]:
-    return tanh_gate(add(x, linear(h, weight, None)))[:1]
+def rnn_tanh_cell(x: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None) -> tuple[Tensor]:
+    return tanh_gate(add(x, linear(h, weight, bias)))[:1]
 
 
-def rnn_relu_cell(x: Tensor, h: Tensor, weight: Tensor) -> tuple[Tensor]:
-    return relu_gate(add(x, linear(h, weight, None)))[:1]
+def rnn_relu_cell(x: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None) -> tuple[Tensor]:
+    return relu_gate(add(x, linear(h, weight, bias)))[:1]
 
 
 def unrolled(cell: Cell, states: int, tensors: Sequence[Tensor], sizes: tuple | None, reverse: bool) -> tuple[Tensor, ...]:
@@ -87,7 +88,7 @@ def unrolled(cell: Cell, states: int, tensors: Sequence[Tensor], sizes: tuple | 
     x, state, weights = tensors[0], tensors[1:1 + states], tensors[1 + states:]
     rows, batch = reshape(x, (-1, x.array.shape[-1])), state[0].array.shape[0]
     outs, now = [], list(state)
-    for a, b in Steps(x.array, batch, sizes, reverse).spans:
+    for a, b in steps_of(x.array, batch, sizes, reverse).spans:
         new = cell(narrow(rows, 0, a, b - a), *[narrow(s, 0, 0, b - a) for s in now], *weights)
         outs.append(new[0])
         now = [s if b - a == batch else cat([s, narrow(old, 0, b - a, batch - b + a)]) for s, old in zip(new, now)]

@@ -5,40 +5,41 @@ What is done to the gates is made from the cell's own rule: the function of ops 
 from its end by the rules of the table. What the cell says it saves is read there, everything else computed again.
 
 >>> lines = back_text(TANH, False).splitlines()
->>> print(*lines[lines.index("            for j in range(n):") + 1:][:3], sep="\\n")
-                t0 = gh_0[j] + g_out_0[j]
-                t1 = t0 * (f32(1) - saved_0[j] * saved_0[j])
-                g_0[j] = t1
+>>> print(*lines[lines.index("                for j in range(n):") + 1:][:3], sep="\\n")
+                    t0 = gh_0[j] + g_out_0[j]
+                    t1 = t0 * (f32(1) - out_0[j] * out_0[j])
+                    now_0[j] = t1
 
-Products are sums in vector registers (compile/vectors.py): ROWS rows times two vectors of columns at once. Matrices to
-multiply with are laid out in panels of two vectors (`panels` in recurrent_loops.py); rows are computed in whole groups, so
-what is multiplied has ROWS rows more than it needs, and what comes out is copied where such rows would be in the way.
+Sequences do not know of each other: five or six of them, the rows of a tile (compile/tiles.py), go through all steps before
+the next ones do, so that what goes from step to step stays in the L1 cache, and the weight, whose columns lie in panels as
+wide as a tile, in the L2 cache. Tiles compute rows and columns in whole groups; what they read and write has room for that.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from rushlight.compile.tiles import HEIGHTS, WIDTH
 from rushlight.compile.vectors import machine
 from rushlight.ops.cells import STATE, Cell
 from rushlight.ops.cells import TANH as TANH
 from rushlight.ops.table import TABLE, parameters, rebind
 
 FLOAT = np.dtype(np.float32)
-DEEP = 256                                        # rows of a panel that are multiplied at once: 32 KB, the L1 cache
-OF_A_STEP = {"h", "state", "product", "narrow", "gh", "g_state"}      # arrays with the rows of one step
 Symbol = object
-
-
-def rows_at_once() -> int:
-    """Sums for so many rows of two vectors fit the registers, with two vectors and a number: 8 of 32, or 4 of 16."""
-    return machine()[1] // 4
+PLACES = {                                        # where the k-th part of row r begins, in arrays that are all flat
+    **dict.fromkeys(("x", "g_x"), "here * {count} * n + {k} * n"),
+    **dict.fromkeys(("out", "g_out"), "here * m"), **dict.fromkeys(("h", "gh"), "r * m"),
+    **dict.fromkeys(("state", "g_state"), "r * n"), "saved": "((begin + r) * {saved} + {k}) * n",
+    **dict.fromkeys(("product", "narrow", "now"), "(r - i) * line + {k} * n")}      # what only a tile's rows need
 
 
 def columns_at_once() -> int:
-    return 2 * machine()[0]
+    """Columns of a panel."""
+    lanes, registers = machine()
+    return WIDTH[registers] * lanes
 
 
 def tape_of(cell: Cell) -> tuple[list[Symbol], tuple, tuple, list[tuple[str, tuple, Symbol]]]:
@@ -62,18 +63,27 @@ class Gates:
     def __init__(self, cell: Cell):
         from rushlight.compile.expressions import Scalar
         self.cell, self.scalar = cell, lambda text: Scalar(text, FLOAT)
-        self.inputs, self.states, self.saved, self.tape = tape_of(cell)
-        self.rows: dict[str, str] = {}
+        self.inputs, self.states, saved, self.tape = tape_of(cell)
+        self.saved, self.reads_h = [s for s in saved if s is not self.states[0]], self.states[0] in saved   # h is `out`
+        self.rows: dict[str, list[str]] = {}
         self.lines: list[str] = []
 
     def at(self, array: str, k: int = 0) -> str:
-        """An element of the k-th gate, or of the k-th saved array. Rows are a step's or, if the array has those of all
-        steps, from `start` on; they are named before the loop, or LLVM would not see that elements are neighbours."""
-        row = "r" if array in OF_A_STEP else "start + r"
-        gate = f"{k} * n:{k + 1} * n" if k else ":n"
-        place = f"{k}, {row}, :n" if array == "saved" else f"{row}, {gate}" if array != "bias" else gate
-        self.rows.setdefault(f"{array}_{k}", f"{array}[{place}]")
+        """An element of the k-th gate, or of the k-th saved array. Rows are named before the loop, or LLVM would not see
+        that elements are neighbours."""
+        if array == "before":
+            self.rows["before_0"] = self.before()
+        else:
+            place = PLACES[array].format(k=k, count=self.cell.count, saved=len(self.saved))
+            self.rows[f"{array}_{k}"] = [f"{array}_{k} = part({array}, {place})"]
         return f"{array}_{k}[j]"
+
+    def before(self) -> list[str]:
+        """The state of the step before, of two the second."""
+        own = len(self.states) > 1
+        place = f"((earlier_begin + r) * {len(self.saved)} + {self.saved.index(self.states[1]) if own else 0}) * n"
+        there = f"part(saved, {place})" if own else "part(out, (earlier_first + r * apart) * m)"
+        return ["if r < earlier_end:", f"    before_0 = {there}", "else:", "    before_0 = part(start, r * n)"]
 
     def element(self, array: str, k: int = 0) -> Any:
         return self.scalar(self.at(array, k))
@@ -88,71 +98,80 @@ class Gates:
         self.lines.append(f"{place} = {value.text}")
 
     def text(self) -> list[str]:
-        rows = [f"    {name} = {text}" for name, text in self.rows.items()]
-        return ["for r in range(rows):", *rows, "    for j in range(n):", *("        " + line for line in self.lines)]
+        rows = [f"    {line}" for lines in self.rows.values() for line in lines]
+        return ["for r in range(i, end):", "    here = first + r * apart", *rows,
+                "    for j in range(n):", *("        " + line for line in self.lines)]
 
 
-def product(a: str, at: str, w: str, c: str) -> list[str]:
-    """c[:rows] = a[at:at + rows] times the matrix whose panels w holds (columns / two vectors, depth, two vectors)."""
-    high, wide, lanes = rows_at_once(), columns_at_once(), machine()[0]
-    sums = [(i, v) for i in range(high) for v in range(2)]
-    begin = [f"s{i}_{v} = none() if first == 0 else load({c}, to + {i} * width + {v * lanes})" for i, v in sums]
-    step = [f"w{v} = load({w}, panel + k * {wide} + {v * lanes})" for v in range(2)]
-    for i in range(high):
-        step += [f"one = spread({a}, row + {i} * depth + k)", *(f"s{i}_{v} = fma(one, w{v}, s{i}_{v})" for v in range(2))]
-    end = [f"store({c}, to + {i} * width + {v * lanes}, s{i}_{v})" for i, v in sums]
-    return [f"depth, width = {a}.shape[1], {c}.shape[1]",
-            f"for p in range({w}.shape[0]):",
-            f"    panel = p * depth * {wide}",
-            f"    for first in range(0, depth, {DEEP}):",
-            f"        for r in range(0, rows, {high}):",
-            f"            row, to = ({at} + r) * depth, r * width + p * {wide}",
-            *("            " + line for line in begin),
-            f"            for k in range(first, min(first + {DEEP}, depth)):",
-            *("                " + line for line in step),
-            *("            " + line for line in end)]
+def product(a: str, at: str, step: str, depth: str, w: str, columns: str, c: str, more: str = "nothing") -> list[str]:
+    """The tile's rows of c = a times the matrix whose panels w holds (columns / panel, depth, panel) + more.
+
+    Rows of a begin at `at`, `step` apart.
+    """
+    panel, width = columns_at_once(), WIDTH[machine()[1]]
+    first = "0" if more == "nothing" else "column"
+    lines = [f"for column in range(0, {columns}, {panel}):"]
+    for k, high in enumerate(HEIGHTS):
+        lines += [f"    {'el' * k}if high == {high}:",
+                  f"        tile{high}x{width}({a}, {at}, {step}, {w}, column * {depth}, {panel}, {more}, {first}, 0, {c}, "
+                  f"column, line, {depth}, {panel})"]
+    return lines
 
 
-def kernel(parameters: str, *parts: list[str]) -> str:
-    """A function that does all parts for each step, whose first row and number of rows `spans` holds."""
-    lines = [line for part in parts for line in part]
-    return "\n".join([f"def kernel({parameters}):", "    restrict()", "    wide()", "    for s in range(spans.shape[0]):",
-                      "        start, rows = spans[s, 0], spans[s, 1]", *("        " + line for line in lines)]) + "\n"
+def kernel(parameters: str, *parts: list[str], begin: Sequence[str] = (), finish: Sequence[str] = ()) -> str:
+    """A function that does all parts for each tile of the `batch` sequences and each step; `begin`, `finish`: for each tile.
+
+    `spans` holds a step's first row in x, the number of rows, and their first in `saved`; rows of a step stand `apart` rows
+    apart in x. `nothing`: zeros.
+    """
+    six, five = HEIGHTS
+    return "\n".join([f"def kernel(spans, apart, batch, n, m, line, nothing, {parameters}):", "    restrict()", "    wide()",
+                      f"    tiles = (batch + {six - 1}) // {six}", f"    sixes = max(batch - {five} * tiles, 0)",
+                      "    for t in range(tiles):",
+                      f"        i, high = {five} * t + min(t, sixes), {six} if t < sixes else {five}",
+                      *(f"        {line}" for line in begin), "        for s in range(spans.shape[0] - 1):",
+                      "            first, begin, end = spans[s, 0], spans[s, 2], min(i + high, spans[s, 1])",
+                      "            if end <= i:", "                continue",
+                      *("            " + line for part in parts for line in part),
+                      *(f"        {line}" for line in finish)]) + "\n"
 
 
-def each(line: str) -> list[str]:
-    """A line done for each row r and column j of h."""
-    return ["m = h.shape[1]", "for r in range(rows):", "    for j in range(m):", f"        {line}"]
+def each(parts: dict[str, str], *lines: str, columns: str = "m") -> list[str]:
+    """Lines done for each row r and column j. `parts`: names of rows, by array and first element; the tile's is at k."""
+    return ["for r in range(i, end):", "    k, here = (r - i) * line, first + r * apart",
+            *(f"    {name} = part({place})" for name, place in parts.items()), f"    for j in range({columns}):",
+            *(f"        {line}" for line in lines)]
 
 
 def forward_text(cell: Cell, projected: bool) -> str:
-    """x, out and saved have the rows of all steps; h, the state now, and the others those of one."""
+    """h and state, what goes from step to step, have the rows of one; product and narrow those of a tile."""
     gates = Gates(cell)
     from rushlight.compile.expressions import write_out
     known: dict[Symbol, Any] = {}
     for symbol, (k, m) in zip(gates.inputs, cell.sources):
-        terms = [gates.at("x", k)] * (k is not None) + [gates.at("product", m)] * (m is not None)
-        terms += [gates.at("bias", m)] * (cell.apart and m is not None)
+        terms = [gates.at(array, gate) for array, gate in (("x", k), ("product", m)) if gate is not None]
         state = "state" if len(gates.states) > 1 else "h"
         known[symbol] = gates.named(gates.scalar(" + ".join(terms) or gates.at(state)))
     for name, operands, result in gates.tape:
         known[result] = gates.named(write_out(TABLE[name], tuple([known[o] for o in operands])))
     for k, symbol in enumerate(gates.saved):
-        if symbol is not gates.states[0]:
-            gates.put(gates.at("saved", k), known[symbol])
+        gates.put(gates.at("saved", k), known[symbol])
     for place in ("narrow",) if projected else ("h", "out"):
         gates.put(gates.at(place), known[gates.states[0]])
     if len(gates.states) > 1:
         gates.put(gates.at("state"), known[gates.states[1]])
-    after = [*product("narrow", "0", "projection", "product"), *each("h[r, j] = product[r, j]"),
-             *each("out[start + r, j] = product[r, j]")] if projected else []
-    return kernel("spans, x, weight, bias, projection, h, state, product, narrow, out, saved",
-                  ["n = x.shape[1] // " + str(cell.count), *product("h", "0", "weight", "product")], gates.text(), after)
+    after = [*product("narrow", "0", "line", "n", "projection", "m", "product"),
+             *each({"to": "h, r * m", "to_out": "out, here * m", "found": "product, k"}, "to[j] = found[j]",
+                     "to_out[j] = found[j]")] if projected else []
+    return kernel("x, weight, bias, projection, h, state, product, narrow, out, saved",
+                  product("h", "i * m", "m", "m", "weight", f"{cell.count} * n", "product", "bias"), gates.text(), after)
 
 
 def back_text(cell: Cell, projected: bool) -> str:
-    """gh and g_state, the gradients of the states, have the rows of one step; `before` is the state before each step, g and
-    g_x are the gradients of product and x, which are one where they are added up; total is that of h'."""
+    """gh and g_state, the gradients of the states, have the rows of one step; g and g_x are the gradients of product and x,
+    which are one where they are added up, g_bias the sums of g, of a tile's rows first. total is the gradient of h' before
+    it is projected; `whole` and `now` are the tile's rows of total and g.
+    """
     gates = Gates(cell)
     own = len(gates.states) > 1
     h = gates.element("narrow") if projected else gates.element("gh") + gates.element("g_out")
@@ -164,17 +183,22 @@ def back_text(cell: Cell, projected: bool) -> str:
         if (k, m) == STATE:
             gates.put(gates.at("g_state"), slope)
         if m is not None:
-            gates.put(gates.at("g", m), slope)
+            gates.put(gates.at("now", m), slope)
         if k is not None and cell.apart:
             gates.put(gates.at("g_x", k), slope)
-    first = ["n = g.shape[1] // " + str(cell.count)]
-    if projected:
-        first += [line.replace("h.", "gh.") for line in each("total[start + r, j] = gh[r, j] + g_out[start + r, j]")]
-        first += product("total", "start", "projection", "narrow")
-    last = [*product("g", "start", "weight", "product"),
-            *(line.replace("h.", "gh.") for line in each("gh[r, j] = product[r, j]"))]
-    return kernel("spans, g_out, weight, projection, gh, g_state, product, narrow, saved, before, total, g, g_x",
-                  first, gates.text(), last)
+    earlier = ["earlier_first, earlier_end, earlier_begin = spans[s + 1, 0], spans[s + 1, 1], spans[s + 1, 2]"]
+    before = [*each({"late": "gh, r * m", "own": "g_out, here * m", "to": "total, (begin + r) * m", "now_to": "whole, k"},
+                    "to[j] = late[j] + own[j]", "now_to[j] = to[j]"),
+              *product("whole", "0", "line", "m", "projection", "n", "narrow")] if projected else []
+    width = f"{cell.count} * n"
+    columns = f"for j in range({width}):"
+    kept = {"to": f"g, here * {width}", "found": "now, k"}
+    return kernel("g_out, weight, projection, gh, g_state, start, product, narrow, whole, now, sums, "
+                  "out, saved, total, g, g_x, g_bias",
+                  earlier, before, gates.text(), each(kept, "to[j] = found[j]", "sums[j] += found[j]", columns=width),
+                  product("now", "0", "line", width, "weight", "m", "product"),
+                  each({"to": "gh, r * m", "found": "product, k"}, "to[j] = found[j]"),
+                  begin=[columns, "    sums[j] = f32(0)"], finish=[columns, "    g_bias[j] += sums[j]"])
 
 
 def slopes_of(gates: Gates, found: dict[Symbol, Any]) -> dict[Symbol, Any]:
@@ -185,6 +209,8 @@ def slopes_of(gates: Gates, found: dict[Symbol, Any]) -> dict[Symbol, Any]:
 
     def value(symbol: Symbol) -> Any:
         """What stood here on the way forward: read, or computed again."""
+        if symbol not in known and symbol is gates.states[0] and gates.reads_h:
+            known[symbol] = gates.element("out")
         if symbol not in known and symbol in made:
             name, operands = made[symbol]
             known[symbol] = gates.named(write_out(TABLE[name], tuple([value(o) for o in operands])))

@@ -9,7 +9,7 @@ from rushlight.nn.functional.dropout import dropout as drop
 from rushlight.ops.elementwise import add
 from rushlight.ops.matmul import linear
 from rushlight.ops.recurrent import gru_layer, lstm_layer, rnn_layer
-from rushlight.ops.shape import cat, stack
+from rushlight.ops.shape import cat, stack, transpose
 from rushlight.ops.shapes import unbind
 from rushlight.tensor import Tensor
 
@@ -26,44 +26,54 @@ class Weights(NamedTuple):
     weight_hr: Tensor | None = None
 
 
-Direction = Callable[[Tensor, Sequence[Tensor], Weights, Sizes, bool], tuple]
+Direction = Callable[[Tensor, Sequence[Tensor], Weights, Sizes, bool, bool], tuple]
 
 
-def lstm_direction(x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool) -> tuple:
-    """x (T, N, in), or rows as `sizes` says, and h, c -> out, h, c."""
-    given = [with_both_biases(x, w), *states, w.weight_hh, *([] if w.weight_hr is None else [w.weight_hr])]
-    return lstm_layer(given, sizes, reverse)[:3]
+def lstm_direction(x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool,
+                   first: bool = False) -> tuple:
+    """x (T, N, in), (N, T, in) if the batch is `first`, or rows as `sizes` says, and h, c -> out (T, N, P) or rows, h, c."""
+    projection = [] if w.weight_hr is None else [w.weight_hr]
+    return lstm_layer([of_input(x, w, first), *states, w.weight_hh, *both_biases(w), *projection], sizes, reverse)[:3]
 
 
-def gru_direction(x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool) -> tuple:
+def gru_direction(x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool,
+                  first: bool = False) -> tuple:
     """x and h -> out, h."""
     bias = [] if w.bias_hh is None else [w.bias_hh]
-    return gru_layer([linear(x, w.weight_ih, w.bias_ih), *states, w.weight_hh, *bias], sizes, reverse)[:2]
+    return gru_layer([of_input(x, w, first, w.bias_ih), *states, w.weight_hh, *bias], sizes, reverse)[:2]
 
 
-def tanh_direction(x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool) -> tuple:
+def tanh_direction(x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool,
+                   first: bool = False) -> tuple:
     """x and h -> out, h."""
-    return rnn_layer([with_both_biases(x, w), *states, w.weight_hh], False, sizes, reverse)
+    return rnn_layer([of_input(x, w, first), *states, w.weight_hh, *both_biases(w)], False, sizes, reverse)
 
 
-def relu_direction(x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool) -> tuple:
+def relu_direction(x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool,
+                   first: bool = False) -> tuple:
     """x and h -> out, h."""
-    return rnn_layer([with_both_biases(x, w), *states, w.weight_hh], True, sizes, reverse)
+    return rnn_layer([of_input(x, w, first), *states, w.weight_hh, *both_biases(w)], True, sizes, reverse)
 
 
 DIRECTIONS: dict[str, Direction] = {"LSTM": lstm_direction, "GRU": gru_direction, "RNN_TANH": tanh_direction,
                                     "RNN_RELU": relu_direction}
 
 
-def with_both_biases(x: Tensor, w: Weights) -> Tensor:
-    """What all steps need of the input, at once: x w^T and the biases."""
-    both = w.bias_ih is not None and w.bias_hh is not None
-    return linear(x, w.weight_ih, add(w.bias_ih, w.bias_hh) if both else None)
+def of_input(x: Tensor, w: Weights, first: bool, bias: Tensor | None = None) -> Tensor:
+    """What all steps need of the input, at once: x w^T and the bias, (T, N, gates H) or rows. It is the product that is
+    turned, not the input, which would have to be copied for it: the loops of large layers read it as it lies."""
+    found = linear(x, w.weight_ih, bias)
+    return transpose(found, 0, 1) if first else found
+
+
+def both_biases(w: Weights) -> list[Tensor]:
+    """Their sum, which goes to the layer: its way back adds up the gradient as it goes."""
+    return [] if w.bias_ih is None or w.bias_hh is None else [add(w.bias_ih, w.bias_hh)]
 
 
 def layers(mode: str, x: Tensor, states: Sequence[Tensor], weights: Sequence[Weights], sizes: Sizes,
-           bidirectional: bool, dropout: float) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """x (T, N, in), or rows as `sizes` says, through all layers: (out, last states).
+           bidirectional: bool, dropout: float, first: bool = False) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """x (T, N, in), (N, T, in) if the batch is `first`, or rows as `sizes` says, through all layers: out like x, the states.
 
     `weights` stand in order, and the states' first dimension too: layer 0 forward, layer 0 backward, layer 1 forward, ...
     """
@@ -72,11 +82,12 @@ def layers(mode: str, x: Tensor, states: Sequence[Tensor], weights: Sequence[Wei
     starts = list(zip(*[unbind(s) for s in states]))
     last: list[tuple] = []
     for i in range(0, len(weights), directions):
-        found = [run(x, starts[i + d], weights[i + d], sizes, d == 1) for d in range(directions)]
+        found = [run(x, starts[i + d], weights[i + d], sizes, d == 1, first) for d in range(directions)]
         last += [each[1:] for each in found]
         x = cat([each[0] for each in found], -1) if bidirectional else found[0][0]
         if dropout and i + directions < len(weights):
             x = drop(x, dropout)
+        x = transpose(x, 0, 1) if first else x
     return x, tuple(stack(each) for each in zip(*last))
 
 

@@ -13,7 +13,9 @@ that a gate's part of a step is one piece of memory. sigmoid(x) is (tanh(x / 2) 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -28,8 +30,7 @@ Sizes = tuple[int, ...] | None
 class Steps:
     """Where the rows of each step stand, in the order in which steps are computed."""
 
-    def __init__(self, x: ndarray, batch: int, sizes: Sizes, reverse: bool):
-        rows = x.size // max(x.shape[-1], 1)
+    def __init__(self, rows: int, batch: int, sizes: Sizes, reverse: bool):
         self.sizes = (batch,) * (rows // max(batch, 1)) if sizes is None else sizes
         ends = list(accumulate(self.sizes))
         falling = sizes is None or list(sizes) == sorted(sizes, reverse=True)
@@ -59,6 +60,14 @@ class Steps:
         for a, b in self.spans if not self.even else self.spans[-1:]:
             final[:b - a] = states[a:b]
         return final
+
+
+known_steps = lru_cache(maxsize=256)(Steps)
+
+
+def steps_of(x: ndarray, batch: int, sizes: Sizes, reverse: bool) -> Steps:
+    """The steps of x (..., gates H)."""
+    return known_steps(x.size // max(x.shape[-1], 1), batch, sizes, reverse)
 
 
 def first_rows(state: ndarray, start: ndarray, n: int) -> ndarray:
@@ -97,15 +106,21 @@ LSTM_ORDER = (0, 1, 3, 2)                         # torch's i, f, g, o as i, f, 
 LSTM_PARTS = slice(None), slice(4), slice(3), slice(2), slice(3, 5)   # and c at the end: all, gates, i f o, i f, g c
 
 
-def lstm(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
-    """x (rows, 4 H), h (N, P), c (N, H), weight (4 H, P), and if P is not H a projection (P, H) -> out (rows, P), h, c.
+def bias_and_projection(more: Sequence[Any]) -> tuple[Any, Any]:
+    """What may follow an LSTM's weight, or None."""
+    bias, projection = ([a for a in more if len(a.shape) == n] for n in (1, 2))
+    return bias[0] if bias else None, projection[0] if projection else None
 
-    Also what the way back needs (6, rows, H): i, f, o, g, c' and its tanh.
+
+def lstm(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
+    """x (rows, 4 H), h (N, P), c (N, H), weight (4 H, P), if there is one the bias (4 H,), and if P is not H a projection
+    (P, H) -> out (rows, P), h, c. Also what the way back needs (5, rows, H): i, f, o, g, c'.
     """
-    x, h0, c0, weight, *projection = widened(tensors)
-    steps, w, half = Steps(x, len(h0), sizes, reverse), by_gate(weight, LSTM_ORDER), x.dtype.type(.5)
-    rows = in_gates(x, 4)
-    saved, out = np.empty((6, *rows.shape[1:]), x.dtype), np.empty((rows.shape[1], h0.shape[1]), x.dtype)
+    x, h0, c0, weight, *more = widened(tensors)
+    bias, projection = bias_and_projection(more)
+    steps, w, half = steps_of(x, len(h0), sizes, reverse), by_gate(weight, LSTM_ORDER), x.dtype.type(.5)
+    rows = in_gates(x, 4) if bias is None else in_gates(np.add(x, bias), 4)
+    saved, out = np.empty((5, *rows.shape[1:]), x.dtype), np.empty((rows.shape[1], h0.shape[1]), x.dtype)
     for to, gate in zip(saved, LSTM_ORDER):
         np.multiply(rows[gate], 1 if gate == 2 else half, out=to)
     w[:3] *= half
@@ -124,32 +139,34 @@ def lstm(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
         np.add(i_f_o, half, out=i_f_o)
         np.multiply(i_f, g_c, out=p)
         np.add(one, two, out=c)
-        tanh_c = np.tanh(c, out=saved[5, a:b])
-        saved[:5, a:b] = t
-        if projection:
-            h = np.matmul(np.multiply(o, tanh_c, out=one), projection[0].T, out=out[a:b])
+        saved[:, a:b] = t
+        np.tanh(c, out=one)
+        if projection is None:
+            h = np.multiply(o, one, out=out[a:b])
         else:
-            h = np.multiply(o, tanh_c, out=out[a:b])
+            h = np.matmul(np.multiply(o, one, out=one), projection.T, out=out[a:b])
     return *narrowed([shaped(out, x), steps.last(out, h0), now[4].copy()], tensors[0]), saved
 
 
 def lstm_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
     """The gradients of what `lstm` took, from that, what it gave, and the gradients of out, h and c."""
-    x, h0, c0, weight, *projection, out, saved, g_out, g_h, g_c = widened(tensors)
-    steps, hidden = Steps(x, len(h0), sizes, reverse), c0.shape[1]
+    x, h0, c0, weight, *more, out, saved, g_out, g_h, g_c = widened(tensors)
+    bias, projection = bias_and_projection(more)
+    steps, hidden = steps_of(x, len(h0), sizes, reverse), c0.shape[1]
     out, g_out = out.reshape(-1, h0.shape[1]), g_out.reshape(-1, h0.shape[1])
-    slopes, o_slope = lstm_slopes(saved, steps.before(c0, saved[4]))
+    tanh_c = np.tanh(saved[4])
+    slopes, o_slope = lstm_slopes(saved, tanh_c, steps.before(c0, saved[4]))
     grads = np.empty((len(out), 4 * hidden), x.dtype)
     by_gates = in_gates(grads, 4)
     dh, dc, scratch = g_h.copy(), g_c.copy(), np.empty_like(c0)
-    totals = np.empty_like(out) if projection else out
+    totals = out if projection is None else np.empty_like(out)
     for a, b in reversed(steps.spans):
         h, c, t = dh[:b - a], dc[:b - a], scratch[:b - a]
         np.add(h, g_out[a:b], out=h)
         m = h                                     # the gradient of o tanh(c)
-        if projection:
+        if projection is not None:
             totals[a:b] = h
-            m = h @ projection[0]
+            m = h @ projection
         np.multiply(m, o_slope[a:b], out=t)
         np.add(c, t, out=c)
         np.multiply(slopes[:3, a:b], c, out=by_gates[:3, a:b])
@@ -157,14 +174,16 @@ def lstm_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
         np.multiply(c, saved[1, a:b], out=c)
         np.matmul(grads[a:b], weight, out=h)
     found = [grads.reshape(x.shape), dh, dc, grads.T @ steps.before(h0, out)]
-    if projection:
-        found.append(totals.T @ (saved[2] * saved[5]))
+    if bias is not None:
+        found.append(added(grads, (0,)))
+    if projection is not None:
+        found.append(totals.T @ (saved[2] * tanh_c))
     return narrowed(found, tensors[0])
 
 
-def lstm_slopes(saved: ndarray, c: ndarray) -> tuple[ndarray, ndarray]:
+def lstm_slopes(saved: ndarray, tanh_c: ndarray, c: ndarray) -> tuple[ndarray, ndarray]:
     """By how much c' (for i, f and g) and h' (for o) change with what gates are made of; and h' with c'."""
-    i, f, o, g, _, tanh_c = saved
+    i, f, o, g, _ = saved
     slopes, o_slope = np.empty((4, *c.shape), c.dtype), np.multiply(tanh_c, tanh_c)
     for slope, gate, factor in ((slopes[0], i, g), (slopes[1], f, c), (slopes[3], o, tanh_c)):
         np.multiply(gate, gate, out=slope)
@@ -184,7 +203,7 @@ def gru(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
     Also what the way back needs (4, rows, H): r, z, n, and the w h + b of n.
     """
     x, h0, weight, *bias = widened(tensors)
-    steps, rows, w = Steps(x, len(h0), sizes, reverse), in_gates(x, 3), by_gate(weight, (0, 1, 2))
+    steps, rows, w = steps_of(x, len(h0), sizes, reverse), in_gates(x, 3), by_gate(weight, (0, 1, 2))
     saved, out = np.empty((4, *rows.shape[1:]), x.dtype), np.empty((rows.shape[1], h0.shape[1]), x.dtype)
     half, scratch, h = x.dtype.type(.5), np.empty((3, *h0.shape), x.dtype), h0
     b_h = bias[0].reshape(3, 1, -1) if bias else None
@@ -212,7 +231,7 @@ def gru(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
 def gru_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
     """The gradients of what `gru` took, from that, what it gave, and the gradients of out and h."""
     x, h0, weight, *bias, out, saved, g_out, g_h = widened(tensors)
-    steps, hidden = Steps(x, len(h0), sizes, reverse), h0.shape[1]
+    steps, hidden = steps_of(x, len(h0), sizes, reverse), h0.shape[1]
     out, g_out = out.reshape(-1, hidden), g_out.reshape(-1, hidden)
     before = steps.before(h0, out)
     slopes, n_slope = gru_slopes(saved, before)
@@ -245,9 +264,10 @@ def gru_slopes(saved: ndarray, h: ndarray) -> tuple[ndarray, ndarray]:
 # -- RNN: h' = tanh or relu of x + w h -----------------------------------------------------------------------------------
 
 def rnn(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
-    """x (rows, H), h (N, H), weight (H, H) -> out (rows, H), h."""
-    x, h0, weight = widened(tensors)
-    steps, rows, w = Steps(x, len(h0), sizes, reverse), x.reshape(-1, x.shape[-1]), np.ascontiguousarray(weight.T)
+    """x (rows, H), h (N, H), weight (H, H), and if there is one the bias (H,) -> out (rows, H), h."""
+    x, h0, weight, *bias = widened(tensors)
+    steps, rows, w = steps_of(x, len(h0), sizes, reverse), x.reshape(-1, x.shape[-1]), np.ascontiguousarray(weight.T)
+    rows = rows + bias[0] if bias else rows
     out, product, h = np.empty_like(rows), np.empty_like(h0), h0
     for a, b in steps.spans:
         t, to = product[:b - a], out[a:b]
@@ -260,8 +280,8 @@ def rnn(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> tuple[ndarr
 
 def rnn_back(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> list[ndarray]:
     """The gradients of what `rnn` took, from that, what it gave, and the gradients of out and h."""
-    x, h0, weight, out, g_out, g_h = widened(tensors)
-    steps = Steps(x, len(h0), sizes, reverse)
+    x, h0, weight, *bias, out, g_out, g_h = widened(tensors)
+    steps = steps_of(x, len(h0), sizes, reverse)
     out, g_out = out.reshape(-1, h0.shape[1]), g_out.reshape(-1, h0.shape[1])
     slopes = (out > 0).astype(out.dtype) if relu else 1 - out * out
     grads, dh = np.empty_like(out), g_h.copy()
@@ -270,4 +290,5 @@ def rnn_back(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> list[n
         np.add(h, g_out[a:b], out=h)
         np.multiply(h, slopes[a:b], out=g)
         np.matmul(g, weight, out=h)
-    return narrowed([grads.reshape(x.shape), dh, grads.T @ steps.before(h0, out)], tensors[0])
+    found = [grads.reshape(x.shape), dh, grads.T @ steps.before(h0, out), *([added(grads, (0,))] if bias else [])]
+    return narrowed(found, tensors[0])
