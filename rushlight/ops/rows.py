@@ -271,6 +271,42 @@ def batch_dots(g: ndarray, x: ndarray, mu: ndarray, dims: tuple[int, ...]) -> nd
     return out
 
 
+def frozen_batch_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, mu: ndarray, var: ndarray,
+                      eps: float) -> ndarray | None:
+    scale, b = frozen_scale(weight, var, eps), factors(bias, len(var), 0)
+    return None if scale is None or b is None or mu.dtype is not FLOAT else by_a_number_each(x, scale, b - mu * scale)
+
+
+def frozen_batch_norm_x(g: ndarray, weight: ndarray | None, var: ndarray, eps: float) -> ndarray | None:
+    scale = frozen_scale(weight, var, eps)
+    return None if scale is None else by_a_number_each(g, scale, repeated(len(var), 0.0))
+
+
+def frozen_batch_norm_weight(g: ndarray, x: ndarray, mu: ndarray, var: ndarray, eps: float) -> ndarray | None:
+    a, b = batch(g), batch(x)
+    if a is None or b is None or mu.dtype is not FLOAT or var.dtype is not FLOAT:
+        return None
+    out = np.empty(len(var), FLOAT)
+    by_channels("batch_norm_weight", g.size, len(var), a, b, mu, var, eps, out)
+    return out
+
+
+def frozen_scale(weight: ndarray | None, var: ndarray, eps: float) -> ndarray | None:
+    """weight / sqrt(var + eps)."""
+    w = factors(weight, len(var), 1)
+    return w / np.sqrt(var + FLOAT.type(eps)) if w is not None and var.dtype is FLOAT else None
+
+
+def by_a_number_each(x: ndarray, factor: ndarray, shift: ndarray) -> ndarray | None:
+    """x factor + shift, of each channel's numbers."""
+    given = batch(x)
+    if given is None:
+        return None
+    out = room(x)
+    by_channels("scaled_channels", x.size, x.shape[1], given, factor, shift, out.reshape(given.shape))
+    return like_images(out, x)
+
+
 # (op, "" for its forward or the input of a derivative) -> what is asked with the arguments of the kernel or the rule
 FUNCTIONS: dict[tuple[str, str], Callable] = {
     ("softmax", ""): along_rows("softmax"), ("softmax", "x"): along_rows_back("softmax_x"),
@@ -278,4 +314,7 @@ FUNCTIONS: dict[tuple[str, str], Callable] = {
     ("logsumexp", ""): logsumexp, ("logsumexp", "x"): logsumexp_x, ("var_core", ""): var, ("var_core", "x"): var_x,
     ("layer_norm", ""): layer_norm, ("layer_norm", "x"): layer_norm_x, ("layer_norm", "weight"): layer_norm_weight,
     ("batch_norm", ""): batch_norm, ("batch_norm", "x"): batch_norm_x, ("batch_norm", "weight"): batch_norm_weight,
-    ("batch_norm", "bias"): batch_norm_bias, ("batch_dots", ""): batch_dots}
+    ("batch_norm", "bias"): batch_norm_bias, ("batch_dots", ""): batch_dots,
+    ("frozen_batch_norm", ""): frozen_batch_norm, ("frozen_batch_norm", "x"): frozen_batch_norm_x,
+    ("frozen_batch_norm", "weight"): frozen_batch_norm_weight,
+    ("frozen_batch_norm", "bias"): lambda g: batch_norm_bias([g], ())}

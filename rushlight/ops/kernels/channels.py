@@ -91,3 +91,15 @@ def batch_norm_bias(g, out, first, end):
                 part = plus(part, g[k, c, j])
             total += part
         out[c] = f32(total)
+
+
+@loop
+def scaled_channels(x, factor, shift, out, first, end):
+    """out = x factor + shift, with a number of each for a channel."""
+    restrict()
+    for k in range(x.shape[0]):
+        for c in range(first, end):
+            f = factor[c]
+            s = shift[c]
+            for j in range(x.shape[2]):
+                out[k, c, j] = x[k, c, j] * f + s

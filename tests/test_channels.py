@@ -1,0 +1,38 @@
+"""Batch norm of evaluation, of much: its loops (kernels/channels.py) against double precision, which NumPy does."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rushlight
+import rushlight.nn.functional as F
+
+pytest.importorskip("numba")
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+
+
+@pytest.mark.parametrize(("shape", "affine", "last"), [
+    ((8, 5, 40, 50), True, False), ((3, 7, 5000), True, False), ((2, 40, 24, 24), False, False), ((8, 6, 40, 30), True, True),
+    ((300, 40, 2, 3), True, False), ((2, 3, 4, 50, 60), True, False), ((400, 100), True, False)])
+def test_frozen_batch_norm(shape, affine, last):
+    """The channels of the last but one in the list are too short for a loop, those of a matrix have one number each."""
+    x = rushlight.tensor(normal(*shape) + 5)
+    x = (x.contiguous(memory_format=rushlight.channels_last) if last else x).requires_grad_()
+    weight, bias = (rushlight.tensor(normal(shape[1], seed=k), requires_grad=True) if affine else None for k in (1, 2))
+    mean, var = rushlight.tensor(normal(shape[1], seed=4)), rushlight.tensor(normal(shape[1], seed=5) ** 2)
+    g = rushlight.tensor(normal(*shape, seed=3))
+    wide = [None if t is None else t.detach().double().requires_grad_() for t in (x, weight, bias)]
+    y = F.batch_norm(x, mean, var, weight, bias)
+    expected = F.batch_norm(wide[0], mean.double(), var.double(), *wide[1:])
+    y.backward(g)
+    expected.backward(g.double())
+    assert y.stride() == x.stride()
+    scale = float(expected.detach().abs().max())
+    assert rushlight.allclose(y.double(), expected, rtol=1e-5, atol=2e-6 * scale)
+    for t, w in zip((x, weight, bias), wide):
+        if t is not None:
+            assert t.grad.shape == t.shape
+            assert rushlight.allclose(t.grad.double(), w.grad, rtol=1e-4, atol=2e-6 * float(w.grad.abs().max()))
