@@ -12,6 +12,7 @@ from rushlight.errors import explain
 from rushlight.ops import elementwise as e
 from rushlight.ops.arguments import promoted
 from rushlight.ops.build import composite, inplace, recorded
+from rushlight.ops.node_names import called
 from rushlight.ops.results import into
 from rushlight.ops.shape import to
 from rushlight.ops.table import TABLE
@@ -145,6 +146,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
         raise RuntimeError(explain("torch.clamp: At least one of 'min' or 'max' must not be None"))
     r = input if min is None else e.clamp_min(input, min)
     r = r if max is None else e.clamp_max(r, max)
+    called(r, f"ClampBackward{0 if isinstance(min, Tensor) or isinstance(max, Tensor) else 1}")
     return r if out is None else into(out, r)
 
 

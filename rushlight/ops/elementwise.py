@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from rushlight.ops.build import build, floating, op, predicate, real
 from rushlight.ops.kernels import elementwise as kernels
+from rushlight.ops.node_names import of_power
 from rushlight.ops.worlds import adopt
 
 adopt(kernels)
@@ -17,7 +18,7 @@ div        = floating(lambda x, y, /: x / y,        x=lambda g, y: g / y,       
                       alias="true_divide", numbers="x y", single=True)
 pow        = op(lambda x, y, /: x ** y,             x=lambda g, x, y: g * where(y == 0, 0, y * x ** (y - 1)),
                 y=lambda g, x, y, out: g * where((x == 0) & (real(y) >= 0), 0, out * log(x)), names={"y": "exponent"},
-                numbers="x y")
+                numbers="x y", node=of_power)
 neg        = op(lambda x, /: -x,                    x=lambda g: -g,                 alias="negative")
 abs        = real(lambda x, /: abs(x),              x=lambda g, x: g * sgn(x),      alias="absolute")
 square     = op(lambda x, /: x * x,                 x=lambda g, x: 2 * g * x, node="PowBackward0")

@@ -24,16 +24,19 @@ linalg_eigh = inner(lambda x, /, UPLO="L": linalg_eigh(x, UPLO), outputs="eigenv
                     x=lambda gs, eigenvalues, eigenvectors:
                     conj(eigh_gradient(conj(gs[0]), conj(gs[1]), eigenvalues, eigenvectors)), batched="matrix")
 linalg_eigvalsh = inner(lambda x, /, UPLO="L": linalg_eigvalsh(x, UPLO),
-                    x=lambda g, x, UPLO: spectral(linalg_eigh(x, UPLO)[1], g), batched="matrix")
+                    x=lambda g, x, UPLO: spectral(linalg_eigh(x, UPLO)[1], g), batched="matrix",
+                    node="LinalgEighBackward0")
 linalg_eig = inner(lambda x, /: linalg_eig(x), outputs="eigenvalues eigenvectors",
                     x=lambda gs, x, eigenvalues, eigenvectors:
                     of_kind(conj(eig_gradient(conj(gs[0]), conj(gs[1]), eigenvalues, eigenvectors)), x), batched="matrix")
 linalg_eigvals = inner(lambda x, /: linalg_eigvals(x),
-                    x=lambda g, x: of_kind(similar(linalg_eig(x)[1].mT, diagonal_matrix(g)), x), batched="matrix")
+                    x=lambda g, x: of_kind(similar(linalg_eig(x)[1].mT, diagonal_matrix(g)), x), batched="matrix",
+                    node="LinalgEigBackward0")
 linalg_svd = inner(lambda x, /, full_matrices=True: linalg_svd(x, full_matrices), outputs="U S Vh",
                     x=lambda gs, U, S, Vh: conj(svd_gradient(conj(gs[0]), conj(gs[1]), conj(gs[2]), U, S, Vh)),
                     batched="matrix")
-linalg_svdvals = inner(lambda x, /: linalg_svdvals(x), x=lambda g, x: svdvals_gradient(g, x), batched="matrix")
+linalg_svdvals = inner(lambda x, /: linalg_svdvals(x), x=lambda g, x: svdvals_gradient(g, x), batched="matrix",
+                    node="LinalgSvdBackward0")
 linalg_qr  = inner(lambda x, /, mode="reduced": linalg_qr(x, mode), outputs="Q R",
                     x=lambda gs, Q, R, mode, x_shape: conj(qr_gradient(conj(gs[0]), conj(gs[1]), Q, R, mode, x_shape)),
                     batched="matrix")

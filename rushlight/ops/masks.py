@@ -14,6 +14,7 @@ from rushlight.ops.elementwise import masked
 from rushlight.ops.elementwise import where as choose
 from rushlight.ops.index import index
 from rushlight.ops.kernels.index import HERE
+from rushlight.ops.node_names import called
 from rushlight.ops.results import into
 from rushlight.ops.shapes import broadcast_tensors
 from rushlight.tensor import Tensor, created, from_array, method, noticed, numbers
@@ -87,7 +88,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
         raise RuntimeError(explain("masked_select: expected BoolTensor for mask", "compare first: mask = m != 0",
                                    mask=mask.dtype))
     a, b = broadcast_tensors(input, mask)
-    made = index(a, [b], (HERE, ...))
+    made = called(index(a, [b], (HERE, ...)), "MaskedSelectBackward0")
     return made if out is None else into(out, made, input, mask)
 
 

@@ -17,6 +17,7 @@ from rushlight.ops.build import composite
 from rushlight.ops.complex import conj
 from rushlight.ops.matmul import dot
 from rushlight.ops.matrices import check_square, check_tensor, given, with_names
+from rushlight.ops.node_names import called
 from rushlight.ops.products import bmm, matmul, outer, plus_product
 from rushlight.ops.reduce import sum as total
 from rushlight.ops.shape import cat, diagonal, overwrite, permute, reshape, unsqueeze
@@ -133,7 +134,7 @@ def trace(input: Tensor) -> Tensor:
     if input.array.ndim != 2:
         raise RuntimeError(explain(f"trace: expected a matrix, but got tensor with dim {input.array.ndim}",
                                    "for stacks of matrices: x.diagonal(dim1=-2, dim2=-1).sum(-1)"))
-    return total(diagonal(input))
+    return called(total(diagonal(input)), "TraceBackward0")
 
 
 @composite()
@@ -148,7 +149,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, a
     if batch1.array.ndim == batch2.array.ndim == 3 and len(batch1.array) != len(batch2.array):
         raise RuntimeError(explain("batch1 and batch2 must have same number of batches, got "
                                    f"{len(batch1.array)} and {len(batch2.array)}"))
-    return plus_product(input, total(bmm(batch1, batch2), (0,)), beta, alpha, out)
+    return plus_product(input, total(bmm(batch1, batch2), (0,)), beta, alpha, out, "AddbmmBackward0")
 
 
 @composite()
@@ -163,7 +164,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
     for i, v in enumerate((vec1, vec2)):
         if v.array.ndim != 1:
             raise RuntimeError(explain(f"addr: Expected 1-D argument vec{i + 1}, but got {v.array.ndim}-D"))
-    return plus_product(input, outer(vec1, vec2), beta, alpha, out)
+    return plus_product(input, outer(vec1, vec2), beta, alpha, out, "AddrBackward0")
 
 
 for function in (addbmm, addr):
@@ -254,7 +255,8 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | N
 
     def turned(t: Tensor, start: int) -> Tensor:
         return t.roll(-start, d)  # type: ignore[attr-defined]
-    return given(out, e.sub(e.mul(turned(a, 1), turned(b, 2)), e.mul(turned(a, 2), turned(b, 1))))
+    made = e.sub(e.mul(turned(a, 1), turned(b, 2)), e.mul(turned(a, 2), turned(b, 1)))
+    return given(out, called(made, "LinalgCrossBackward0"))
 
 
 @composite()

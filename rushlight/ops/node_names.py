@@ -1,11 +1,14 @@
-"""Names of nodes where torch has several ops and the table one: each a function of the node, asked when it is shown."""
+"""Names of nodes where torch has several ops and the table one: each a function of the node, asked when it is shown; and
+where torch has one op and we have several: `called`."""
 from __future__ import annotations
 
 from collections.abc import Callable
 from types import EllipsisType
 from typing import Any
 
+from rushlight.autograd.node import Node
 from rushlight.ops.families import POINTS
+from rushlight.tensor import Tensor
 
 
 def of_product(node: Any) -> str:
@@ -49,3 +52,23 @@ def of_reduction(kind: str) -> Callable[[Any], str]:
         whole = not node.shape if kept is None else kept is POINTS[len(kept)]
         return f"{kind}Backward{0 if whole else 1}"
     return name
+
+
+def of_power(node: Any) -> str:
+    """To the power of a number, of a tensor; of a number to that of a tensor."""
+    base, exponent = node.edges
+    return f"PowBackward{0 if exponent is None else 1 if base is not None else 2}"
+
+
+RENAMED: dict[tuple[type, str], type] = {}        # bounded: a class for each op and name in this package
+
+
+def called(t: Tensor, name: str) -> Tensor:
+    """The tensor, whose `grad_fn` shows under torch's name: `tensor(0.5, grad_fn=<MseLossBackward0>)`."""
+    node = t.node
+    if node is not None and not node.leaf:
+        kind = type(node)
+        if (kind, name) not in RENAMED:
+            RENAMED[kind, name] = type(name, (kind,), {"__slots__": (), "__module__": Node.__module__, "name": Node.name})
+        node.__class__ = RENAMED[kind, name]
+    return t

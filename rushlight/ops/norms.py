@@ -16,6 +16,7 @@ from rushlight.ops.arithmetic import writing
 from rushlight.ops.build import composite
 from rushlight.ops.factorizations import linalg_eigvalsh, linalg_svdvals
 from rushlight.ops.matrices import check_matrix, check_numbers, check_square, check_tensor, given
+from rushlight.ops.node_names import called
 from rushlight.ops.shape import permute, to, unsqueeze
 from rushlight.ops.solving import linalg_inv_ex
 from rushlight.tensor import Tensor, from_array, method, numbers
@@ -225,7 +226,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     >>> rushlight.dist(rushlight.tensor([3., 0.]), rushlight.tensor([0., 4.]))
     tensor(5.)
     """
-    return vector_norm(e.sub(input, other), p)
+    return called(vector_norm(e.sub(input, other), p), "DistBackward0")
 
 
 @composite(tensor=False)

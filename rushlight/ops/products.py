@@ -9,6 +9,7 @@ from rushlight.ops.arithmetic import Number, writing
 from rushlight.ops.build import composite
 from rushlight.ops.matmul import dot, mv
 from rushlight.ops.matmul import mm as product
+from rushlight.ops.node_names import called
 from rushlight.ops.results import into
 from rushlight.ops.shape import permute, transpose
 from rushlight.tensor import Tensor, assign_property, method
@@ -96,29 +97,30 @@ composite("ger")(outer)
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1,
           out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2); with beta 0 the input is not looked at."""
-    return plus_product(input, matmul(mat1, mat2), beta, alpha, out)
+    return plus_product(input, matmul(mat1, mat2), beta, alpha, out, "AddmmBackward0")
 
 
 @composite()
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1,
           out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * (mat @ vec); with beta 0 the input is not looked at."""
-    return plus_product(input, matmul(mat, vec), beta, alpha, out)
+    return plus_product(input, matmul(mat, vec), beta, alpha, out, "AddmvBackward0")
 
 
 @composite()
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1,
             out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2), matrix by matrix; with beta 0 the input is not looked at."""
-    return plus_product(input, bmm(batch1, batch2), beta, alpha, out)
+    return plus_product(input, bmm(batch1, batch2), beta, alpha, out, "BaddbmmBackward0")
 
 
-def plus_product(input: Tensor, r: Tensor, beta: Number, alpha: Number, out: Tensor | None) -> Tensor:
+def plus_product(input: Tensor, r: Tensor, beta: Number, alpha: Number, out: Tensor | None,
+                 name: str) -> Tensor:
     if r.dtype.category < dtypes.FLOATING:        # of integers: whole factors
         whole = bool if r.dtype is dtypes.bool_ else int
         beta, alpha = whole(beta), whole(alpha)  # type: ignore[arg-type]
     r = r if alpha == 1 else e.mul(r, alpha)
-    r = r if beta == 0 else e.add(r, input if beta == 1 else e.mul(input, beta))
+    r = called(r if beta == 0 else e.add(r, input if beta == 1 else e.mul(input, beta)), name)
     return r if out is None else into(out, r)
 
 
@@ -133,7 +135,7 @@ def t(input: Tensor) -> Tensor:
     if input.array.ndim > 2:
         raise RuntimeError(explain(f"t() expects a tensor with <= 2 dimensions, but self is {input.array.ndim}D",
                                    "use .mT or permute()"))
-    return transpose(input, 0, 1) if input.array.ndim == 2 else input
+    return called(transpose(input, 0, 1), "TBackward0") if input.array.ndim == 2 else input
 
 
 def reversed_dims(self: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from rushlight.ops import shape as s
 from rushlight.ops.arguments import sizes, wrap
 from rushlight.ops.build import composite
 from rushlight.ops.complex import conj
+from rushlight.ops.node_names import called
 from rushlight.ops.pad import constant_pad
 from rushlight.ops.products import conjugate_transpose
 from rushlight.size import Size
@@ -79,10 +80,11 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     if first == second:
         raise RuntimeError(explain(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"))
     if k % 4 == 0:
-        return s.clone(input)
+        return called(s.clone(input), "Rot90Backward0")
     if k % 4 == 2:
-        return s.flip(input, (first, second))
-    return s.clone(s.transpose(s.flip(input, (second if k % 4 == 1 else first,)), first, second))
+        return called(s.flip(input, (first, second)), "Rot90Backward0")
+    return called(s.clone(s.transpose(s.flip(input, (second if k % 4 == 1 else first,)), first, second)),
+                  "Rot90Backward0")
 
 
 @composite()

@@ -14,6 +14,7 @@ from rushlight.ops.arithmetic import writing
 from rushlight.ops.build import composite, recorded
 from rushlight.ops.later import complete
 from rushlight.ops.lengths import vector_norm
+from rushlight.ops.node_names import called
 from rushlight.ops.results import into
 from rushlight.ops.shape import reshape, squeeze, to
 from rushlight.ops.worlds import TENSORS
@@ -46,7 +47,7 @@ def extreme_of_all(whole: Any, input: Tensor, name: str) -> Tensor:
     if input.array.size == 0:
         raise RuntimeError(explain(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify "
                                    "the reduction dim with the 'dim' argument."))
-    return whole(input)
+    return called(whole(input), f"{name.capitalize()}Backward1")
 
 
 extreme("max", e.maximum, r.amax, r.max_dim)
@@ -71,7 +72,7 @@ def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: b
     """
     floats_only(input, "var")
     dims, correction = dims_and_correction(input, dim, unbiased, correction)
-    made = kept_or_not(r.var_core(input, dims, correction), dims, keepdim)
+    made = called(kept_or_not(r.var_core(input, dims, correction), dims, keepdim), "VarBackward0")
     return made if out is None else into(out, made)
 
 
@@ -84,7 +85,7 @@ def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: b
     tensor(1.2910)
     """
     floats_only(input, "std")
-    made = root_of_squares(var(input, dim, unbiased, keepdim, correction=correction))
+    made = called(root_of_squares(var(input, dim, unbiased, keepdim, correction=correction)), "StdBackward0")
     return made if out is None else into(out, made)
 
 

@@ -72,7 +72,8 @@ overwrite  = inner(lambda x, y, /: overwrite(x, y),            x=lambda g: zeros
                    promote="", node="CopyBackwards")
 embed      = inner(lambda x, /, size, key: embed(x, size, key), x=lambda g, key: getitem(g, key), batched="shift")
 embed_diagonal = inner(lambda x, /, size, offset, first, second: embed_diagonal(x, size, offset, first, second),
-                   x=lambda g, offset, first, second: diagonal(g, offset, first, second), batched="shift")
+                   x=lambda g, offset, first, second: diagonal(g, offset, first, second), batched="shift",
+                   node="DiagEmbedBackward0")
 add_windows = inner(lambda x, /, size, axis, width, step: add_windows(x, size, axis, width, step),
                    x=lambda g, axis, width, step: unfold_dim(g, axis, width, step), batched="shift")
 fold_repeats = inner(lambda x, /, size, repeats: fold_repeats(x, size, repeats),

@@ -13,6 +13,7 @@ from rushlight.ops import shape as s
 from rushlight.ops.arguments import mismatch, sizes, wrap
 from rushlight.ops.build import composite
 from rushlight.ops.kernels.shape import keys_of
+from rushlight.ops.node_names import called
 from rushlight.ops.results import into
 from rushlight.tensor import Tensor, created, from_array, method
 
@@ -247,6 +248,10 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None, *, ou
     x = s.flatten(input) if from_all else input
     d = 0 if from_all else wrap(dim, input.array.ndim)
     times = repeats.array if isinstance(repeats, Tensor) else np.asarray(repeats)
+    if times.ndim and times.shape[0] not in (1, x.array.shape[d]):
+        raise RuntimeError(explain("repeats must have the same size as input along dim, but got repeats.size(0) = "
+                                   f"{times.shape[0]} and input.size({d}) = {x.array.shape[d]}",
+                                   "one number for each, or one"))
     places = np.repeat(np.arange(x.array.shape[d]), times)
     return x.index_select(d, created(from_array(places)))  # type: ignore[attr-defined]
 
@@ -268,7 +273,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     if dims is None or dims == ():
         if len(moves) > 1:
             raise RuntimeError(explain(f"shifts and dimensions must align. shifts: {len(moves)}, dims:0"))
-        return released(s.reshape(roll(s.flatten(input), shifts, 0), input.array.shape))
+        return called(released(s.reshape(roll(s.flatten(input), shifts, 0), input.array.shape)), "RollBackward0")
     along = tuple(dims) if isinstance(dims, Iterable) else (dims,)
     if len(along) != len(moves):
         raise RuntimeError(explain(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(along)}"))
@@ -278,4 +283,4 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
         n = input.array.shape[d]
         k = shift % n if n else 0
         input = s.cat((s.narrow(input, d, n - k, k), s.narrow(input, d, 0, n - k)), d)
-    return input
+    return called(input, "RollBackward0")

@@ -34,7 +34,7 @@ special_entr = floating(lambda x, /: entr(x),       x=lambda g, x: -g * (1 + log
                       doc="-input log(input): what a probability adds to the entropy; 0 at 0 and -inf for negative numbers.")
 special_xlog1py = floating(lambda x, y, /: xlog1py(x, y), numbers="x y",
                       x=lambda g, x, y: g * where((x == 0) & (y <= -1), 0, log1p(y)), y=lambda g, x, y: g * x / (y + 1),
-                      doc="input * log(1 + other), and 0 where `input` is 0.")
+                      doc="input * log(1 + other), and 0 where `input` is 0.", node="SpecialXlog1PyBackward0")
 special_ndtr = floating(lambda x, /: ndtr(x),       x=lambda g, x: g * exp(-0.5 * x * x) * 0.3989422804014327,
                       doc="The probability that a standard normal number is at most `input`.")
 special_log_ndtr = floating(lambda x, /: log_ndtr(x),
@@ -51,12 +51,12 @@ i0         = floating(lambda x, /: i0(x),           x=lambda g, x: g * special_i
                       alias="special_i0 special_modified_bessel_i0",
                       doc="The modified Bessel function of the first kind of order 0. Needs SciPy.")
 special_i0e = floating(lambda x, /: i0e(x),         x=lambda g, x, out: g * (special_i1e(x) - sgn(x) * out),
-                      doc="i0(input) exp(-|input|): it does not overflow.")
+                      doc="i0(input) exp(-|input|): it does not overflow.", node="SpecialI0EBackward0")
 special_i1 = floating(lambda x, /: i1(x),           x=lambda g, x, out: g * (i0(x) - by_x(out, x)),
                       alias="special_modified_bessel_i1",
                       doc="The modified Bessel function of the first kind of order 1.")
 special_i1e = floating(lambda x, /: i1e(x),         x=lambda g, x, out: g * (special_i0e(x) - sgn(x) * out - by_x(out, x)),
-                      doc="i1(input) exp(-|input|): it does not overflow.")
+                      doc="i1(input) exp(-|input|): it does not overflow.", node="SpecialI1EBackward0")
 special_bessel_j0 = floating(lambda x, /: bessel_j0(x), doc="The Bessel function of the first kind of order 0.")
 special_bessel_j1 = floating(lambda x, /: bessel_j1(x), doc="The Bessel function of the first kind of order 1.")
 special_bessel_y0 = floating(lambda x, /: bessel_y0(x), doc="The Bessel function of the second kind of order 0.")

@@ -14,6 +14,7 @@ from rushlight.ops import reduce as r
 from rushlight.ops.arguments import reduced_dims, wrap
 from rushlight.ops.build import build, composite, inner
 from rushlight.ops.kernels import histograms as kernels
+from rushlight.ops.node_names import called
 from rushlight.ops.positions import gather
 from rushlight.ops.results import into, return_type
 from rushlight.ops.shape import clone, expand, permute, reshape, to
@@ -55,7 +56,7 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out
         if t.dtype is not input.dtype:
             raise RuntimeError(explain(f"Expected out tensor to have dtype {NAMES.get(input.dtype, input.dtype)}, but got "
                                        f"{NAMES.get(t.dtype, t.dtype)} instead"))
-    made = Extremes((r.amin(input, dim, keepdim), r.amax(input, dim, keepdim)))
+    made = Extremes(called(f(input, dim, keepdim), "AminmaxBackward0") for f in (r.amin, r.amax))
     return made if out is None else into(out, made)
 
 

@@ -18,7 +18,9 @@ cosh       = floating(lambda x, /: cosh(x),         x=lambda g, x: g * sinh(x))
 asinh      = floating(lambda x, /: asinh(x),        x=lambda g, x: g * rsqrt(x * x + 1),        alias="arcsinh")
 acosh      = floating(lambda x, /: acosh(x),        x=lambda g, x: g * rsqrt(x - 1) * rsqrt(x + 1), alias="arccosh")
 atanh      = floating(lambda x, /: atanh(x),        x=lambda g, x: g / (1 - x * x),             alias="arctanh")
-deg2rad    = floating(lambda x, /: x * 0.017453292519943295,  x=lambda g: g * 0.017453292519943295)
-rad2deg    = floating(lambda x, /: x * 57.29577951308232,     x=lambda g: g * 57.29577951308232)
+deg2rad    = floating(lambda x, /: x * 0.017453292519943295,  x=lambda g: g * 0.017453292519943295,
+                      node="Deg2RadBackward0")
+rad2deg    = floating(lambda x, /: x * 57.29577951308232,     x=lambda g: g * 57.29577951308232,
+                      node="Rad2DegBackward0")
 
 build(globals())

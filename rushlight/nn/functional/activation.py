@@ -12,6 +12,7 @@ from rushlight.ops import activation as a
 from rushlight.ops import elementwise as e
 from rushlight.ops import reductions
 from rushlight.ops.arguments import wrap
+from rushlight.ops.node_names import called
 from rushlight.ops.shapes import chunk
 from rushlight.tensor import Tensor, from_array, method, noticed
 
@@ -44,7 +45,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where x > 0, else alpha (exp(x / alpha) - 1). RuntimeError for alpha = 0."""
     if alpha == 0:
         raise RuntimeError(explain("ZeroDivisionError: alpha cannot be 0 for CELU", "give another alpha"))
-    return settle(input, e.elu(input, alpha, 1.0, 1 / alpha), inplace)
+    return settle(input, called(e.elu(input, alpha, 1.0, 1 / alpha), "CeluBackward0"), inplace)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -192,7 +193,7 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
                                    "bound", bounds=(lower, upper)))
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
-    return settle(input, e.mul(input, from_array(slopes(input, lower, upper))), inplace)
+    return settle(input, called(e.mul(input, from_array(slopes(input, lower, upper))), "RreluWithNoiseBackward0"), inplace)
 
 
 def slopes(input: Tensor, lower: float, upper: float) -> np.ndarray:

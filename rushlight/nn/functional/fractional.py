@@ -6,9 +6,9 @@ from math import prod
 from typing import Any
 
 from rushlight.errors import explain
-from rushlight.nn.functional.graph import called
 from rushlight.nn.functional.sizes import each, with_batch, without_batch
 from rushlight.ops import pool
+from rushlight.ops.node_names import called
 from rushlight.sampling import rand
 from rushlight.tensor import Tensor
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from rushlight.dtypes import dtype
 from rushlight.errors import explain, warn
-from rushlight.nn.functional.graph import called
 from rushlight.ops import elementwise as e
 from rushlight.ops import grid as g
 from rushlight.ops.build import composite
+from rushlight.ops.node_names import called
 from rushlight.ops.products import matmul
 from rushlight.ops.shape import reshape, select, stack, transpose, unsqueeze
 from rushlight.ranges import evenly_spaced

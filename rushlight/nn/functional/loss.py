@@ -8,12 +8,12 @@ import numpy as np
 
 from rushlight import dtypes
 from rushlight.errors import explain, warn
-from rushlight.nn.functional.graph import called
 from rushlight.nn.functional.linear import linear
 from rushlight.ops import elementwise as e
 from rushlight.ops import loss as losses
 from rushlight.ops import reduce as r
 from rushlight.ops.activation import log_sigmoid
+from rushlight.ops.node_names import called
 from rushlight.ops.shape import reshape, unsqueeze
 from rushlight.tensor import Tensor, created, from_array
 

@@ -9,11 +9,11 @@ from rushlight import dtypes
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.autograd.views import assign
 from rushlight.errors import explain
-from rushlight.nn.functional.graph import called
 from rushlight.nn.functional.pooling import avg_pool2d, avg_pool3d
 from rushlight.ops import elementwise as e
 from rushlight.ops import norm
 from rushlight.ops import reduce as r
+from rushlight.ops.node_names import called
 from rushlight.ops.pad import constant_pad
 from rushlight.ops.shape import repeat, reshape, unsqueeze
 from rushlight.ops.shape import squeeze as squeezed

@@ -10,6 +10,7 @@ from rushlight.errors import explain, warn
 from rushlight.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from rushlight.ops import elementwise as e
 from rushlight.ops.build import composite
+from rushlight.ops.node_names import called
 from rushlight.ops.products import matmul
 from rushlight.ops.shape import clone, permute, reshape, transpose
 from rushlight.tensor import Tensor, created, from_array
@@ -34,10 +35,12 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     out, factors = target_size(input, n, size, scale_factor, recompute_scale_factor)
     if mode == "area":
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1](input, out)
+    made = input
     for i in range(n):
         scale = None if factors is None else 1 / factors[i]
-        input = resized(input, i + 2, out[i], scale, mode, bool(align_corners), antialias)
-    return input
+        made = resized(made, i + 2, out[i], scale, mode, bool(align_corners), antialias)
+    kind = "".join(part.capitalize() for part in mode.split("-"))
+    return called(clone(input) if made is input else made, f"Upsample{kind}{n}D{'Aa' * antialias}Backward0")
 
 
 def check_mode(input: Tensor, n: int, mode: str, align_corners: bool | None, antialias: bool) -> None:
