@@ -21,6 +21,7 @@ from rushlight.ops.kernels.strided import like_images, plain
 from rushlight.ops.kernels.windows import Ints, Tap, check_windows, reach, taps, wide_dtype, window_counts
 
 BLOCK = 1 << 18          # bytes of input looked at in one go, to stay in the cache with what is made of it
+SMALL = 1 << 10          # numbers that are as well added up one after the other
 Pairs = list[tuple[slice, slice]]
 
 
@@ -241,8 +242,7 @@ def adaptive_avg_pool(x: ndarray, output_size: Ints) -> ndarray:
     check_ordered(op, x, integers=False)
     check_adaptive(op, x.shape, output_size)
     if prod(output_size) == 1:
-        mean = x.reshape(*x.shape[:2], prod(size)).mean(-1, dtype=wide_dtype(x.dtype))
-        return mean.astype(x.dtype, copy=False).reshape(*x.shape[:2], *output_size)
+        return plane_means(x, prod(size)).astype(x.dtype, copy=False).reshape(*x.shape[:2], *output_size)
     sums = window_sums(x, tuple(map(adaptive_pairs, size, output_size)), output_size)
     return flat_like(divided(sums, adaptive_sizes(size, output_size), x.dtype), x)
 
@@ -256,7 +256,19 @@ def adaptive_avg_pool_grad(g: ndarray, size: Ints) -> ndarray:
     out = g.shape[2:]
     check_adaptive(f"adaptive_avg_pool{len(out)}d", (*g.shape[:2], *size), out)
     shares = divided(g, adaptive_sizes(size, out), wide_dtype(g.dtype))
+    if prod(out) == 1:
+        whole = np.empty((*g.shape[:2], *size), g.dtype)
+        whole[...] = shares
+        return whole
     return window_spread(shares, tuple(map(adaptive_pairs, size, out)), size).astype(g.dtype, copy=False)
+
+
+def plane_means(x: ndarray, n: int) -> ndarray:
+    """The mean of each plane of n numbers of x (N, C, *size), flat; BLAS takes a third of the time for small planes."""
+    planes, wide = x.reshape(-1, n), wide_dtype(x.dtype)
+    if n > SMALL or x.dtype != wide:
+        return planes.mean(-1, dtype=wide)
+    return planes @ np.ones(n, wide) / wide.type(n)
 
 
 def window_sums(x: ndarray, pairs: tuple[Pairs, ...], out: Ints) -> ndarray:
