@@ -92,7 +92,8 @@ def folded(call: Call) -> Value | None:
 def computed(call: Call) -> np.ndarray:
     """What a call on constants gives."""
     with np.errstate(all="ignore"):
-        return np.asarray(TABLE[call.op].kernel(*with_each(tuple(call.args), lambda v: v.array)))
+        made = TABLE[call.op].kernel(*with_each(tuple(call.args), lambda v: v.array))
+    return np.asarray(made[0] if isinstance(made, (tuple, list)) else made)      # of a list that has but one
 
 
 def unchanged(call: Call, stored: set[Value], final: set[Value], views: Container[Value]) -> Value | None:
