@@ -179,21 +179,33 @@ def layer_norm_x(gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var:
     g, rows, w = matrix(gs[0], n), matrix(x, n), factors(weight, n, 1)
     if g is None or rows is None or w is None or gs[1].any() or gs[2].any():
         return None
-    out = room(x)
-    shared(loops().layer_norm_x, (g, rows, w, mu.reshape(-1), var.reshape(-1), eps, out.reshape(-1, n)),
-           (1, 1, 0, 1, 1, 0, 1), x.size)
+    out, sums = room(x), np.empty((2, n), FLOAT)
+    shared(loops().layer_norm_back, (g, rows, w, mu.reshape(-1), var.reshape(-1), eps, out.reshape(-1, n), sums),
+           (1, 1, 0, 1, 1, 0, 1, 2), x.size)
+    gs.append(sums)                               # the gradients of weight and bias, whose rules are run with this list next
     return out
 
 
+def of_weight(gs: list) -> tuple[int, ...]:
+    """The shape of weight and bias, with 1 for the dimensions that they do not have: that of g, less that of the mean."""
+    return tuple([size if kept == 1 else 1 for size, kept in zip(gs[0].shape, gs[1].shape)])
+
+
 def layer_norm_weight(gs: list, x: ndarray, mu: ndarray, var: ndarray, eps: float) -> ndarray | None:
+    shape = of_weight(gs)
+    if len(gs) > 3:
+        return gs[3][0].reshape(shape)
     n = x.size // mu.size
-    shape = tuple([size if kept == 1 else 1 for size, kept in zip(x.shape, mu.shape)])
     g, rows = matrix(gs[0], n), matrix(x, n)
     if g is None or rows is None or prod(shape) != n:
         return None
     out = np.empty(n, FLOAT)
     shared(loops().layer_norm_weight, (g, rows, mu.reshape(-1), var.reshape(-1), eps, out), (1, 1, 1, 1, 0, 2), x.size)
     return out.reshape(shape)
+
+
+def layer_norm_bias(gs: list) -> ndarray | None:
+    return gs[3][1].reshape(of_weight(gs)) if len(gs) > 3 else None
 
 
 def batch(a: ndarray) -> ndarray | None:
@@ -312,7 +324,7 @@ FUNCTIONS: dict[tuple[str, str], Callable] = {
     ("softmax", ""): along_rows("softmax"), ("softmax", "x"): along_rows_back("softmax_x"),
     ("log_softmax", ""): along_rows("log_softmax"), ("log_softmax", "x"): along_rows_back("log_softmax_x"),
     ("logsumexp", ""): logsumexp, ("logsumexp", "x"): logsumexp_x, ("var_core", ""): var, ("var_core", "x"): var_x,
-    ("layer_norm", ""): layer_norm, ("layer_norm", "x"): layer_norm_x, ("layer_norm", "weight"): layer_norm_weight,
+    ("layer_norm", ""): layer_norm, ("layer_norm", "x"): layer_norm_x, ("layer_norm", "weight"): layer_norm_weight, ("layer_norm", "bias"): layer_norm_bias,
     ("batch_norm", ""): batch_norm, ("batch_norm", "x"): batch_norm_x, ("batch_norm", "weight"): batch_norm_weight,
     ("batch_norm", "bias"): batch_norm_bias, ("batch_dots", ""): batch_dots,
     ("frozen_batch_norm", ""): frozen_batch_norm, ("frozen_batch_norm", "x"): frozen_batch_norm_x,

@@ -95,12 +95,17 @@ def layer_norm(x, weight, bias, eps, out, mu, var):
 
 
 @loop
-def layer_norm_x(g, x, weight, mu, var, eps, out):
-    """out = (h - mean(h) - d mean(h d) / (var + eps)) / sqrt(var + eps), h = g weight, d = x - mu."""
+def layer_norm_back(g, x, weight, mu, var, eps, out, sums):
+    """out = (h - mean(h) - d mean(h d) / (var + eps)) / sqrt(var + eps), h = g weight, d = x - mu;
+    sums: over the rows of g d / sqrt(var + eps), the weight's gradient, and of g, the bias's.
+    """
     restrict()
     wide()
     n = x.shape[1]
     count, least = f32(n), f32(eps)
+    for j in range(n):
+        sums[0, j] = f32(0)
+        sums[1, j] = f32(0)
     for i in range(x.shape[0]):
         scale = f32(1) / sqrt(var[i] + least)
         mean = mu[i]
@@ -113,7 +118,10 @@ def layer_norm_x(g, x, weight, mu, var, eps, out):
         total = total / count
         along = along / count * scale * scale
         for j in range(n):
-            out[i, j] = scale * (g[i, j] * weight[j] - total - (x[i, j] - mean) * along)
+            d = x[i, j] - mean
+            out[i, j] = scale * (g[i, j] * weight[j] - total - d * along)
+            sums[0, j] = sums[0, j] + g[i, j] * d * scale
+            sums[1, j] = sums[1, j] + g[i, j]
 
 
 @loop
