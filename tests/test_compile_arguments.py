@@ -1,6 +1,10 @@
 """Arguments that a compiled function also reaches by itself: the caller's batches are the trainer's attribute."""
 from __future__ import annotations
 
+import warnings
+from collections import OrderedDict, namedtuple
+from dataclasses import dataclass
+
 import pytest
 
 import rushlight as torch
@@ -60,3 +64,64 @@ def test_python_state_that_tells_which_tensor_is_meant():
     for i, k in ((0, 0), (1, 1), (0, 1), (1, 0), (0, 1), (1, 1), (0, 0), (1, 0)) * 2:
         which[0] = k
         assert f(held[i]).item() == (2, 3)[i] * (2, 3)[k], (i, k)
+
+
+def test_lists_dicts_and_objects_that_are_given_and_changed():
+    def into_dict(d):
+        d["loss"] = d["x"] * 2
+        return d["x"] * 3
+
+    def into_list(items):
+        items.append(items[0] * 2)
+        return items[0] * 3
+
+    for f, make in ((into_dict, lambda x: {"x": x}), (into_list, lambda x: [x])):
+        g = compile(f, backend="numpy")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for i in range(6):
+                ours, theirs = make(torch.ones(2) * i), make(torch.ones(2) * i)
+                assert g(ours).tolist() == f(theirs).tolist()
+                assert str(ours) == str(theirs)
+    h = compile(lambda d: d["x"] * 3, backend="numpy")
+    for i in range(6):
+        h({"x": torch.ones(2)})
+    assert len(programs(h)) == 1
+
+
+def test_results_in_named_tuples_ordered_dicts_and_dataclasses():
+    Pair = namedtuple("Pair", "a b")
+
+    @dataclass(frozen=True)
+    class Frozen:
+        a: torch.Tensor
+        b: int = 3
+
+    class Filled(OrderedDict):
+        pass
+
+    @dataclass
+    class Output(Filled):
+        """As those of Hugging Face: what is not None is also in the dict."""
+
+        loss: torch.Tensor | None = None
+        logits: torch.Tensor | None = None
+
+        def __post_init__(self):
+            self.update((k, v) for k, v in (("loss", self.loss), ("logits", self.logits)) if v is not None)
+
+    def f(x):
+        y = (x * 2).exp().log()
+        return Pair(y, [x]), Frozen(y + 1), OrderedDict(u=y, v=None), Output(logits=y * 3), x.max(1), torch.nn
+
+    g = compile(f, backend="numpy")
+    x = torch.rand(3, 4)
+    for _ in range(5):
+        for a, b in zip(g(x), f(x)):
+            assert type(a) is type(b)
+            assert str(a).replace(" ", "")[:30] == str(b).replace(" ", "")[:30]
+    assert len(programs(g)) == 1
+    found = g(x)
+    assert found[0].b[0] is x
+    assert torch.allclose(found[3]["logits"], found[3].logits)
+    assert found[4].indices.tolist() == x.max(1).indices.tolist()

@@ -24,7 +24,8 @@ from typing import Any
 from rushlight.autograd.clock import clock, tick
 from rushlight.autograd.grad_mode import current, mode
 from rushlight.compile.guards import PLAIN
-from rushlight.compile.program import Program, SpentBackward, rebuilt
+from rushlight.compile.program import Program
+from rushlight.compile.trees import SpentBackward, rebuilt
 from rushlight.dtypes import get_default_dtype
 from rushlight.tensor import Tensor, from_array, writes_of
 

@@ -252,6 +252,8 @@ def result_text(plan: Any, names: dict[int, str], store: dict[str, Any]) -> str:
         return repr(what)
     cls, inside = what
     parts = [result_text(p, names, store) for p in inside]
+    if kind == "object":                          # a named tuple is a tuple there, another object a dict
+        kind, cls = ("dict", cls.names) if cls.names else ("list", tuple)
     if kind == "dict":
         return "{" + ", ".join(f"{k!r}: {p}" for k, p in zip(cls, parts)) + "}"
     return f"[{', '.join(parts)}]" if cls is list else f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"

@@ -16,18 +16,20 @@ import numpy as np
 from rushlight.autograd.grad_mode import mode
 from rushlight.compile.entry import MISSED, entry
 from rushlight.compile.graph import is_random
-from rushlight.compile.guards import PLAIN, Snapshot
+from rushlight.compile.guards import Snapshot, equal
 from rushlight.compile.outline import Outline, entered, everyone, known_arrays
 from rushlight.compile.pieces import Pieces
 from rushlight.compile.program import MOVED, OVERLAPPING, Part, Program, find, keyed
 from rushlight.compile.report import Break
 from rushlight.compile.trace import Tracer, traced
+from rushlight.compile.trees import contents, signature
 from rushlight.dtypes import get_default_dtype
 from rushlight.errors import warn
 from rushlight.tensor import Tensor, from_array
 
-MOST_PROGRAMS = 8                                 # of one function, as torch's limit of recompilations
-MOST_TRIES, FEW_TRIES = 24, 3                     # traced runs without a program among them; if they all change Python state
+MOST_PROGRAMS = 8                                 # for arguments of one kind, as torch's limit of recompilations
+MOST_KINDS = 128                                  # of arguments: shapes, dtypes, Python values
+MOST_TRIES, FEW_TRIES = 24, 3                     # traced runs of a kind without a program; if they all change Python state
 LEAST_STEPS, LEAST_NUMBERS = 4, 1 << 12           # pieces of fewer ops, on small arrays, are not compiled: a call costs 5 us
 
 EVERYONE: WeakSet = WeakSet()                     # all compiled functions, for `compiler.reset()`
@@ -48,7 +50,7 @@ class Compiled:
         self.function, self.fullgraph, self.options = function, fullgraph, dict(options or {})
         self.programs: dict[Any, list[Program]] = {}
         self.last: dict[Any, Outline] = {}
-        self.tries = 0
+        self.tries: dict[Any, int] = {}           # for each kind without a program
         self.given_up = ""
         self.pieces: Pieces | None = None         # what runs then, if parts of the function can be compiled
         self.part_of: Callable[[], Compiled | None] = lambda: None
@@ -106,7 +108,8 @@ class Compiled:
             self.programs.clear()
             self.entries.clear()
             self.last.clear()
-            self.tries, self.given_up, self.enter, self.pieces = 0, "", None, None
+            self.tries.clear()
+            self.given_up, self.enter, self.pieces = "", None, None
 
     def watched(self, kind: Any, flat: list[Any], others: list[Any], args: tuple, kwargs: dict) -> Any:
         """Run the function as it is, and make a program if this run did what the last one did."""
@@ -120,10 +123,11 @@ class Compiled:
         for (_, what), _, g in grads:
             if g is not None:
                 old.setdefault(keyed(("grad", what)), g.array)
+        given = [*contents((args, kwargs))]
         with entered(flat) as cut:
             result = traced(self.function, args, kwargs, tracer)
             self.breaks, self.steps = list(dict.fromkeys(tracer.breaks)), len(tracer.steps)
-            problem = tracer.problem or obstacle(tracer, before, rng)
+            problem = tracer.problem or obstacle(tracer, before, rng, given, (args, kwargs))
             outline = None
             if problem is None:
                 cut()
@@ -142,7 +146,7 @@ class Compiled:
     def consider(self, kind: Any, outline: Outline | None, last: Outline | None, problem: str | None, flat: list[Any],
                  old: dict, rng: Any, tracer: Tracer) -> None:
         """Make a program, or wait for the next run, or give up."""
-        self.tries += 1
+        tries = self.tries[kind] = self.tries.get(kind, 0) + 1
         if outline is None:
             return self.give_up(problem or "cannot be compiled", tracer.stops)
         if self.part_of() is not None and little(tracer.steps):
@@ -153,9 +157,9 @@ class Compiled:
                 return self.keep(kind, outline, last, flat, old, rng)
         outline.let_go()
         self.last[kind] = outline
-        if self.tries == FEW_TRIES and outline.moved:
+        if tries == FEW_TRIES and outline.moved:
             self.divide(problem or outline.moved, ())
-        elif self.tries >= MOST_TRIES or len(self.programs) > MOST_PROGRAMS:
+        elif tries >= MOST_TRIES or len(self.tries) + len(self.programs) > MOST_KINDS:
             self.give_up(problem or "is called in another way each time: other shapes, dtypes or Python values")
 
     def keep(self, kind: Any, outline: Outline, last: Outline, flat: list[Any], old: dict, rng: Any) -> None:
@@ -182,7 +186,7 @@ class Compiled:
             return self.give_up(f"gave other numbers as a program than as it is ({wrong}); please report this")
         outline.let_go()
         programs.append(program)
-        self.tries = 0
+        self.tries.pop(kind, None)
 
     def compared(self, program: Program, outline: Outline, flat: list[Any], old: dict, rng: Any) -> str:
         """What a program gives otherwise than the run that it was made of, in words."""
@@ -263,8 +267,11 @@ class Compiled:
         warn(text)
 
 
-def obstacle(tracer: Tracer, before: Snapshot, rng: Any) -> str | None:
-    """What else there is that no program can do."""
+def obstacle(tracer: Tracer, before: Snapshot, rng: Any, given: list, now: Any) -> str | None:
+    """What else there is that no program can do. `given`: what was in the arguments `now`."""
+    left = [*contents(now)]
+    if len(left) != len(given) or not all([equal(a, b) for a, b in zip(given, left)]):
+        return "changes a list, a dict or an object that it is given"
     if not before.complete:
         return "reaches more Python objects than can be watched"
     if before.moving and tracer.fresh:
@@ -277,31 +284,6 @@ def obstacle(tracer: Tracer, before: Snapshot, rng: Any) -> str | None:
 def little(steps: list) -> bool:
     """Whether a piece had better stay as it is."""
     return len(steps) < LEAST_STEPS and sum([v.size for s in steps for v in s.outs]) < LEAST_NUMBERS
-
-
-def signature(value: Any, flat: list[Any], others: list[Any]) -> Any:
-    """What an argument must be like for a program to apply; tensors are collected in `flat`, objects in `others`."""
-    if isinstance(value, Tensor):
-        a, place = value.array, 0
-        for t in flat:                            # the first that shows this very array
-            if t.array is a:
-                break
-            place += 1
-        flat.append(value)
-        return a.shape, a.dtype.num, a.flags.c_contiguous or a.strides, kind_of(value.node), value._grad is None, place
-    if type(value) in (tuple, list):
-        return (type(value), *[signature(v, flat, others) for v in value])
-    if type(value) is dict:
-        return (dict, *[(k, signature(v, flat, others)) for k, v in value.items()])
-    if isinstance(value, PLAIN):
-        return type(value), value if value == value else "nan"
-    others.append(value)
-    return type(value), id(value)
-
-
-def kind_of(node: Any) -> bool | None:
-    """None for a tensor without a gradient, True for a leaf, False for what was computed."""
-    return None if node is None else node.leaf
 
 
 def lower_precision() -> Any:

@@ -15,8 +15,9 @@ from rushlight.compile.graph import Graph, Line, Store, Value, values_in
 from rushlight.compile.guards import PLAIN, Snapshot
 from rushlight.compile.numbers import explained, is_number, made_inputs, occurrences
 from rushlight.compile.passes.simplify import key
-from rushlight.compile.program import find, keyed, planned
+from rushlight.compile.program import find, keyed
 from rushlight.compile.trace import Tracer
+from rushlight.compile.trees import planned
 from rushlight.errors import place
 from rushlight.tensor import Tensor, from_array
 
@@ -79,7 +80,7 @@ class Outline:
             return self.number(t, tracer, waiting)
         new = [t._grad for _, t, old in grads if t._grad is not old and t._grad is not None]
         self.expected = Expected([], [g.array for g in new], [])
-        self.plan = planned(result, flat, before.tensors, numbered)
+        self.plan = planned(result, flat, before.tensors, numbered, before.seen)
         changed = [(source, None if t._grad is None else tracer.value(t._grad))
                    for source, t, old in grads if t._grad is not old]
         edges, wrt = backward_of(waiting, tracer, grads, self.expected.wrt) if waiting else ([], [])
@@ -183,7 +184,7 @@ def plan_key(plan: Any) -> Any:
     kind, what = plan
     if kind == "value":
         return kind, key(what) if isinstance(what, PLAIN) else id(what)
-    if kind in ("list", "dict"):
+    if kind in ("list", "dict", "object"):
         return kind, repr(what[0]), tuple(map(plan_key, what[1]))
     return plan
 

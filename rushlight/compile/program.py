@@ -26,6 +26,7 @@ from rushlight.compile.proofs import Proof, recorded
 from rushlight.compile.replay import Replay
 from rushlight.compile.report import Item, Stopwatch, Timings, drawing, kind, memory_table
 from rushlight.compile.standalone import module
+from rushlight.compile.trees import planned, rebuilt
 from rushlight.errors import explain
 from rushlight.ops.kernels.memory import LEAST, memory
 from rushlight.tensor import Tensor, from_array, writes_of
@@ -335,15 +336,6 @@ class CompiledFunctionBackward(Node):
         return list(grad(outs, ins, [*given.values()], create_graph=True, allow_unused=True))
 
 
-class SpentBackward(Node):
-    """The node of a result whose backward was part of the program: nothing is kept for a second time."""
-
-    __slots__ = ()
-
-    def __init__(self, shape: tuple):
-        self.edges, self.saved, self.seq, self.shape, self.where = (), None, tick(), shape, None
-
-
 def find(source: Source, arguments: list[Any]) -> Tensor:
     """The tensor that an input comes from."""
     kind, what = source
@@ -396,37 +388,3 @@ def defined(lowering: Lowering) -> tuple[Callable, Callable]:
     exec(compile(lowering.text, name, "exec"), names)
     mark = lowering.mark
     return names[f"{mark}run"], names.get(f"{mark}bind", lambda *arrays: ())
-
-
-def rebuilt(plan: Any, tensors: list[Tensor], arguments: list[Any]) -> Any:
-    """What the function returns, from its plan: tensors by number, everything else as it was."""
-    kind, what = plan
-    if kind == "tensor":
-        i, spent = what
-        if spent:
-            tensors[i].node = SpentBackward(tensors[i].array.shape)
-        return tensors[i]
-    if kind == "argument":
-        return arguments[what]
-    if kind == "value":
-        return what
-    cls, parts = what
-    inside = [rebuilt(p, tensors, arguments) for p in parts]
-    return dict(zip(cls, inside)) if kind == "dict" else cls(inside)
-
-
-def planned(result: Any, arguments: list[Any], state: dict[int, Tensor],
-            place: Callable[[Tensor], tuple[int, bool]]) -> Any:
-    """The plan of a result: `place` numbers its tensors. TypeError for what cannot be made again."""
-    if isinstance(result, Tensor):
-        for i, a in enumerate(arguments):
-            if a is result:
-                return "argument", i
-        return ("value", result) if id(result) in state else ("tensor", place(result))
-    if type(result) in (tuple, list):
-        return "list", (type(result), [planned(r, arguments, state, place) for r in result])
-    if type(result) is dict:
-        return "dict", (list(result), [planned(r, arguments, state, place) for r in result.values()])
-    if result is None or isinstance(result, (bool, int, float, complex, str, bytes)):
-        return "value", result
-    raise TypeError(f"returns a {type(result).__name__}")

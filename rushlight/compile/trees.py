@@ -1,0 +1,142 @@
+"""Arguments and results: tensors inside tuples, lists, dicts, named tuples and objects of dataclasses."""
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Container, Iterator
+from typing import Any, NamedTuple
+
+from rushlight.autograd.clock import tick
+from rushlight.autograd.node import Node
+from rushlight.compile.guards import PLAIN
+from rushlight.tensor import Tensor
+
+
+class Frame(NamedTuple):
+    """A container without its elements: its class, and the names of the elements where they have some."""
+
+    kind: type
+    names: tuple = ()
+
+    def filled(self, inside: list) -> Any:
+        """The container again, with these elements."""
+        kind, names = self
+        if issubclass(kind, tuple):
+            return kind._make(inside) if hasattr(kind, "_make") else kind(inside)
+        if kind is OrderedDict:
+            return OrderedDict(zip(names, inside))
+        if hasattr(kind, "__post_init__") or issubclass(kind, dict):
+            fields = kind.__dataclass_fields__    # type: ignore[attr-defined]
+            return kind(**{k: v for k, v in zip(names, inside) if k in fields and fields[k].init})
+        made = object.__new__(kind)
+        for name, value in zip(names, inside):
+            object.__setattr__(made, name, value)
+        return made
+
+
+def opened(value: Any) -> tuple[Frame, list] | None:
+    """A container of a class of its own, and its elements; None for what is none. Of dataclasses only those that hold tensors
+    themselves: others are settings."""
+    kind = type(value)
+    if isinstance(value, tuple):
+        return Frame(kind), list(value)
+    if kind is OrderedDict:
+        return Frame(kind, tuple(value)), list(value.values())
+    if hasattr(kind, "__dataclass_fields__"):
+        known = vars(value) if hasattr(value, "__dict__") else {
+            k: getattr(value, k) for k in kind.__dataclass_fields__ if hasattr(value, k)}
+        if any([isinstance(v, Tensor) for v in known.values()]):
+            return Frame(kind, tuple(known)), list(known.values())
+    return None
+
+
+def signature(value: Any, flat: list[Any], others: list[Any]) -> Any:
+    """What an argument must be like for a program to apply; tensors are collected in `flat`, objects in `others`."""
+    if isinstance(value, Tensor):
+        a, place = value.array, 0
+        for t in flat:                            # the first that shows this very array
+            if t.array is a:
+                break
+            place += 1
+        flat.append(value)
+        node = value.node
+        return (a.shape, a.dtype.num, a.flags.c_contiguous or a.strides, None if node is None else node.leaf,
+                value._grad is None, place)
+    if type(value) in (tuple, list):
+        return (type(value), *[signature(v, flat, others) for v in value])
+    if type(value) is dict:
+        return (dict, *[(k, signature(v, flat, others)) for k, v in value.items()])
+    if isinstance(value, PLAIN):
+        return type(value), value if value == value else "nan"
+    found = opened(value)
+    if found is not None:
+        return (found[0], *[signature(v, flat, others) for v in found[1]])
+    others.append(value)
+    return type(value), id(value)
+
+
+def contents(value: Any) -> Iterator[Any]:
+    """What is in a container, in what is in it, and so on: two lists of these differ if something has been put there."""
+    if isinstance(value, (Tensor, PLAIN)):
+        yield value
+        return
+    if type(value) is dict:
+        found: Any = (dict, *value), [*value.values()]
+    else:
+        found = ((list,), value) if type(value) is list else opened(value)
+    if found is None:
+        yield value
+        return
+    for part in found[0]:                         # the class, and names of elements
+        yield from part if isinstance(part, tuple) else (part,)
+    yield len(found[1])
+    for v in found[1]:
+        yield from contents(v)
+
+
+class SpentBackward(Node):
+    """The node of a result whose backward was part of the program: nothing is kept for a second time."""
+
+    __slots__ = ()
+
+    def __init__(self, shape: tuple):
+        self.edges, self.saved, self.seq, self.shape, self.where = (), None, tick(), shape, None
+
+
+def rebuilt(plan: Any, tensors: list[Tensor], arguments: list[Any]) -> Any:
+    """What the function returns, from its plan: tensors by number, everything else as it was."""
+    kind, what = plan
+    if kind == "tensor":
+        i, spent = what
+        if spent:
+            tensors[i].node = SpentBackward(tensors[i].array.shape)
+        return tensors[i]
+    if kind == "argument":
+        return arguments[what]
+    if kind == "value":
+        return what
+    cls, parts = what
+    inside = [rebuilt(p, tensors, arguments) for p in parts]
+    return dict(zip(cls, inside)) if kind == "dict" else cls.filled(inside) if kind == "object" else cls(inside)
+
+
+def planned(result: Any, arguments: list[Any], state: dict[int, Tensor], place: Callable[[Tensor], tuple[int, bool]],
+            known: Container = ()) -> Any:
+    """The plan of a result: `place` numbers its tensors. TypeError for what cannot be made again.
+
+    `known`: ids of objects that were there before, which stay what they are.
+    """
+    if isinstance(result, Tensor):
+        for i, a in enumerate(arguments):
+            if a is result:
+                return "argument", i
+        return ("value", result) if id(result) in state else ("tensor", place(result))
+    if result is None or isinstance(result, (bool, int, float, complex, str, bytes)) or id(result) in known:
+        return "value", result
+    if type(result) in (tuple, list):
+        return "list", (type(result), [planned(r, arguments, state, place, known) for r in result])
+    if type(result) is dict:
+        return "dict", (list(result), [planned(r, arguments, state, place, known) for r in result.values()])
+    found = opened(result)
+    if found is None:
+        raise TypeError(f"returns a {type(result).__name__}")
+    return "object", (found[0], [planned(r, arguments, state, place, known) for r in found[1]])
