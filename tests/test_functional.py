@@ -356,3 +356,20 @@ def test_errors_say_what_is_wrong(name):
     assert message in str(caught.value)
     if kind is not NotImplementedError:
         assert "test_functional.py" in str(caught.value), "it names the user's statement"
+
+
+@pytest.mark.parametrize(("shape", "factors"), [((2, 3, 5), (3,)), ((2, 3, 4, 5), (2, 2)), ((1, 2, 3, 4), (1, 7)),
+                                                ((1, 2, 2, 3, 2), (2, 1, 3))])
+def test_elements_repeated(shape, factors):
+    """'nearest' by whole factors is a sum of windows turned around; gradients add up what each element became."""
+    x = rushlight.randn(*shape, requires_grad=True)
+    expected = x
+    for dim, factor in enumerate(factors, 2):
+        expected = expected.repeat_interleave(factor, dim)
+    g = rushlight.randn(*expected.shape)
+    (theirs,) = rushlight.autograd.grad(expected, x, g)
+    for how in ({"scale_factor": factors}, {"size": expected.shape[2:]}):
+        made = F.interpolate(x, **how)
+        assert rushlight.equal(made, expected)
+        (ours,) = rushlight.autograd.grad(made, x, g)
+        assert rushlight.allclose(ours, theirs, atol=1e-5)

@@ -11,6 +11,7 @@ from rushlight.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_po
 from rushlight.ops import elementwise as e
 from rushlight.ops.build import composite
 from rushlight.ops.node_names import called
+from rushlight.ops.pool import avg_pool_grad
 from rushlight.ops.products import matmul
 from rushlight.ops.shape import clone, permute, reshape, transpose
 from rushlight.tensor import Tensor, created, from_array
@@ -36,11 +37,30 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     if mode == "area":
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1](input, out)
     made = input
+    if mode == "nearest" and (times := repeats(input, out, factors)):
+        made = avg_pool_grad(input, out, times, times, (0,) * n, False, True, 1)      # each element for a window
+        return called(made, f"UpsampleNearest{n}DBackward0")
     for i in range(n):
         scale = None if factors is None else 1 / factors[i]
         made = resized(made, i + 2, out[i], scale, mode, bool(align_corners), antialias)
     kind = "".join(part.capitalize() for part in mode.split("-"))
     return called(clone(input) if made is input else made, f"Upsample{kind}{n}D{'Aa' * antialias}Backward0")
+
+
+def repeats(x: Tensor, out: tuple[int, ...], factors: list[float] | None) -> tuple[int, ...] | None:
+    """How many times each element stands in the result, dimension by dimension, if that is a number for all."""
+    size = x.array.shape[2:]
+    times = tuple([o // s for s, o in zip(size, out)])
+    if x.array.dtype.kind not in "fV" or max(times) < 2 or any(s * r != o for s, r, o in zip(size, times, out)):
+        return None
+    same = all((nearest(o, s / o if factors is None else 1 / factors[i], 0) == np.arange(o) // times[i]).all()
+               for i, (s, o) in enumerate(zip(size, out)))
+    return times if same else None
+
+
+def nearest(out: int, scale: float, half: float) -> np.ndarray:
+    """The positions that are picked, rounded as torch's."""
+    return np.floor((np.arange(out, dtype=np.float32) + np.float32(half)) * np.float32(scale)).astype(np.int64)
 
 
 def check_mode(input: Tensor, n: int, mode: str, align_corners: bool | None, antialias: bool) -> None:
@@ -102,8 +122,7 @@ def resized(x: Tensor, dim: int, out: int, scale: float | None, mode: str, align
         return mixed(x, dim, filter_matrix(size, out, scale, mode == "bicubic", align))
     if mode.startswith("nearest"):
         half = 0.5 if mode == "nearest-exact" else 0.0
-        at = np.floor((np.arange(out, dtype=np.float32) + np.float32(half)) * np.float32(scale)).astype(np.int64)
-        return x if size == out and scale == 1 else picked(x, dim, at)
+        return x if size == out and scale == 1 else picked(x, dim, nearest(out, scale, half))
     centre = np.arange(out) * scale if align else (np.arange(out) + 0.5) * scale - 0.5
     if mode != "bicubic":
         centre = np.maximum(centre, 0)

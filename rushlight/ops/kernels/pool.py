@@ -293,13 +293,22 @@ def window_sums(x: ndarray, pairs: tuple[Pairs, ...], out: Ints) -> ndarray:
 def window_spread(g: ndarray, pairs: tuple[Pairs, ...], size: Ints) -> ndarray:
     """`window_sums` transposed: (N, C, *out) -> (N, C, *size)."""
     for axis, (dim, length) in reversed(list(enumerate(zip(pairs, size), 2))):
-        head = (slice(None),) * axis
-        total = np.zeros((*g.shape[:axis], length, *g.shape[axis + 1:]), g.dtype)
+        head, shape = (slice(None),) * axis, (*g.shape[:axis], length, *g.shape[axis + 1:])
+        apart = tiled(dim, length)
+        total = np.empty(shape, g.dtype) if apart else np.zeros(shape, g.dtype)
         for windows, elements in dim:
             target = total[(*head, elements)]
-            np.add(target, g[(*head, windows)], out=target)
+            if apart:
+                target[...] = g[(*head, windows)]
+            else:
+                np.add(target, g[(*head, windows)], out=target)
         g = total
     return g
+
+
+def tiled(dim: Pairs, length: int) -> bool:
+    """Whether each element is in one window."""
+    return sorted([i for _, elements in dim for i in range(length)[elements]]) == list(range(length))
 
 
 def divided(x: ndarray, divisor: ndarray | int, dtype: np.dtype) -> ndarray:
