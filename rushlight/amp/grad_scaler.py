@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.creation import tensor
-from rushlight.dtypes import float16, float32
+from rushlight.creation import tensor, zeros
+from rushlight.dtypes import float16, float32, int32
 from rushlight.errors import explain
 from rushlight.tensor import Tensor
 
@@ -44,7 +44,7 @@ class GradScaler:
             if backoff_factor >= 1.0:
                 raise AssertionError("The backoff factor must be < 1.0.")
             self._init_scale, self._growth_factor, self._backoff_factor = init_scale, growth_factor, backoff_factor
-            self._growth_interval, self._growth_tracker = growth_interval, 0
+            self._growth_interval, self._growth_tracker = growth_interval, zeros((), dtype=int32)
             self._scale: Tensor | None = None     # made by the first scale()
             self._optimizers: dict[int, tuple[str, bool]] = {}       # how far each is, and whether it met inf or nan
 
@@ -114,7 +114,7 @@ class GradScaler:
             return
         self._check_scale("update")
         if new_scale is not None:
-            self._scale = tensor(float(new_scale), dtype=float32)
+            self._made().fill_(float(new_scale))  # type: ignore[attr-defined]  # in place: compiled steps know the tensor
         elif not self._optimizers:
             raise AssertionError("No inf checks were recorded prior to update.")
         else:
@@ -122,16 +122,16 @@ class GradScaler:
         self._optimizers.clear()
 
     def _adapt(self, bad: bool) -> None:
-        scale = np.float32(float(self._made()))
+        scale, steps = np.float32(float(self._made())), self._growth_tracker.array
         if bad:
-            scale, self._growth_tracker = np.float32(scale * self._backoff_factor), 0
+            scale, steps[...] = np.float32(scale * self._backoff_factor), 0
         else:
-            self._growth_tracker += 1
-            if self._growth_tracker == self._growth_interval:
-                self._growth_tracker = 0
+            steps += 1
+            if steps == self._growth_interval:
+                steps[...] = 0
                 grown = np.float32(scale * self._growth_factor)
                 scale = grown if np.isfinite(grown) else scale
-        self._scale = tensor(float(scale), dtype=float32)
+        self._made().fill_(float(scale))          # type: ignore[attr-defined]
 
     def _check_scale(self, name: str) -> None:
         if self._scale is None:
@@ -180,7 +180,7 @@ class GradScaler:
             return {}
         return {"scale": self.get_scale(), "growth_factor": self._growth_factor,
                 "backoff_factor": self._backoff_factor, "growth_interval": self._growth_interval,
-                "_growth_tracker": self._growth_tracker}
+                "_growth_tracker": int(self._growth_tracker.array)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on from a state. RuntimeError for that of a disabled one."""
@@ -192,4 +192,5 @@ class GradScaler:
         self._init_scale = float(state_dict["scale"])
         self._scale = None if self._scale is None else tensor(self._init_scale, dtype=float32)
         self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
-        self._growth_interval, self._growth_tracker = state_dict["growth_interval"], state_dict["_growth_tracker"]
+        self._growth_interval = state_dict["growth_interval"]
+        self._growth_tracker.array[...] = state_dict["_growth_tracker"]

@@ -18,7 +18,12 @@ from rushlight.compile.guards import Snapshot
 Item = tuple[int, Any]                            # a container by its id, and a key
 
 FORMS: tuple[Callable[[float, float], float], ...] = (
-    lambda v, w: v, lambda v, w: -v, lambda v, w: v * w, lambda v, w: -v * w, lambda v, w: 1 - v * w)
+    lambda v, w: v, lambda v, w: -v, lambda v, w: v * w, lambda v, w: -v * w, lambda v, w: 1 - v * w, lambda v, w: 1 - v)
+
+
+def setting(group: dict, name: Any) -> Any:
+    """A setting of an optimizer: `lr`, or one of several in a tuple, ("betas", 0)."""
+    return group[name[0]][name[1]] if type(name) is tuple else group[name]
 
 
 class Number:
@@ -30,13 +35,13 @@ class Number:
     @property
     def array(self) -> np.ndarray:
         group, name, other, form = self.ways[0]
-        return np.asarray(form(group[name], group[other]), self.dtype)
+        return np.asarray(form(setting(group, name), setting(group, other)), self.dtype)
 
     def agrees(self) -> bool:
         """Whether all explanations still give one number."""
         if len(self.ways) == 1:
             return True
-        return len({form(group[name], group[other]) for group, name, other, form in self.ways}) == 1
+        return len({form(setting(group, name), setting(group, other)) for group, name, other, form in self.ways}) == 1
 
     def items(self) -> Iterator[Item]:
         """The settings that it is made of."""
@@ -85,15 +90,23 @@ def as_bytes(value: float, dtype: np.dtype) -> bytes:
 
 def changed_settings(before: Snapshot, now: Snapshot) -> list[tuple[dict, Any, Any, tuple, tuple]]:
     """(group, a setting that has changed, another one of the group, both values then, both now)."""
-    then = {(id(c), k): v for c, k, v in before.items if type(v) is float and type(k) is str}
+    then = {(id(c), name): v for c, k, v in before.items for name, v in settings(k, v)}
     found = []
     for group in optimizer_groups(now):
-        names = [k for k, v in group.items() if type(v) is float and (id(group), k) in then]
+        names = [name for k, v in group.items() for name, _ in settings(k, v) if (id(group), name) in then]
         for name, other in product(names, names):
-            pair = then[id(group), name], then[id(group), other]
-            if pair[0] != group[name] and pair[0] * group[name] > 0:       # still of the same sign: rules ask for that
-                found.append((group, name, other, pair, (group[name], group[other])))
+            pair, here = then[id(group), name], setting(group, name)
+            if pair != here and pair * here > 0:  # still of the same sign: rules ask for that
+                found.append((group, name, other, (pair, then[id(group), other]), (here, setting(group, other))))
     return found
+
+
+def settings(key: Any, value: Any) -> Iterator[tuple[Any, float]]:
+    """The numbers of an item of an optimizer's group, by name."""
+    if type(key) is str and type(value) is float:
+        yield key, value
+    elif type(key) is str and type(value) is tuple:
+        yield from (((key, i), v) for i, v in enumerate(value) if type(v) is float)
 
 
 def optimizer_groups(snapshot: Snapshot) -> Iterator[dict]:

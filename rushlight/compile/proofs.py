@@ -24,7 +24,7 @@ def recorded(graph: Graph) -> bytes:
     found = hashlib.sha256(listing(graph).encode())
     found.update(repr([(v.source[0], v.array.shape, v.array.strides, v.dtype.str) for v in graph.inputs]).encode())
     for v in {v: None for s in graph.steps for v in values_in(s.args) if v.kind == "constant"}:
-        found.update(np.ascontiguousarray(v.array).data if v.dtype.kind not in "OMm" else repr(v.array).encode())
+        found.update(np.ascontiguousarray(v.array).data if v.dtype.kind in "biufc" else v.array.tobytes())
     return found.digest()
 
 
