@@ -398,9 +398,18 @@ def test_nothing_grows():
 def test_programs_are_bounded():
     f = quick(lambda x, k: x * k)
     with pytest.warns(UserWarning, match="is called"):  # noqa: PT031
-        for k in range(40):
+        for k in range(140):
             for _ in range(2):
                 assert f(torch.ones(1), k).item() == k
+
+
+def test_each_length_of_a_text_that_grows_has_its_program():
+    """As a model is called that writes, token by token: no length twice in a row."""
+    f = quick(lambda x: x.cumsum(0)[-1:] * 2)
+    text = torch.ones(40)
+    for _ in range(3):
+        assert [f(text[:n]).item() for n in range(1, 41)] == [2. * n for n in range(1, 41)]
+    assert len(programs(f)) == 40, f.given_up
 
 
 # -- backward by the caller ---------------------------------------------------------------------------------------------

@@ -61,8 +61,8 @@ class Replay:
         self.known[number] = array.copy()
 
     def run(self, step: Call) -> None:
-        """The op, in the way that it went: of one or two arrays element by element as a function of tensors, which may know a
-        faster one than the kernel (ops/large.py)."""
+        """The op, in the way that it went: of one or two arrays element by element as a function of tensors, which may know
+        a faster one than the kernel (ops/large.py)."""
         def array(v: Value) -> np.ndarray:
             return v.array if v.kind == "constant" else self.known[v.traced or v]
         assert not is_random(step), step

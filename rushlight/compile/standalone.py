@@ -98,7 +98,7 @@ class Module(Bundle):
         """What a program's `kernels.name` is in the text."""
         op = TABLE[name]
         kernel: Any = op.kernel
-        inner = closure(kernel) if "<locals>.<lambda>" in getattr(kernel, "__qualname__", "") else {}
+        inner = closure(kernel) if re.search(r"<locals>\.(<lambda>|run)$", getattr(kernel, "__qualname__", "")) else {}
         if "stay" in inner:
             deep = closure(inner["stay"])
             return f"{self.need(OURS, 'staying')}({self.function(name, deep['kernel'])}, {deep['last']})"

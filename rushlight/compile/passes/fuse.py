@@ -138,7 +138,7 @@ class Cluster:
     def place_element(self, step: Call) -> None:
         out, made = step.outs[0], self.made
         inside = {self.levels[v] for v in inputs_of(step) if v in made}
-        small = inside and inside <= {ROW, END}
+        small = END in inside and inside <= {ROW, END}
         if out.shape == self.space and not small:
             for v in inputs_of(step):
                 if self.reading(v, out.shape) == COLUMN and v in made or self.levels[v] == END:

@@ -1,4 +1,4 @@
-"""Products with rows that were looked up in a small table: the table is multiplied instead."""
+"""tables: products with rows that were looked up in a small table: the table is multiplied instead."""
 import numpy as np
 import pytest
 
