@@ -19,6 +19,7 @@ from rushlight.compile.graph import is_random
 from rushlight.compile.guards import Snapshot, equal
 from rushlight.compile.outline import Outline, entered, everyone, known_arrays
 from rushlight.compile.pieces import Pieces
+from rushlight.compile.probe import Probe
 from rushlight.compile.program import MOVED, OVERLAPPING, Part, Program, find, keyed
 from rushlight.compile.report import Break
 from rushlight.compile.trace import Tracer, traced
@@ -53,6 +54,7 @@ class Compiled:
         self.tries: dict[Any, int] = {}           # for each kind without a program
         self.given_up = ""
         self.pieces: Pieces | None = None         # what runs then, if parts of the function can be compiled
+        self.probing = ""                         # Python state that each run changes: who does it will be asked
         self.part_of: Callable[[], Compiled | None] = lambda: None
         self.breaks: list[Break] = []             # what stood in the way of a program in the last watched run
         self.steps = 0                            # of that run
@@ -93,7 +95,7 @@ class Compiled:
                     if result is not MOVED:
                         self.enter = None if kwargs else self.way_to(program, args)
                         return result
-            return self.watched(kind, flat, others, args, kwargs)
+            return self.probed(others, args, kwargs) if self.probing else self.watched(kind, flat, others, args, kwargs)
         finally:
             self.lock.release()
 
@@ -109,7 +111,7 @@ class Compiled:
             self.entries.clear()
             self.last.clear()
             self.tries.clear()
-            self.given_up, self.enter, self.pieces = "", None, None
+            self.given_up, self.enter, self.pieces, self.probing = "", None, None, ""
 
     def watched(self, kind: Any, flat: list[Any], others: list[Any], args: tuple, kwargs: dict) -> Any:
         """Run the function as it is, and make a program if this run did what the last one did."""
@@ -117,7 +119,7 @@ class Compiled:
         last = self.last.pop(kind, None) or next(
             (p.outline for p in sorted(self.programs.get(kind, ()), key=lambda p: not p.holds())), None)
         old = {keyed(s): find(s, flat).array.copy() for s in last.targets} if last is not None else {}
-        tracer = Tracer(known_arrays(flat, before))
+        tracer = Tracer(known_arrays(flat, before), before.apart)
         rng = random_state()
         grads = [(source, find(source, flat), find(source, flat)._grad) for source in everyone(flat, before)]
         for (_, what), _, g in grads:
@@ -143,6 +145,14 @@ class Compiled:
             self.give_up(f"meets a limit of the compiler: {type(error).__name__}: {error}")
         return result
 
+    def probed(self, others: list[Any], args: tuple, kwargs: dict) -> Any:
+        """Run the function as it is, and divide it at the statements that change Python state."""
+        probe = Probe(self.function, others)
+        why, self.probing = self.probing, ""
+        result = probe.run(args, kwargs)
+        self.divide(why, (), probe.places)
+        return result
+
     def consider(self, kind: Any, outline: Outline | None, last: Outline | None, problem: str | None, flat: list[Any],
                  old: dict, rng: Any, tracer: Tracer) -> None:
         """Make a program, or wait for the next run, or give up."""
@@ -158,7 +168,7 @@ class Compiled:
         outline.let_go()
         self.last[kind] = outline
         if tries == FEW_TRIES and outline.moved:
-            self.divide(problem or outline.moved, ())
+            self.probing = problem or outline.moved
         elif tries >= MOST_TRIES or len(self.tries) + len(self.programs) > MOST_KINDS:
             self.give_up(problem or "is called in another way each time: other shapes, dtypes or Python values")
 
@@ -214,13 +224,13 @@ class Compiled:
         """What to call the function in messages."""
         return getattr(self.function, "__qualname__", type(self.function).__name__)
 
-    def divide(self, why: str, stops: Iterable) -> bool:
+    def divide(self, why: str, stops: Iterable, places: Iterable = ()) -> bool:
         """Go on in pieces, if the function can be divided where programs cannot follow it."""
         def piece(function: Callable) -> Compiled:
             made = Compiled(function, options=self.options)
             made.part_of = ref(self)
             return made
-        pieces = Pieces(self.function, stops, piece)
+        pieces = Pieces(self.function, stops, piece, places)
         if self.fullgraph or pieces.function is None:
             return False
         self.stop(why)

@@ -48,6 +48,8 @@ class Snapshot:
         self.kept: list[Any] = []
         self.bytes: list[tuple[np.ndarray, bytes]] = []          # small arrays and their contents
         self.sets: list[tuple[Any, frozenset]] = []
+        piece = getattr(function, "__dict__", {}).get("piece")
+        self.apart = frozenset() if piece is None else piece.apart         # code that a piece does not call (trace.py sees to it)
         self.moving = ""                          # a kind of data on the way whose changes cannot be noticed
         todo: list[Any] = [function, *extra]
         while todo and len(self.items) < MOST:
@@ -85,7 +87,7 @@ class Snapshot:
         elif isinstance(thing, (property, cached_property, staticmethod, classmethod)):
             todo.append(getattr(thing, INSIDE[type(thing)]) if type(thing) in INSIDE else None)
         elif isinstance(thing, FunctionType):
-            if owned(thing):
+            if owned(thing) and thing.__code__ not in self.apart:
                 self.visit_function(thing, todo)
         elif isinstance(thing, type):
             note = self.note_named if transparent(thing) else self.note

@@ -19,8 +19,9 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
+from rushlight.compile.guards import owned
 from rushlight.compile.syntax import (
     COMPREHENSIONS,
     Place,
@@ -58,10 +59,25 @@ def home(function: Any) -> tuple[FunctionType, Any] | None:
     return (call, function) if isinstance(call, FunctionType) else None
 
 
-class Pieces:
-    """The function around the pieces. `compiled(function, name)` makes a piece; `parts`: those made so far."""
+def tree_of_function(function: FunctionType) -> ast.FunctionDef | None:
+    """Its definition, also of what is itself a piece."""
+    piece = function.__dict__.get("piece")
+    return tree_of(function.__code__) if piece is None else piece.tree
 
-    def __init__(self, whole: Any, stops: Iterable[Stop], compiled: Any):
+
+class Piece(NamedTuple):
+    """What a piece knows of itself: `apart`: the codes of the functions that it is a piece of, which it does not call."""
+
+    tree: ast.FunctionDef
+    depth: int
+    apart: frozenset[CodeType]
+
+
+class Pieces:
+    """The function around the pieces. `compiled(function)` makes a piece; `parts`: those made so far; `places`: statements that
+    change Python state, besides those at which there was a stop."""
+
+    def __init__(self, whole: Any, stops: Iterable[Stop], compiled: Any, places: Iterable[Place] = ()):
         self.whole, self.compiled = whole, compiled
         self.parts: list[Any] = []
         self.inside: dict[FunctionType, Any] = {}               # functions that it calls, with breaks of their own
@@ -72,11 +88,14 @@ class Pieces:
         if found is None:
             return
         self.original, self.instance = found
-        tree, self.depth = self.original.__dict__.get("piece", (None, 0))
-        tree = tree or tree_of(self.original.__code__)
+        piece = self.original.__dict__.get("piece", Piece(None, 0, frozenset()))  # type: ignore[arg-type]
+        self.depth, self.apart = piece.depth, piece.apart | {self.original.__code__}
+        tree = tree_of_function(self.original)
         if tree is None or self.depth > DEEPEST:
             return
-        around = Around(tree, self.original, *self.places(stops))
+        own, called = self.places(stops)
+        self.changing = [*places]
+        around = Around(tree, self.original, own, called, self.changing)
         if around.left and (around.made or around.entered):
             self.build(around)
             self.entered = around.entered
@@ -96,7 +115,7 @@ class Pieces:
             body = node.body
             lines = f"lines {body[0].lineno} to {body[-1].end_lineno}"
             part = function_of(node, self.original, {}, f"{self.original.__qualname__} ({lines})")
-            part.__dict__["piece"] = node, self.depth + 1
+            part.__dict__["piece"] = Piece(node, self.depth + 1, self.apart)
             around.made[name] = self.compiled(part)
             self.parts.append(around.made[name])
         self.function = function_of(around.node, self.original, {**around.made, "piece of": self.entering})
@@ -104,7 +123,7 @@ class Pieces:
     def entering(self, function: Any) -> Any:
         """What is called in place of a function that has breaks of its own."""
         found = home(function)
-        if found is None or found[0].__code__ not in self.codes:
+        if found is None or found[0].__code__ not in self.codes and not (self.changing and owned(found[0])):
             return function
         code, instance = found
         if code not in self.inside:
@@ -125,8 +144,9 @@ class Around:
     """Divides a definition: `node` is what remains, `made` are the pieces by name; `entered`: calls of functions with
     breaks of their own."""
 
-    def __init__(self, tree: ast.FunctionDef, function: FunctionType, own: list[Place], called: list[Place]):
-        self.own, self.called, self.function = own, called, function
+    def __init__(self, tree: ast.FunctionDef, function: FunctionType, own: list[Place], called: list[Place],
+                 moved: list[Place]):
+        self.own, self.called, self.moved, self.function = own, called, moved, function
         self.made: dict[str, Any] = {}
         self.entered = self.left = self.loops = 0               # calls, statements that stay Python, loops around
         self.tree = tree
@@ -185,7 +205,7 @@ class Around:
     # -- which statements a program can do -----------------------------------------------------------------------------
 
     def broken(self, node: Any) -> bool:
-        return any(p.inside(node) for p in (*self.own, *self.called))
+        return any(p.inside(node) for p in (*self.own, *self.called, *self.moved))
 
     def free(self, s: ast.AST) -> bool:
         """Whether a statement or expression, of several lines perhaps, can be part of a piece."""
@@ -303,8 +323,11 @@ class Around:
 
     def entering(self, e: ast.expr) -> None:
         """Functions with breaks of their own that the expression calls are called in pieces, too."""
-        for n in [n for n in ast.walk(e) if isinstance(n, ast.Call) and any(p.calls(n) for p in self.called)]:
-            self.entered += 1
+        for n in [n for n in ast.walk(e) if isinstance(n, ast.Call)]:
+            known = any(p.calls(n) for p in self.called)
+            if not known and not any(p.holds(n) for p in self.moved):
+                continue
+            self.entered += known
             n.func = ast.copy_location(ast.Call(ast.Name("piece of", ast.Load()), [n.func], []), n.func)
             ast.fix_missing_locations(n)
 

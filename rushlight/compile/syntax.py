@@ -34,6 +34,11 @@ class Place(NamedTuple):
         return bool((node.lineno, node.col_offset) <= (self.line, self.column)
                     and (self.end, self.last) <= (node.end_lineno, node.end_col_offset))
 
+    def holds(self, node: Any) -> bool:
+        """Whether it is that of a statement that contains the node."""
+        return bool((self.line, self.column) <= (node.lineno, node.col_offset)
+                    and (node.end_lineno, node.end_col_offset) <= (self.end, self.last))
+
     def calls(self, node: ast.Call) -> bool:
         """Whether it is this call: nothing else ends there."""
         return self.column >= 0 and (self.end, self.last) == (node.end_lineno, node.end_col_offset)

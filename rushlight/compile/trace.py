@@ -36,9 +36,10 @@ class Tracer(Watcher):
 
     records = True                                # backward runs as ops
 
-    def __init__(self, known: dict[int, Any]):
-        """`known`: id of an array that existed before -> (array, where to find it at the next run)."""
-        self.known = known
+    def __init__(self, known: dict[int, Any], apart: frozenset = frozenset()):
+        """`known`: id of an array that existed before -> (array, where to find it at the next run); `apart`: codes of
+        functions that must not run (guards.py has not looked at what they read)."""
+        self.known, self.apart = known, apart
         self.cells: dict[int, Value] = {}
         self.steps: list[Call | Store] = []
         self.inputs: list[Value] = []
@@ -72,6 +73,8 @@ class Tracer(Watcher):
             if np.may_share_memory(array, args[0].array):
                 self.owner[id(array)] = self.owner.get(seen, args[0].array)
                 self.born[id(array)] = len(self.steps)
+        if self.apart and any(code in self.apart for code, _ in frames()):
+            self.stop("calls the function that it is a piece of")
         name, arrays = op.name, [t.array for t in tensors_in(args)]
         if name == "dropout_mask":                # drawn in the order in which eager has the array
             values = (layout_of(args[0].array), *values[1:])
