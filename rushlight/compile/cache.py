@@ -134,21 +134,42 @@ def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
     import numba
     made = numba.njit(cache=True, **flags)(function)
     cache = made._cache                           # of no public name; where it has changed, Numba's own way is taken
-    if not hasattr(cache, "_load_overload"):
+    if not all([hasattr(cache, f"_{name}") for name in ("cache_file", "impl", "index_key", "guard_against_spurious_io_errors")]):
         function.__globals__.update(scope())
         return made
 
     def load_overload(signature: Any, target: Any) -> Any:
         numba.core.runtime.rtsys.initialize(target)
         with cache._guard_against_spurious_io_errors():
-            found = cache._load_overload(signature, target)
-            if found is not None:
+            data = cache._cache_file.load(cache._index_key(signature, target.codegen()))
+            if data is not None:
+                found = cache._impl.rebuild(target, data)
+                lean(found.library, *data[0])
                 return found
         function.__globals__.update(scope())
         target.refresh()
         return None
     cache.load_overload = load_overload
     return made
+
+
+def lean(library: Any, name: str, kind: str, data: Any) -> None:
+    """Let go of the parsed code of a loop that was read from its file as machine code, about 0.4 MB: of use only to a loop
+    that calls this one and is compiled later, for which it is parsed again."""
+    if kind == "object" and hasattr(library, "_get_module_for_linking"):
+        library.text, library._shared_module = data[1], None
+        library.__class__ = lean_class(library.__class__)
+
+
+@cache
+def lean_class(own: type) -> type:
+    from llvmlite.binding import parse_bitcode
+
+    def module(self: Any) -> Any:
+        if self._shared_module is None:
+            self._shared_module = parse_bitcode(self.text)
+        return own._get_module_for_linking(self)  # type: ignore[attr-defined]
+    return type("Lean", (own,), {"_get_module_for_linking": module})
 
 
 def folder() -> Path | None:

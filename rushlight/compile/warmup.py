@@ -75,10 +75,10 @@ def rows() -> Iterator[tuple[str, Callable[[], None]]]:
     y, mean = np.ones((2, 1, 16), np.float32), np.ones((1, 1, 1), np.float32)
     gs, ys = [x, 0 * one, 0 * one], [y, 0 * mean, 0 * mean]
     arguments: dict[tuple[str, str], tuple] = {
-        ("layer_norm", ""): (x, None, None, (1,), 1e-5), ("layer_norm", "x"): (gs, x, None, one, one, (1,), 1e-5),
+        ("layer_norm", ""): (x, None, None, (1,), 1e-5), ("layer_norm", "x"): ([*gs], x, None, one, one, (1,), 1e-5),
         ("logsumexp", ""): (x, (1,), True), ("logsumexp", "x"): (one, x, one),
         ("var_core", ""): (x, (0,), 1), ("var_core", "x"): (x[:1], x, (0,), 1),
-        ("layer_norm", "weight"): (gs, x, one, one, 1e-5),
+        ("layer_norm", "weight"): (gs, x, one, one, 1e-5), ("layer_norm", "bias"): (gs,),
         ("batch_norm", ""): (y, None, None, (0, 2), 1e-5), ("batch_norm", "x"): ([*ys], y, None, mean, mean, (0, 2), 1e-5),
         ("batch_norm", "weight"): (ys, y, mean, mean, (0, 2), 1e-5), ("batch_norm", "bias"): (ys, (0, 2)),
         ("batch_dots", ""): (y, y, mean, (0, 2))}
