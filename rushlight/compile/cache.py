@@ -20,6 +20,7 @@ from rushlight.compile.intrinsics import EXACT, FLAGS, backend
 from rushlight.version import __version__
 
 MOST_LOOPS, MOST_FILES = 2048, 1024
+PRIVATE = ("_cache_file", "_impl", "_index_key", "_guard_against_spurious_io_errors")    # what Numba's caches have
 LOOPS: dict[str, Callable] = {}
 lock = Lock()
 
@@ -134,7 +135,7 @@ def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
     import numba
     made = numba.njit(cache=True, **flags)(function)
     cache = made._cache                           # of no public name; where it has changed, Numba's own way is taken
-    if not all([hasattr(cache, f"_{name}") for name in ("cache_file", "impl", "index_key", "guard_against_spurious_io_errors")]):
+    if not all([hasattr(cache, name) for name in PRIVATE]):
         function.__globals__.update(scope())
         return made
 

@@ -73,6 +73,7 @@ def rows() -> Iterator[tuple[str, Callable[[], None]]]:
     from rushlight.ops.rows import FUNCTIONS, loops
     x, one = np.ones((2, 8), np.float32), np.ones((2, 1), np.float32)
     y, mean = np.ones((2, 1, 16), np.float32), np.ones((1, 1, 1), np.float32)
+    own = np.ones(1, np.float32)
     gs, ys = [x, 0 * one, 0 * one], [y, 0 * mean, 0 * mean]
     arguments: dict[tuple[str, str], tuple] = {
         ("layer_norm", ""): (x, None, None, (1,), 1e-5), ("layer_norm", "x"): ([*gs], x, None, one, one, (1,), 1e-5),
@@ -81,7 +82,9 @@ def rows() -> Iterator[tuple[str, Callable[[], None]]]:
         ("layer_norm", "weight"): (gs, x, one, one, 1e-5), ("layer_norm", "bias"): (gs,),
         ("batch_norm", ""): (y, None, None, (0, 2), 1e-5), ("batch_norm", "x"): ([*ys], y, None, mean, mean, (0, 2), 1e-5),
         ("batch_norm", "weight"): (ys, y, mean, mean, (0, 2), 1e-5), ("batch_norm", "bias"): (ys, (0, 2)),
-        ("batch_dots", ""): (y, y, mean, (0, 2))}
+        ("batch_dots", ""): (y, y, mean, (0, 2)),
+        ("frozen_batch_norm", ""): (y, None, None, own, own, 1e-5), ("frozen_batch_norm", "x"): (y, None, own, 1e-5),
+        ("frozen_batch_norm", "weight"): (y, y, own, own, 1e-5), ("frozen_batch_norm", "bias"): (y,)}
     for (name, of), function in FUNCTIONS.items():
         given = arguments.get((name, of)) or ((x, x, 1) if of else (x, 1))
         yield f"{name}, derivative by {of}" if of else name, lambda f=function, given=given: f(*given)  # type: ignore[misc]
