@@ -16,6 +16,7 @@ from rushlight.nn.utils import rnn as sequences
 from rushlight.ops import recurrent
 from rushlight.ops import recurrent_loops as loops
 from rushlight.ops import recurrent_texts as texts
+from rushlight.optional import spent
 
 LENGTHS = [2, 4, 1, 3, 4]
 INPUT, HIDDEN, STEPS, BATCH = 3, 4, 4, 5
@@ -216,6 +217,50 @@ def test_loops_of_large_layers(monkeypatch, name, settings, lengths):
         assert len(calls) == (0 if least > 1 else module.num_layers * (1 + module.bidirectional))
     for plain, looped, exact in zip(*found):
         assert abs(looped - exact).max() <= 3 * abs(plain - exact).max() + 1e-7 * abs(exact).max()
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_loops_are_the_kernels(monkeypatch, seed):
+    """Loops and NumPy give the same, for any number of rows and columns, in both orders of memory; either reads what the
+    other has saved."""
+    pytest.importorskip("numba")
+    monkeypatch.setattr(loops, "LEAST", 1)
+    rng = np.random.default_rng(seed)
+    name = ("lstm", "gru", "rnn")[seed % 3]
+    hidden, batch, steps, reverse = *rng.integers(1, (70, 20, 5)).tolist(), bool(seed % 2)
+    sizes = None if seed % 4 else (*sorted(rng.integers(1, batch + 1, steps).tolist() + [batch], reverse=True),)
+    gates, wide = {"lstm": 4, "gru": 3, "rnn": 1}[name], hidden - (name == "lstm" and seed % 5 == 0 and hidden > 1)
+
+    def draw(*shape):
+        return rng.standard_normal(shape).astype(np.float32)
+    x = draw(sum(sizes), gates * hidden) if sizes else draw(steps, batch, gates * hidden)
+    x = x if sizes or seed % 2 else np.ascontiguousarray(x.swapaxes(0, 1)).swapaxes(0, 1)
+    given = [x, draw(batch, wide), *([draw(batch, hidden)] if name == "lstm" else []), draw(gates * hidden, wide) / (2 * wide**0.5),
+             *([draw(gates * hidden)] if seed % 4 < 3 else []), *([draw(wide, hidden)] if wide < hidden else [])]
+    settings = *((seed % 2 == 0,) if name == "rnn" else ()), sizes, reverse
+    ways = [getattr(module, name)(given, *settings) for module in (loops, loops.kernels)]
+    slopes = [draw(*a.shape) for a in ways[0][:3 if name == "lstm" else 2]]
+    saved = [found[:1] if name == "rnn" else [found[0], found[-1]] for found in ways]
+    back = [getattr(module, name + "_back")([*given, *kept, *slopes], *settings)
+            for module in (loops.kernels, loops) for kept in saved]
+    for first, *others in (ways, back):
+        for other in others:
+            assert len(first) == len(other)
+            for a, b in zip(first, other):
+                assert a.shape == b.shape
+                assert abs(a - b).max() <= 3e-6 * abs(b).max()
+
+
+def test_small_layers_take_loops_once_numpy_has_cost_enough(monkeypatch):
+    pytest.importorskip("numba")
+    calls, x, layer, cell = [], rushlight.randn(5, 2, INPUT), nn.LSTM(INPUT, HIDDEN), nn.GRUCell(INPUT, HIDDEN)
+    monkeypatch.setattr(loops, "loops", lambda *args, made=loops.loops: calls.append(args) or made(*args))
+    outs = []
+    for left in (1e9, 0.0):
+        monkeypatch.setattr(spent, "left", left)
+        outs.append([layer(x)[0], cell(x[0])])
+        assert bool(calls) == (left == 0)
+    same(*outs, tol=1e-5)
 
 
 def test_a_loop_of_many_columns_and_rows(monkeypatch):

@@ -122,9 +122,11 @@ class RNNBase(Module):
         self._check_input(x, weights[0].weight_ih, 2 if sizes else 3, 1 if first else 0)
         wanted = self._state_shapes(batch)
         if states is None:
-            states = tuple(zeros(shape, dtype=x.dtype) for shape in wanted)
-        self._check_states(states, wanted)
-        return recurrent.layers(self.mode, x, states, weights, sizes, self.bidirectional,
+            starts = [tuple([zeros(shape[1:], dtype=x.dtype) for shape in wanted])] * len(weights)
+        else:
+            self._check_states(states, wanted)
+            starts = recurrent.each_of(x, states)
+        return recurrent.layers(self.mode, x, starts, weights, sizes, self.bidirectional,
                                 self.dropout if self.training else 0.0, first)
 
     def _state_shapes(self, batch: int) -> list[tuple[int, int, int]]:

@@ -4,12 +4,14 @@ NumPy passes a dozen times over the gates of a step, and BLAS lays out the same 
 Here the weight is laid out once, and a step is a product in vector registers and one pass over the gates; the text is made
 from the cell's rule (recurrent_texts.py). The products before and after, over all steps, are BLAS's.
 
-The size alone decides whether a loop is used (as in ops/large.py: exp and tanh differ from NumPy's in the last bits).
+The size decides whether a loop is used, and for small layers what was done before (`Spent` in optional.py): exp and tanh
+differ from NumPy's in the last bits.
 """
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -20,9 +22,10 @@ from rushlight.ops.kernels import recurrent as kernels
 from rushlight.ops.kernels.matmul import mm
 from rushlight.ops.kernels.memory import aligned, memory
 from rushlight.ops.kernels.recurrent import Arrays, Sizes, Steps, steps_of
-from rushlight.optional import has_numba
+from rushlight.optional import has_numba, spent
 
 LEAST = 1 << 15                                   # numbers in the gates of all steps from which loops are used: 2.5 ms, 1.2
+PASSES = 16                                       # of NumPy for a step
 FLOAT = np.dtype(np.float32)
 NOTHING, ZEROS = np.empty(0, FLOAT), np.zeros(64, FLOAT)
 HIGHEST = 6                                       # rows of a tile
@@ -33,6 +36,8 @@ class Loops(NamedTuple):
 
     forward: Callable
     back: Callable
+    step: Callable                                # a single step, whose product is there
+    step_back: Callable
     saved: int
 
 
@@ -42,13 +47,17 @@ def loops(cell: Cell, projected: bool) -> Loops:
     from rushlight.ops import recurrent_texts as texts
     _, states, saved, _ = texts.tape_of(cell)
     return Loops(compiled(texts.forward_text(cell, projected)), compiled(texts.back_text(cell, projected)),
+                 compiled(texts.step_text(cell)), compiled(texts.step_back_text(cell)),
                  sum([symbol is not states[0] for symbol in saved]))
 
 
 def fit(tensors: Arrays) -> bool:
     """Whether loops are to do it."""
-    x = tensors[0]
-    return x.size >= LEAST and all([t.dtype == FLOAT for t in tensors]) and has_numba()
+    x, h = tensors[:2]
+    if not all([t.dtype is FLOAT for t in tensors]) or not h.size or not x.size:
+        return False
+    a_step = len(h) * x.shape[-1]
+    return x.size >= LEAST and has_numba() or spent.enough(PASSES * (x.size // a_step), a_step) and has_numba()
 
 
 class Given(NamedTuple):
@@ -62,6 +71,9 @@ class Given(NamedTuple):
     c: ndarray | None = None
     bias: ndarray | None = None
     projection: ndarray | None = None
+
+    def is_a_step(self) -> bool:
+        return self.projection is None and self.x.size == len(self.h) * self.x.shape[-1]
 
 
 class Rows(NamedTuple):
@@ -105,38 +117,54 @@ def by_sequence(x: ndarray) -> bool:
     return x.ndim == 3 and not x.flags.c_contiguous and x.swapaxes(0, 1).flags.c_contiguous
 
 
-def panels(matrix: ndarray, wide: int) -> ndarray:
-    """(depth, columns) -> (columns / wide, depth, wide), zeros where columns end."""
-    depth, columns = matrix.shape
-    whole, left = divmod(columns, wide)
-    out = aligned((whole + (left > 0), depth, wide), FLOAT)
-    out[:whole] = matrix[:, :whole * wide].reshape(depth, whole, wide).swapaxes(0, 1)
-    if left:
-        out[whole, :, :left], out[whole, :, left:] = matrix[:, whole * wide:], 0
-    return out.ravel()
+def panels(matrix: ndarray | None) -> int:
+    """How many panels the columns of (depth, columns) make."""
+    return 0 if matrix is None else -(-matrix.shape[1] // wide())
+
+
+def lay(matrix: ndarray | None, room: ndarray) -> ndarray:
+    """(depth, columns) as (panels, depth, columns of a panel), zeros where columns end."""
+    if matrix is not None:
+        depth, columns = matrix.shape
+        whole, left = divmod(columns, wide())
+        out = room.reshape(-1, depth, wide())
+        out[:whole] = matrix[:, :columns - left].reshape(depth, whole, wide()).swapaxes(0, 1)
+        if left:
+            out[whole, :, :left], out[whole, :, left:] = matrix[:, columns - left:], 0
+    return room
+
+
+def room(*sizes: int) -> list[ndarray]:
+    """Memory for so many numbers each; each begins with a line of the cache."""
+    ends = list(accumulate([-(-n // 16) * 16 for n in sizes]))
+    all_of_it = aligned((ends[-1],), FLOAT)
+    return [all_of_it[a:a + n] for a, n in zip([0, *ends], sizes)]
 
 
 def forward(cell: Cell, given: Given, sizes: Sizes, reverse: bool) -> tuple[ndarray, ndarray, ndarray, ndarray]:
     """out (..., P), the last h and c, and what the way back needs (saved, rows, H)."""
+    if given.is_a_step():
+        return step(cell, given)
     x, start, weight, c, bias, projection = given
     do, (n, p), width = loops(cell, projection is not None), start.shape, x.shape[-1]
-    rows, hidden = rows_of(steps_of(x, n, sizes, reverse), False, by_sequence(x)), width // cell.count
-    flat = rows.flat(x)
+    rows, hidden, line = rows_of(steps_of(x, n, sizes, reverse), False, by_sequence(x)), width // cell.count, line_of(width)
+    turned, last = weight.T, None if projection is None else projection.T
+    flat, tile = rows.flat(x), HIGHEST * line
     out, saved = memory.take((len(flat), p), FLOAT), memory.take((len(flat), do.saved, hidden), FLOAT)
-    h, more = aligned((n + HIGHEST, p), FLOAT), aligned((line_of(width),), FLOAT)
-    h[:n], h[n:], more[:] = start, 0, 0
-    if bias is not None:
-        more[:width] = bias
-    state, (product, narrow) = NOTHING if c is None else c.ravel().copy(), tiles_of(width, 2)
-    do.forward(rows.spans, rows.apart, n, hidden, p, line_of(width), ZEROS, flat.ravel(), panels(weight.T, wide()), more,
-               NOTHING if projection is None else panels(projection.T, wide()), h.ravel(), state, product, narrow,
-               out.ravel(), saved.ravel())
-    return rows.shaped(out, x), h[:n].copy(), state.reshape(n, -1), saved.swapaxes(0, 1)
+    h, more, first, second, product, narrow = room((n + HIGHEST) * p, line, panels(turned) * p * wide(),
+                                                   panels(last) * hidden * wide(), tile, tile)
+    h[:n * p], h[n * p:], more[:width], more[width:] = start.ravel(), 0, 0 if bias is None else bias, 0
+    state, first, second = NOTHING if c is None else c.copy(), lay(turned, first), lay(last, second)
+    do.forward(rows.spans, rows.apart, n, hidden, p, line, ZEROS, flat.ravel(), first, more, second, h, state.ravel(),
+               product, narrow, out.ravel(), saved.ravel())
+    return rows.shaped(out, x), h[:n * p].reshape(n, p).copy(), state, saved.swapaxes(0, 1)
 
 
 def back(cell: Cell, given: Given, sizes: Sizes, reverse: bool, out: ndarray, saved: ndarray, g_out: ndarray, g_h: ndarray,
          g_c: ndarray | None = None) -> tuple[ndarray, ndarray, ndarray, ndarray, ndarray, ndarray]:
     """The gradients of x, h, c, weight, bias, and of h' before it is projected (rows, P)."""
+    if given.is_a_step():
+        return *step_back(cell, given, out, saved, g_out, g_h, g_c), NOTHING
     x, start, weight, c, _, projection = given
     do, (n, p), width = loops(cell, projection is not None), start.shape, x.shape[-1]
     steps, hidden = steps_of(x, n, sizes, reverse), width // cell.count
@@ -145,10 +173,12 @@ def back(cell: Cell, given: Given, sizes: Sizes, reverse: bool, out: ndarray, sa
     g, g_bias = memory.take((len(out), width), FLOAT), np.zeros(width, FLOAT)
     g_x = memory.take((len(out), width), FLOAT) if cell.apart else g
     total = NOTHING if projection is None else memory.take((len(out), p), FLOAT)
-    do.back(rows.spans, rows.apart, n, hidden, p, line_of(width), ZEROS, rows.flat(g_out).ravel(), panels(weight, wide()),
-            NOTHING if projection is None else panels(projection, wide()), gh.ravel(), state.ravel(),
-            np.ascontiguousarray(start if c is None else c).ravel(), *tiles_of(width, 5), out.ravel(),
-            np.ascontiguousarray(saved.swapaxes(0, 1)).ravel(), total.ravel(), g.ravel(), g_x.ravel(), g_bias)
+    line = line_of(width)
+    first, second, *tiles = room(panels(weight) * width * wide(), panels(projection) * p * wide(), *[HIGHEST * line] * 5)
+    early, saved = np.ascontiguousarray(start if c is None else c), np.ascontiguousarray(saved.swapaxes(0, 1))
+    do.back(rows.spans, rows.apart, n, hidden, p, line, ZEROS, rows.flat(g_out).ravel(), lay(weight, first),
+            lay(projection, second), gh.ravel(), state.ravel(), early.ravel(), *tiles, out.ravel(), saved.ravel(),
+            total.ravel(), g.ravel(), g_x.ravel(), g_bias)
     if c is None and STATE in cell.sources:
         gh += state
     return rows.shaped(g_x, x), gh, state, mm(g.T, rows.before(start, out, steps)), g_bias, total
@@ -167,9 +197,31 @@ def line_of(width: int) -> int:
     return -(-width // wide()) * wide() + 16
 
 
-def tiles_of(width: int, many: int) -> ndarray:
-    """Room for so many tiles."""
-    return aligned((many, HIGHEST * line_of(width)), FLOAT)
+# -- a single step, as cells do it ----------------------------------------------------------------------------------------
+
+def step(cell: Cell, given: Given) -> tuple[ndarray, ndarray, ndarray, ndarray]:
+    """What `forward` gives, of one step: the product is BLAS's, the rest a loop."""
+    x, start, weight, c, bias, _ = given
+    do, (n, p), h, state = loops(cell, False), start.shape, start.copy(), NOTHING if c is None else c.copy()
+    out, saved = np.empty((*x.shape[:-1], p), FLOAT), np.empty((n, do.saved, p), FLOAT)
+    bias = np.zeros(len(weight), FLOAT) if bias is None else bias
+    do.step(n, p, x.ravel(), np.dot(start, weight.T).ravel(), bias, h.ravel(), state.ravel(), out.ravel(), saved.ravel())
+    return out, h, state, saved.swapaxes(0, 1)
+
+
+def step_back(cell: Cell, given: Given, out: ndarray, saved: ndarray, g_out: ndarray, g_h: ndarray,
+              g_c: ndarray | None = None) -> tuple[ndarray, ndarray, ndarray, ndarray, ndarray]:
+    """The gradients of x, h, c, weight and bias."""
+    x, start, weight, c, bias, _ = given
+    state, g = np.zeros(start.shape, FLOAT) if g_c is None else g_c.copy(), np.empty((len(start), len(weight)), FLOAT)
+    g_x = np.empty(g.shape, FLOAT) if cell.apart else g
+    loops(cell, False).step_back(len(start), start.shape[1], g_h.ravel(), g_out.ravel(), state.ravel(),
+                                 (start if c is None else c).ravel(), out.ravel(), saved.swapaxes(0, 1).ravel(), g.ravel(),
+                                 g_x.ravel())
+    gh = np.dot(g, weight)
+    if c is None and STATE in cell.sources:
+        gh += state
+    return g_x.reshape(x.shape), gh, state, np.dot(g.T, start), np.add.reduce(g, 0)
 
 
 # -- the kernels of the ops, by loops where they fit: what they take and give, kernels/recurrent.py says ------------------
@@ -230,7 +282,8 @@ def rnn_back(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> list[n
 
 
 def build(cell: Cell, x: ndarray, h: ndarray, weight: ndarray) -> None:
-    """Compile the loops now, by a call; given are arrays of a layer whose size does not matter."""
-    given = Given(x, h, weight, h if cell is LSTM else None)
-    out, *_, saved = forward(cell, given, None, False)
-    back(cell, given, None, False, out, saved, out, h, h if cell is LSTM else None)
+    """Compile the loops now, by calls; given are arrays of one step of a layer whose size does not matter."""
+    for steps in (1, 2):
+        given = Given(np.concatenate([x] * steps), h, weight, h if cell is LSTM else None)
+        out, *_, saved = forward(cell, given, None, False)
+        back(cell, given, None, False, out, saved, out, h, h if cell is LSTM else None)

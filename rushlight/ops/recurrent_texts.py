@@ -33,7 +33,7 @@ PLACES = {                                        # where the k-th part of row r
     **dict.fromkeys(("x", "g_x"), "here * {count} * n + {k} * n"),
     **dict.fromkeys(("out", "g_out"), "here * m"), **dict.fromkeys(("h", "gh"), "r * m"),
     **dict.fromkeys(("state", "g_state"), "r * n"), "saved": "((begin + r) * {saved} + {k}) * n",
-    **dict.fromkeys(("product", "narrow", "now"), "(r - i) * line + {k} * n")}      # what only a tile's rows need
+    "bias": "{k} * n", **dict.fromkeys(("product", "narrow", "now"), "(r - i) * line + {k} * n")}      # a tile's rows
 
 
 def columns_at_once() -> int:
@@ -143,23 +143,29 @@ def each(parts: dict[str, str], *lines: str, columns: str = "m") -> list[str]:
             *(f"        {line}" for line in lines)]
 
 
-def forward_text(cell: Cell, projected: bool) -> str:
-    """h and state, what goes from step to step, have the rows of one; product and narrow those of a tile."""
-    gates = Gates(cell)
+def new_states(gates: Gates, places: Sequence[str], more: Sequence[str] = ()) -> None:
+    """Write out what the cell does to an element; h' goes to these places. `more`: what is added to the product."""
     from rushlight.compile.expressions import write_out
-    known: dict[Symbol, Any] = {}
+    cell, known = gates.cell, {}
     for symbol, (k, m) in zip(gates.inputs, cell.sources):
-        terms = [gates.at(array, gate) for array, gate in (("x", k), ("product", m)) if gate is not None]
+        parts = [("x", k), *((array, m) for array in ("product", *more))]
+        terms = [gates.at(array, gate) for array, gate in parts if gate is not None]
         state = "state" if len(gates.states) > 1 else "h"
         known[symbol] = gates.named(gates.scalar(" + ".join(terms) or gates.at(state)))
     for name, operands, result in gates.tape:
         known[result] = gates.named(write_out(TABLE[name], tuple([known[o] for o in operands])))
     for k, symbol in enumerate(gates.saved):
         gates.put(gates.at("saved", k), known[symbol])
-    for place in ("narrow",) if projected else ("h", "out"):
+    for place in places:
         gates.put(gates.at(place), known[gates.states[0]])
     if len(gates.states) > 1:
         gates.put(gates.at("state"), known[gates.states[1]])
+
+
+def forward_text(cell: Cell, projected: bool) -> str:
+    """h and state, what goes from step to step, have the rows of one; product and narrow those of a tile."""
+    gates = Gates(cell)
+    new_states(gates, ("narrow",) if projected else ("h", "out"))
     after = [*product("narrow", "0", "line", "n", "projection", "m", "product"),
              *each({"to": "h, r * m", "to_out": "out, here * m", "found": "product, k"}, "to[j] = found[j]",
                      "to_out[j] = found[j]")] if projected else []
@@ -173,19 +179,7 @@ def back_text(cell: Cell, projected: bool) -> str:
     it is projected; `whole` and `now` are the tile's rows of total and g.
     """
     gates = Gates(cell)
-    own = len(gates.states) > 1
-    h = gates.element("narrow") if projected else gates.element("gh") + gates.element("g_out")
-    if STATE in cell.sources and not own:
-        h = h + gates.element("g_state")
-    slopes = slopes_of(gates, dict(zip(gates.states, (h, gates.element("g_state")) if own else (h,))))
-    for symbol, (k, m) in zip(gates.inputs, cell.sources):
-        slope = gates.named(slopes[symbol])
-        if (k, m) == STATE:
-            gates.put(gates.at("g_state"), slope)
-        if m is not None:
-            gates.put(gates.at("now", m), slope)
-        if k is not None and cell.apart:
-            gates.put(gates.at("g_x", k), slope)
+    gradients(gates, gates.element("narrow") if projected else gates.element("gh") + gates.element("g_out"))
     earlier = ["earlier_first, earlier_end, earlier_begin = spans[s + 1, 0], spans[s + 1, 1], spans[s + 1, 2]"]
     before = [*each({"late": "gh, r * m", "own": "g_out, here * m", "to": "total, (begin + r) * m", "now_to": "whole, k"},
                     "to[j] = late[j] + own[j]", "now_to[j] = to[j]"),
@@ -199,6 +193,43 @@ def back_text(cell: Cell, projected: bool) -> str:
                   product("now", "0", "line", width, "weight", "m", "product"),
                   each({"to": "gh, r * m", "found": "product, k"}, "to[j] = found[j]"),
                   begin=[columns, "    sums[j] = f32(0)"], finish=[columns, "    g_bias[j] += sums[j]"])
+
+
+def gradients(gates: Gates, h: Any) -> None:
+    """Write out the gradients of an element, from that of h'."""
+    cell, own = gates.cell, len(gates.states) > 1
+    if STATE in cell.sources and not own:
+        h = h + gates.element("g_state")
+    slopes = slopes_of(gates, dict(zip(gates.states, (h, gates.element("g_state")) if own else (h,))))
+    for symbol, (k, m) in zip(gates.inputs, cell.sources):
+        slope = gates.named(slopes[symbol])
+        if (k, m) == STATE:
+            gates.put(gates.at("g_state"), slope)
+        if m is not None:
+            gates.put(gates.at("now", m), slope)
+        if k is not None and cell.apart:
+            gates.put(gates.at("g_x", k), slope)
+
+
+def one_step(parameters: str, gates: Gates) -> str:
+    """A function that does the gates of a single step, whose product is there."""
+    return "\n".join([f"def kernel(end, n, {parameters}):", "    restrict()", "    wide()",
+                      f"    m, line, i, first, begin, apart, earlier_end = n, {gates.cell.count} * n, 0, 0, 0, 1, 0",
+                      "    earlier_first = earlier_begin = 0", *(f"    {line}" for line in gates.text())]) + "\n"
+
+
+def step_text(cell: Cell) -> str:
+    """The step of a cell, forward."""
+    gates = Gates(cell)
+    new_states(gates, ("h", "out"), ("bias",))
+    return one_step("x, product, bias, h, state, out, saved", gates)
+
+
+def step_back_text(cell: Cell) -> str:
+    """The same, back: gradients of h' -> of the product (now), of x, and of the state around the product."""
+    gates = Gates(cell)
+    gradients(gates, gates.element("gh") + gates.element("g_out"))
+    return one_step("gh, g_out, g_state, start, out, saved, now, g_x", gates)
 
 
 def slopes_of(gates: Gates, found: dict[Symbol, Any]) -> dict[Symbol, Any]:

@@ -71,15 +71,13 @@ def both_biases(w: Weights) -> list[Tensor]:
     return [] if w.bias_ih is None or w.bias_hh is None else [add(w.bias_ih, w.bias_hh)]
 
 
-def layers(mode: str, x: Tensor, states: Sequence[Tensor], weights: Sequence[Weights], sizes: Sizes,
+def layers(mode: str, x: Tensor, starts: Sequence[Sequence[Tensor]], weights: Sequence[Weights], sizes: Sizes,
            bidirectional: bool, dropout: float, first: bool = False) -> tuple[Tensor, tuple[Tensor, ...]]:
     """x (T, N, in), (N, T, in) if the batch is `first`, or rows as `sizes` says, through all layers: out like x, the states.
 
-    `weights` stand in order, and the states' first dimension too: layer 0 forward, layer 0 backward, layer 1 forward, ...
+    `weights` stand in order, and so do `starts`, the states of each: layer 0 forward, layer 0 backward, layer 1 forward, ...
     """
-    check_dtypes(x, states)
     run, directions = DIRECTIONS[mode], 1 + bidirectional
-    starts = list(zip(*[unbind(s) for s in states]))
     last: list[tuple] = []
     for i in range(0, len(weights), directions):
         found = [run(x, starts[i + d], weights[i + d], sizes, d == 1, first) for d in range(directions)]
@@ -88,7 +86,16 @@ def layers(mode: str, x: Tensor, states: Sequence[Tensor], weights: Sequence[Wei
         if dropout and i + directions < len(weights):
             x = drop(x, dropout)
         x = transpose(x, 0, 1) if first else x
-    return x, tuple(stack(each) for each in zip(*last))
+    return x, tuple(each[0].unsqueeze(0) if len(each) == 1 else stack(each)  # type: ignore[attr-defined]
+                    for each in zip(*last))
+
+
+def each_of(x: Tensor, states: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
+    """States (layers and directions, N, ...) as those of each."""
+    check_dtypes(x, states)
+    if states[0].array.shape[0] == 1:
+        return [tuple([s.squeeze(0) for s in states])]  # type: ignore[attr-defined]
+    return list(zip(*[unbind(s) for s in states]))
 
 
 def check_dtypes(x: Tensor, states: Sequence[Tensor]) -> None:
@@ -108,8 +115,7 @@ def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b
     x (N, in), h and c (N, H), weights (4 H, in) and (4 H, H) hold i, f, g, o in this order.
     """
     check_cell(input, hx, w_ih, w_hh, 4)
-    _, h, c = lstm_direction(input, hx, Weights(w_ih, w_hh, b_ih, b_hh), None, False)
-    return h, c
+    return lstm_layer(of_a_step(input, hx, w_ih, w_hh, b_ih, b_hh), None, False)[1:3]
 
 
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
@@ -119,21 +125,27 @@ def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor
     x (N, in), h (N, H), weights (3 H, in) and (3 H, H) hold r, z, n in this order.
     """
     check_cell(input, (hx,), w_ih, w_hh, 3)
-    return gru_direction(input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh), None, False)[1]
+    return gru_layer(of_a_step(input, (hx,), w_ih, w_hh, b_ih, b_hh), None, False)[1]
 
 
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
                   b_hh: Tensor | None = None) -> Tensor:
     """h' = tanh(W x + b + U h + b'): x (N, in), h (N, H)."""
     check_cell(input, (hx,), w_ih, w_hh, 1)
-    return tanh_direction(input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh), None, False)[1]
+    return rnn_layer(of_a_step(input, (hx,), w_ih, w_hh, b_ih, b_hh), False, None, False)[1]
 
 
 def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
                   b_hh: Tensor | None = None) -> Tensor:
     """h' = relu(W x + b + U h + b'): x (N, in), h (N, H)."""
     check_cell(input, (hx,), w_ih, w_hh, 1)
-    return relu_direction(input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh), None, False)[1]
+    return rnn_layer(of_a_step(input, (hx,), w_ih, w_hh, b_ih, b_hh), True, None, False)[1]
+
+
+def of_a_step(x: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None,
+              b_hh: Tensor | None) -> list[Tensor]:
+    """What a layer's op takes, for one step."""
+    return [linear(x, w_ih, b_ih), *states, w_hh, *([] if b_hh is None else [b_hh])]
 
 
 def check_cell(input: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, gates: int) -> None:

@@ -108,8 +108,8 @@ LSTM_PARTS = slice(None), slice(4), slice(3), slice(2), slice(3, 5)   # and c at
 
 def bias_and_projection(more: Sequence[Any]) -> tuple[Any, Any]:
     """What may follow an LSTM's weight, or None."""
-    bias, projection = ([a for a in more if len(a.shape) == n] for n in (1, 2))
-    return bias[0] if bias else None, projection[0] if projection else None
+    bias, *more = more if more and len(more[0].shape) == 1 else (None, *more)
+    return bias, more[0] if more else None
 
 
 def lstm(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
