@@ -10,7 +10,8 @@ so each row of the kernel is a product with another slice of them, and less is c
 Arrays are NumPy's, x (N, C, *size), w (O, C / groups, *kernel); stride, padding, dilation are tuples with a number for
 each spatial dimension. float16 and bfloat16 are computed in float32, integers wrap around, bool is refused as by torch.
 Where there is much to do, float32 has loops of its own, which `looped` asks: kernels/winograd.py for 3 x 3, then
-kernels/gathered.py for results of many channels, then kernels/direct.py.
+kernels/gathered.py for results of many channels, then kernels/direct.py. Few places with large filters are for
+kernels/joined.py, which has the columns of all images in one product.
 """
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels import direct, gathered, winograd
+from rushlight.ops.kernels import direct, gathered, joined, winograd
 from rushlight.ops.kernels.strided import like_images
 from rushlight.ops.kernels.windows import (
     Ints,
@@ -194,6 +195,8 @@ def looped(ways: tuple[Callable, Callable, Callable], a: ndarray, b: ndarray, p:
     if not direct.suits(a, p):
         return None
     made = winograds(a, b, p, *more) if winograd.suits(p, len(a)) else None
+    if made is None and joined.suits(p, len(a)):
+        return None
     if made is None:
         made = gathering(a, b, p, *more)
     return directly(a, b, p, *more) if made is None and prod(p.kernel) > 1 else made
@@ -201,17 +204,24 @@ def looped(ways: tuple[Callable, Callable, Callable], a: ndarray, b: ndarray, p:
 
 def correlate(x: ndarray, w: ndarray, p: Plan) -> ndarray:
     made = looped(CORRELATE, x, w, p)
-    return correlate_columns(x, w, p) if made is None else made
+    return in_columns(p, len(x))[0](x, w, p) if made is None else made
+
+
+def in_columns(p: Plan, images: int) -> tuple[Callable, Callable, Callable]:
+    """What is done without compiled loops: `correlate`, `spread` and `weigh` of columns."""
+    if joined.suits(p, images):
+        return joined.correlate, joined.spread, joined.weigh
+    return correlate_columns, spread_columns, weigh_columns
 
 
 def spread(g: ndarray, w: ndarray, p: Plan) -> ndarray:
     made = looped(SPREAD, g, w, p)
-    return spread_columns(g, w, p) if made is None else made
+    return in_columns(p, len(g))[1](g, w, p) if made is None else made
 
 
 def weigh(g: ndarray, x: ndarray, p: Plan) -> ndarray:
     made = looped(WEIGH, g, x, p)
-    return weigh_columns(g, x, p) if made is None else made
+    return in_columns(p, len(g))[2](g, x, p) if made is None else made
 
 
 def correlate_columns(x: ndarray, w: ndarray, p: Plan) -> ndarray:

@@ -24,7 +24,8 @@ from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.windows import Ints
 
 LEAST = 16           # channels on either side: fewer do not fill a vector
-FEWEST = 64          # tiles: of fewer, to transform the filters takes longer than it saves
+FEWEST = 64, 130     # tiles: of fewer, to transform the filters takes longer than it saves, in the cache and beyond it
+LARGE = 1 << 16      # channels times filters that the cache does not hold
 TILES = 72           # of which products are made at a time, so that they stay in the L2 cache
 HELD = 1 << 18       # numbers of them
 SUMMED = 1 << 12     # tiles whose gradients are added up one after the other
@@ -36,7 +37,8 @@ def suits(p: Any, images: int) -> bool:
     """Whether these loops are made for the plan (kernels/conv.py), and do little more than half of the work."""
     if p.kernel != (3, 3) or p.groups != 1 or p.stride != (1, 1) or p.dilation != (1, 1):
         return False
-    if min(p.channels, p.filters) < LEAST or images * tiles_of(p.out) < FEWEST:
+    few = FEWEST[p.channels * p.filters >= LARGE]
+    if min(p.channels, p.filters) < LEAST or images * tiles_of(p.out) < few:
         return False
     return 36 * prod(p.out) * p.channels * p.filters >= 60 * tiles_of(p.out) * whole(p.channels) * whole(p.filters)
 

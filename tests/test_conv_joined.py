@@ -1,0 +1,57 @@
+"""Columns of all images in one product against those of each: strides, paddings, dilations, both gradients, all dtypes."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rushlight
+from rushlight.ops.kernels import conv as columns
+from rushlight.ops.kernels import joined
+
+
+def problem(seed, images, channels, filters, size, kernel, stride, padding, dilation):
+    rng = np.random.default_rng(seed)
+    x, w = rng.standard_normal((images, channels, *size)), rng.standard_normal((filters, channels, *kernel))
+    p = columns.plan(size, w.shape, stride, padding, dilation, 1)
+    return x, w, rng.standard_normal((images, filters, *p.out)), p
+
+
+@st.composite
+def problems(draw):
+    n = draw(st.integers(1, 3))
+    numbers = lambda low, high: tuple([draw(st.integers(low, high)) for _ in range(n)])
+    kernel, stride, padding, dilation = numbers(1, 4), numbers(1, 3), numbers(0, 3), numbers(1, 3)
+    size = tuple([max(1, d * (k - 1) + 1 - 2 * p) + draw(st.integers(0, 6)) for k, d, p in zip(kernel, dilation, padding)])
+    return problem(draw(st.integers(0, 1000)), draw(st.integers(1, 5)), draw(st.integers(1, 4)), draw(st.integers(1, 4)), size,
+                   kernel, stride, padding, dilation)
+
+
+@settings(max_examples=100, deadline=None)
+@given(problems())
+def test_joined_is_columns(given):
+    x, w, g, p = given
+    x = np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 1, -1)), -1, 1)       # of any layout
+    np.testing.assert_allclose(joined.correlate(x, w, p), columns.correlate_columns(x, w, p), atol=1e-12)
+    np.testing.assert_allclose(joined.spread(g, w, p), columns.spread_columns(g, w, p), atol=1e-12)
+    np.testing.assert_allclose(joined.weigh(g, x, p), columns.weigh_columns(g, x, p), atol=1e-12)
+    assert joined.correlate(x, w, p).flags.carray
+
+
+@pytest.mark.parametrize("shape", [(8, 512, 4, 3, 1, 1), (2, 256, 14, 3, 2, 1), (3, 512, 7, 1, 1, 0)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_last_layers_of_nets(shape, dtype):
+    """That these go this way, bias and layout are kept, and float32 is as near to double precision as sums of it are."""
+    images, channels, size, kernel, stride, padding = shape
+    x, w, g, p = problem(0, images, channels, channels, (size,) * 2, (kernel,) * 2, (stride,) * 2, (padding,) * 2, (1, 1))
+    assert joined.suits(p, images)
+    bias = np.arange(channels) / channels
+    expected = (columns.with_bias(columns.correlate_columns(x, w, p), bias), columns.spread_columns(g, w, p),
+                columns.weigh_columns(g, x, p))
+    given = [rushlight.tensor(a.astype(dtype), requires_grad=True) for a in (x, w, bias)]
+    made = rushlight.nn.functional.conv2d(*given, stride=stride, padding=padding)
+    made.backward(rushlight.tensor(g.astype(dtype)))
+    for ours, theirs in zip((made.detach(), given[0].grad, given[1].grad), expected):
+        assert ours.numpy().dtype == dtype
+        np.testing.assert_allclose(ours.numpy(), theirs, atol=(2e-6 if dtype == np.float32 else 1e-14) * np.abs(theirs).max())
