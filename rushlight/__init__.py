@@ -80,7 +80,9 @@ _LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "docs", "profiler", "co
 # Functions whose modules are loaded when they are first called for.
 _HOME = {"__version__": "version", "set_printoptions": "printing",
          "set_float32_matmul_precision": "backends", "get_float32_matmul_precision": "backends",
-         "sparse_coo_tensor": "sparse", "spmm": "sparse", "explain": "viz.chain", "contributions": "viz.shares",
+         "explain": "viz.chain", "contributions": "viz.shares",
+         **dict.fromkeys(("sparse_coo_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_compressed_tensor", "spmm"),
+                         "sparse"),
          "save": "serialization", "load": "serialization", "compile": "compiler", "vmap": "func",
          "export": "compile.export", "ScriptModule": "jit", "ScriptFunction": "jit",
          "PyTorchFileReader": "_C", "_assert": "_C", "_assert_async": "_C", "Future": "futures", "OutOfMemoryError": "cuda",

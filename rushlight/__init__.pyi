@@ -638,10 +638,13 @@ def sort(input: _Tensor, dim: _int = ..., descending: _bool = ..., stable: _bool
 from rushlight import sparse as sparse
 sparse_bsc: _Layout
 sparse_bsr: _Layout
+from rushlight.sparse.compressed import sparse_compressed_tensor as sparse_compressed_tensor
 sparse_coo: _Layout
 from rushlight.sparse.creation import sparse_coo_tensor as sparse_coo_tensor
 sparse_csc: _Layout
+from rushlight.sparse.compressed import sparse_csc_tensor as sparse_csc_tensor
 sparse_csr: _Layout
+from rushlight.sparse.compressed import sparse_csr_tensor as sparse_csr_tensor
 from rushlight import special as special
 def split(tensor: _Tensor, split_size_or_sections: Any, dim: _int = ...) -> _tuple[_Tensor, ...]: ...
 def split_copy(input: Any, split_size: Any, dim: Any = ..., *, out: Any = ...) -> Any: ...

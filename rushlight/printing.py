@@ -139,23 +139,26 @@ def format_tensor(array: np.ndarray, dtype: dtype, requires_grad: bool = False,
     return _with_suffixes(f"{prefix}({body}", suffixes, indent, options.linewidth)
 
 
-def format_sparse(indices: np.ndarray, values: np.ndarray, size: tuple[int, ...], requires_grad: bool = False,
-                  grad_fn_name: str | None = None) -> str:
-    """The repr of a sparse tensor of these parts, equal to torch's."""
+def format_sparse(arrays: dict[str, np.ndarray], size: tuple[int, ...], nnz: int, requires_grad: bool = False,
+                  grad_fn_name: str | None = None, layout: str = "torch.sparse_coo") -> str:
+    """The repr of a sparse tensor of these parts, the values last, equal to torch's."""
     options, indent = _options(), len("tensor(")
     parts = []
-    for name, array in (("indices", indices), ("values", values)):
+    for name, array in arrays.items():
         prefix = f"{name}=tensor("
         body = _contents(array, of(array.dtype), indent + len(prefix), options)
         parts.append(prefix + body + (f", size={array.shape}" if array.size == 0 else "") + ")")
-    suffixes = [f"nnz={indices.shape[1]}"]
+    suffixes, values = [f"nnz={nnz}"], arrays["values"]
     if of(values.dtype) not in (get_default_dtype(), complex64, int64, bool_):
         suffixes.append(f"dtype={of(values.dtype)}")
-    suffixes.append("layout=torch.sparse_coo")
+    suffixes.append(f"layout={layout}")
     if grad_fn_name is not None or requires_grad:
         suffixes.append(f"grad_fn=<{grad_fn_name}>" if grad_fn_name is not None else "requires_grad=True")
-    lines = (",\n" + " " * indent).join((*parts, f"size={size}"))
-    return _with_suffixes("tensor(" + lines, suffixes, indent, options.linewidth)
+    if layout == "torch.sparse_coo":
+        parts.append(f"size={size}")              # it has a line of its own
+    else:
+        suffixes.insert(0, f"size={size}")
+    return _with_suffixes("tensor(" + (",\n" + " " * indent).join(parts), suffixes, indent, options.linewidth)
 
 
 def format_parameter(array: np.ndarray, dtype: dtype, requires_grad: bool = True,

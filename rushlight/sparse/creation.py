@@ -7,10 +7,10 @@ import numpy as np
 
 from rushlight import dtypes
 from rushlight.creation import as_tensor
-from rushlight.device import present
+from rushlight.device import present, sparse_coo
 from rushlight.errors import explain
 from rushlight.size import Size
-from rushlight.sparse.tensor import SparseTensor, check_layout, made
+from rushlight.sparse.tensor import SparseTensor, made, other_layout
 from rushlight.tensor import Tensor, from_array, method
 
 
@@ -94,7 +94,10 @@ def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None
     """
     if sparse_dim is not None and not isinstance(sparse_dim, int):
         layout, sparse_dim = sparse_dim, None
-    check_layout(layout)
+    if layout not in (None, sparse_coo):
+        return other_layout(self, layout)
+    if self.is_sparse:
+        return self  # type: ignore[return-value]
     n = self.ndim if sparse_dim is None else sparse_dim
     if not 0 < n <= self.ndim:
         raise RuntimeError(explain(f"sparse_dim must be in [1, {self.ndim}], got {n}"))
@@ -102,6 +105,26 @@ def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None
     places = np.stack(np.nonzero((a != 0).any(tuple(range(n, a.ndim))) if n < a.ndim else a != 0))
     values = self[tuple(from_array(row) for row in places)]  # type: ignore[index]
     return made(from_array(places), values, a.shape, True)
+
+
+def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Any:
+    """The matrix with diagonals[i, j] in column j of the diagonal that lies offsets[i] above the main one.
+
+    `diagonals` (k, n) or (n,), `offsets` (k,) or a number, all different; what lies outside of `shape` is left out.
+
+    >>> rushlight.sparse.spdiags(rushlight.tensor([[1., 2.], [3., 4.]]), rushlight.tensor([0, 1]), (2, 2)).to_dense()
+    tensor([[1., 4.],
+            [0., 2.]])
+    """
+    rows, above = diagonals.reshape(-1, diagonals.shape[-1]), offsets.reshape(-1).array  # type: ignore[attr-defined]
+    if len(above) != len(rows) or len(set(above.tolist())) < len(above):
+        raise RuntimeError(explain("spdiags: offsets must be different numbers, one for each diagonal",
+                                   offsets=above.tolist(), diagonals=tuple(diagonals.shape)))
+    column = np.broadcast_to(np.arange(rows.shape[1]), rows.shape)
+    at = np.stack((column - above[:, None], column))
+    inside = np.nonzero(((at >= 0) & (at < np.reshape(shape, (2, 1, 1)))).all(0))
+    found = made(from_array(at[(slice(None), *inside)]), rows[tuple(map(from_array, inside))], shape)  # type: ignore[index]
+    return found if layout is None else found.to_sparse(layout=layout)
 
 
 @method
@@ -136,14 +159,16 @@ def refused(name: str, what: str = "sparse coordinate") -> None:
 def unavailable(name: str) -> None:
     """A method for a layout that is not there."""
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        check_layout(name.removeprefix("to_"))
-    call.__doc__ = "NotImplementedError: of the sparse layouts, torch.sparse_coo is there."
+        other_layout(self, f"torch.{name.removeprefix('to_')}")
+    call.__doc__ = "NotImplementedError: of the sparse layouts, COO, CSR and CSC are there."
     method(call, name)
 
 
 for _name in ("coalesce", "indices", "is_coalesced", "_indices", "_nnz"):
     refused(_name)
-for _name in ("to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc"):
+for _name, _what in (("crow_indices", "row"), ("col_indices", "row"), ("ccol_indices", "column"), ("row_indices", "column")):
+    refused(_name, f"sparse {_what} compressed")
+for _name in ("to_sparse_bsr", "to_sparse_bsc"):
     unavailable(_name)
 refused("values", "sparse")
 refused("_values", "sparse")

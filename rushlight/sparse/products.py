@@ -95,7 +95,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
     tensor([[4., 4.],
             [4., 4.]])
     """
-    return input * beta + product(mat1, mat2) * alpha  # type: ignore[operator]
+    return input * beta + (mat1 @ mat2) * alpha  # type: ignore[operator]
 
 
 def mm(sparse: Tensor, dense: Tensor, reduce: str = "sum") -> Tensor:
@@ -110,8 +110,8 @@ def mm(sparse: Tensor, dense: Tensor, reduce: str = "sum") -> Tensor:
             [4., 4.]])
     """
     if reduce != "sum":
-        raise NotImplementedError(f"torch.sparse.mm with reduce={reduce!r} is for CSR matrices, which are not there: scale "
-                                  "the rows of the sum for a mean")
+        raise NotImplementedError(f"torch.sparse.mm with reduce={reduce!r} is not there: scale the rows of the sum for a "
+                                  "mean")
     return product(sparse, dense) if sparse.is_sparse or dense.is_sparse else dense_matmul(sparse, dense)
 
 

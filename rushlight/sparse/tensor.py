@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rushlight.device import sparse_coo
+from rushlight.device import sparse_coo, sparse_csc, sparse_csr
 from rushlight.errors import NoArray, explain
 from rushlight.printing import format_sparse
 from rushlight.size import Size
@@ -131,7 +131,8 @@ class SparseTensor(Tensor):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         name = None if self.grad_fn is None else self.grad_fn.name()
-        return format_sparse(self._at.array, self._of.array, tuple(self._size), self.requires_grad, name)
+        return format_sparse({"indices": self._at.array, "values": self._of.array}, tuple(self._size), self._nnz(),
+                             self.requires_grad, name)
 
     def __bool__(self) -> bool:
         return bool(self.to_dense())
@@ -212,7 +213,8 @@ class SparseTensor(Tensor):
     def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None,
                   dense_dim: int | None = None) -> SparseTensor:
         """The tensor itself. NotImplementedError for other layouts or another number of sparse dimensions."""
-        check_layout(layout)
+        if layout not in (None, sparse_coo):
+            return other_layout(self, layout)
         if sparse_dim not in (None, self.sparse_dim()):
             raise NotImplementedError("to_sparse: the number of sparse dimensions of a sparse tensor stays; make it dense "
                                       "first, x.to_dense().to_sparse(n)")
@@ -315,9 +317,13 @@ def unique_places(at: np.ndarray, size: tuple) -> tuple[np.ndarray, np.ndarray |
     return np.stack(np.unravel_index(places, size)), where
 
 
-def check_layout(layout: Any) -> None:
-    if layout not in (None, sparse_coo):
-        raise NotImplementedError(explain(f"sparse tensors of layout {layout} are not there, torch.sparse_coo is",
-                                          "leave layout= away; SciPy has the other formats"))
+def other_layout(x: Any, layout: Any) -> Any:
+    """A matrix in the layout torch.sparse_csr or torch.sparse_csc. NotImplementedError for others."""
+    if layout is sparse_csr:
+        return x.to_sparse_csr()
+    if layout is sparse_csc:
+        return x.to_sparse_csc()
+    raise NotImplementedError(explain(f"sparse tensors of layout {layout} are not there, torch.sparse_coo is",
+                                      "leave layout= away; SciPy has the other formats"))
 
 

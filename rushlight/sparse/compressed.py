@@ -1,0 +1,315 @@
+"""Sparse matrices row by row (CSR) or column by column (CSC): where each begins, and the places and values in it.
+
+They hold a COO matrix whose elements stand in that order, and whatever is done to them is done to it: gradients are those
+of the values. Results that are sparse matrices come back in the same layout, transposes in the other.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from rushlight.creation import as_tensor
+from rushlight.device import Layout, present, sparse_csc, sparse_csr
+from rushlight.errors import NoArray, explain
+from rushlight.printing import format_sparse
+from rushlight.sparse.creation import to_sparse
+from rushlight.sparse.products import sampled_product
+from rushlight.sparse.tensor import OPS, SparseTensor, made
+from rushlight.tensor import Tensor, from_array, method, new
+
+LAYOUTS = (sparse_csr, sparse_csc)
+NAMES = (("crow_indices", "col_indices"), ("ccol_indices", "row_indices"))
+
+
+class NotForCompressed(NoArray):
+    """The array that a compressed matrix does not have."""
+
+    def instead(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        if name not in OPS:
+            raise NotImplementedError(explain(f"Could not run 'aten::{name}' with arguments from the 'SparseCsrCPU' "
+                                              "backend.", "x.to_dense() makes it dense", op=name)) from None
+        like = next(a for a in args if isinstance(a, CompressedTensor))
+        return back(OPS[name](*map(opened, args), **kwargs), like)
+
+
+class CompressedTensor(Tensor):
+    """A sparse matrix of layout `torch.sparse_csr` or `torch.sparse_csc`: made by `sparse_csr_tensor`, `to_sparse_csr`.
+
+    Gradients are those of the stored values; that of a leaf has its layout (torch's is dense).
+
+    >>> a = rushlight.tensor([[0., 2.], [3., 4.]]).to_sparse_csr()
+    >>> a.crow_indices(), a.col_indices(), a.values()
+    (tensor([0, 1, 3]), tensor([1, 0, 1]), tensor([2., 3., 4.]))
+    >>> a @ rushlight.ones(2)
+    tensor([2., 7.])
+    """
+
+    _coo: SparseTensor
+    _by: int                                      # the dimension that is compressed: 0 CSR, 1 CSC
+
+    @property
+    def array(self) -> Any:  # type: ignore[override]
+        raise NotForCompressed(explain("Could not run this operation with arguments from the 'SparseCsrCPU' backend: it is "
+                                       "not there for sparse matrices.", "x.to_dense() makes it dense"))
+
+    layout = property(lambda self: LAYOUTS[self._by], doc="torch.sparse_csr or torch.sparse_csc.")
+    is_sparse = property(lambda self: False, doc="False: that is said of torch.sparse_coo alone.")
+    is_sparse_csr = property(lambda self: self._by == 0, doc="Whether it is CSR.")
+
+    def values(self) -> Tensor:
+        """(nnz,): the elements that are stored, in order."""
+        return self._coo._of
+
+    def _starts(self, by: int) -> Tensor:
+        self._check(by, 0)
+        return from_array(np.searchsorted(self._coo._at.array[by], np.arange(self._coo._size[by] + 1)))
+
+    def _places(self, by: int) -> Tensor:
+        self._check(by, 1)
+        return from_array(self._coo._at.array[1 - by])
+
+    def _check(self, by: int, which: int) -> None:
+        if by != self._by:
+            name, wanted = NAMES[by][which], "row" if by == 0 else "column"
+            raise RuntimeError(explain(f"{name} expected sparse {wanted} compressed tensor layout but got "
+                                       f"{'SparseCsr' if self._by == 0 else 'SparseCsc'}",
+                                       f"x.{NAMES[self._by][which]}()"))
+
+    def crow_indices(self) -> Tensor:
+        """(rows + 1,): where each row begins in `col_indices()` and `values()`, and where the last ends."""
+        return self._starts(0)
+
+    def col_indices(self) -> Tensor:
+        """(nnz,): the column of each value."""
+        return self._places(0)
+
+    def ccol_indices(self) -> Tensor:
+        """(columns + 1,): where each column begins in `row_indices()` and `values()`, and where the last ends."""
+        return self._starts(1)
+
+    def row_indices(self) -> Tensor:
+        """(nnz,): the row of each value."""
+        return self._places(1)
+
+    def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None,
+                  dense_dim: int | None = None) -> Any:
+        """The matrix as COO, or in the layout asked for."""
+        return to_sparse(self._coo.coalesce(), layout=layout) if layout is not self.layout else self
+
+    to_sparse_coo = to_sparse
+
+    def transpose(self, dim0: int, dim1: int) -> CompressedTensor:
+        """The transpose, in the other layout: nothing moves."""
+        return held(self._coo.transpose(dim0, dim1), self._by ^ ((dim0 - dim1) % 2))  # type: ignore[attr-defined]
+
+    def t(self) -> CompressedTensor:
+        """The transpose, in the other layout: nothing moves."""
+        return self.transpose(0, 1)
+
+    T = mT = property(t, doc="The transpose.")
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        starts, places = NAMES[self._by]
+        parts = {name: getattr(self, name)().array for name in (starts, places)} | {"values": self._coo._of.array}
+        name = None if self.grad_fn is None else self.grad_fn.name()
+        return format_sparse(parts, tuple(self.shape), self._coo._nnz(), self.requires_grad, name, repr(self.layout))
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether its values require grad."""
+        return self._coo.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self._coo.requires_grad = value
+
+    @property
+    def grad(self) -> Any:
+        """The gradient of each element that is stored."""
+        g = self._coo._of.grad
+        return None if g is None else held(made(self._coo._at, g, self._coo._size), self._by)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        self._coo._of.grad = None if value is None else value.values()
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        return held, (self._coo, self._by)
+
+    def __deepcopy__(self, memo: dict) -> CompressedTensor:
+        return held(self._coo.__deepcopy__(memo), self._by)
+
+
+def held(coo: SparseTensor, by: int) -> CompressedTensor:
+    """The matrix whose elements stand in this order already."""
+    t = new(CompressedTensor)
+    t.node, t._grad, t.viewing, t.writes = None, None, None, None
+    t._coo, t._by = coo, by
+    return t
+
+
+def compressed(x: Tensor, by: int) -> CompressedTensor:
+    """Any matrix in one of the layouts."""
+    coo = x._coo if isinstance(x, CompressedTensor) else to_sparse(x)
+    if coo.sparse_dim() != 2 or coo.dense_dim():
+        raise NotImplementedError(explain("sparse matrices by rows or columns are 2-d here",
+                                          "sparse_coo has more dimensions", shape=tuple(x.shape)))
+    coo = coo.coalesce()
+    if by == 1:
+        order = from_array(np.argsort(coo._at.array[1], kind="stable"))
+        coo = made(coo._at[:, order], coo._of[order], coo._size)  # type: ignore[index]
+    return held(coo, by)
+
+
+def opened(a: Any) -> Any:
+    return a._coo if isinstance(a, CompressedTensor) else a
+
+
+def back(result: Any, like: CompressedTensor) -> Any:
+    """A result that is a sparse matrix, in the layout of `like`."""
+    if not isinstance(result, SparseTensor) or result.sparse_dim() != 2 or result.dense_dim():
+        return result
+    return held(result, like._by) if result._at is like._coo._at else compressed(result, like._by)
+
+
+# -- what COO matrices can ---------------------------------------------------------------------------------------------
+
+def through(name: str) -> Callable:
+    """The method of the COO matrix."""
+    def call(self: CompressedTensor, *args: Any, **kwargs: Any) -> Any:
+        return back(getattr(self._coo, name)(*map(opened, args), **kwargs), self)
+    call.__name__, call.__doc__ = name, f"`{name}`, as of COO matrices."
+    return call
+
+
+def attach() -> None:
+    """Give compressed matrices all that COO ones have."""
+    own = {"__module__", "__doc__", "coalesce", "indices", "is_coalesced", "_indices", "become", "holding", "__init__"}
+    for name, value in vars(SparseTensor).items():
+        if name in own or name in vars(CompressedTensor):
+            continue
+        if isinstance(value, property):
+            setattr(CompressedTensor, name, property(
+                lambda self, name=name: back(getattr(self._coo, name), self), doc=value.__doc__))
+        elif isinstance(value, FunctionType):
+            setattr(CompressedTensor, name, through(name))
+
+
+@method
+def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> CompressedTensor:
+    """The matrix in the layout torch.sparse_csr.
+
+    >>> rushlight.eye(2).to_sparse_csr().crow_indices()
+    tensor([0, 1, 2])
+    """
+    return compressed(self, 0)
+
+
+@method
+def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> CompressedTensor:
+    """The matrix in the layout torch.sparse_csc."""
+    return compressed(self, 1)
+
+
+# -- from their parts --------------------------------------------------------------------------------------------------
+
+def from_parts(by: int, starts: Any, places: Any, values: Any, size: Any, dtype: Any, device: Any,
+               requires_grad: bool) -> CompressedTensor:
+    """The matrix of what its words say; RuntimeError for parts that do not fit."""
+    if device is not None:
+        present(device)
+    first, other, of = as_tensor(starts).array, as_tensor(places).array, as_tensor(values)
+    if dtype is not None:
+        of = of.to(dtype)  # type: ignore[attr-defined]
+    if size is None:
+        found = len(first) - 1, int(other.max(initial=-1)) + 1
+        size = found if by == 0 else found[::-1]
+    check_parts(NAMES[by], first, other, of, tuple(size), by)
+    along = np.repeat(np.arange(len(first) - 1), np.diff(first))
+    at = np.stack((along, other) if by == 0 else (other, along)).astype(np.int64, copy=False)
+    if requires_grad:
+        of = of.detach().requires_grad_()  # type: ignore[attr-defined]
+    return held(made(from_array(at), of, size, by == 0), by)
+
+
+def check_parts(names: tuple[str, str], first: Any, other: Any, of: Tensor, size: tuple, by: int) -> None:
+    """RuntimeError, in torch's words, for what is no compressed matrix."""
+    starts, places = names
+    if first.ndim != 1 or other.ndim != 1 or of.ndim != 1:
+        raise NotImplementedError(explain("sparse matrices by rows or columns are 2-d here, of numbers",
+                                          "sparse_coo_tensor has more dimensions"))
+    said = {f"{starts}.shape[-1] == {'nrows' if by == 0 else 'ncols'} + 1": len(first) == size[by] + 1,
+            f"{places}.shape[-1] == values.shape[-1]": len(other) == len(of),
+            f"{starts}[..., 0] == 0": first[:1].tolist() == [0],
+            f"{starts}[..., -1] == nnz": first[-1:].tolist() == [len(other)],
+            f"0 <= {starts}[..., 1:] - {starts}[..., :-1] <= {places}.max()": (np.diff(first) >= 0).all(),
+            f"0 <= {places} < {'ncols' if by == 0 else 'nrows'}": ((other >= 0) & (other < size[1 - by])).all()}
+    for what, holds in said.items():
+        if not holds:
+            raise RuntimeError(explain(f"`{what}` is not satisfied.", size=size))
+    inner = np.ones(len(other), bool)
+    inner[first[:-1][first[:-1] < len(other)]] = False       # the first of each row has none before it
+    if (np.diff(other, prepend=-1)[inner] <= 0).any():
+        raise RuntimeError(explain(f"`{places}[..., {starts}[..., i - 1]:{starts}[..., i]] for all i are sorted and "
+                                   "distinct along the last dimension values` is not satisfied.", "sort them in each"))
+
+
+def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
+                      device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+                      check_invariants: bool | None = None) -> CompressedTensor:
+    """The matrix with values[k] at column col_indices[k] of row i, for crow_indices[i] <= k < crow_indices[i + 1].
+
+    With `requires_grad` it is a leaf; else gradients go to `values`. RuntimeError for parts that do not fit each other;
+    unlike torch they are always looked at.
+
+    >>> rushlight.sparse_csr_tensor([0, 1, 3], [1, 0, 1], [2., 3., 4.]).to_dense()
+    tensor([[0., 2.],
+            [3., 4.]])
+    """
+    return from_parts(0, crow_indices, col_indices, values, size, dtype, device, requires_grad)
+
+
+def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
+                      device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+                      check_invariants: bool | None = None) -> CompressedTensor:
+    """The matrix with values[k] at row row_indices[k] of column j, for ccol_indices[j] <= k < ccol_indices[j + 1].
+
+    >>> rushlight.sparse_csc_tensor([0, 1, 3], [1, 0, 1], [2., 3., 4.]).to_dense()
+    tensor([[0., 3.],
+            [2., 4.]])
+    """
+    return from_parts(1, ccol_indices, row_indices, values, size, dtype, device, requires_grad)
+
+
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *,
+                             dtype: Any = None, layout: Layout, device: Any = None, pin_memory: bool = False,
+                             requires_grad: bool = False, check_invariants: bool | None = None) -> CompressedTensor:
+    """`sparse_csr_tensor` or `sparse_csc_tensor`, as the layout says; NotImplementedError for others."""
+    if layout not in LAYOUTS:
+        raise NotImplementedError(explain(f"sparse tensors of layout {layout} are not there", "torch.sparse_csr is"))
+    return from_parts(LAYOUTS.index(layout), compressed_indices, plain_indices, values, size, dtype, device, requires_grad)
+
+
+def sampled_addmm(input: CompressedTensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1,
+                  alpha: float = 1) -> CompressedTensor:
+    """beta input + alpha mat1 @ mat2 where `input`, a CSR matrix (n, m), stores elements: the others are not computed.
+
+    mat1 (n, k), mat2 (k, m). Gradients go to the values and both matrices.
+
+    >>> places = rushlight.eye(2).to_sparse_csr()
+    >>> rushlight.sparse.sampled_addmm(places, rushlight.ones(2, 3), rushlight.ones(3, 2)).values()
+    tensor([4., 4.])
+    """
+    coo = input._coo
+    if mat1.shape[0] != coo._size[0] or mat2.shape[1] != coo._size[1] or mat1.shape[1] != mat2.shape[0]:
+        raise RuntimeError(explain("sampled_addmm: Expected shapes (n, k) and (k, m) for an input of shape (n, m)",
+                                   shapes=(tuple(coo._size), tuple(mat1.shape), tuple(mat2.shape))))
+    row, col = map(from_array, coo._at.array)
+    product = sampled_product(mat1, mat2.t(), row, col)  # type: ignore[attr-defined]
+    return held(coo.holding(coo._of * beta + product * alpha), input._by)
+
+
+__all__ = ["CompressedTensor", "sampled_addmm", "sparse_compressed_tensor", "sparse_csc_tensor", "sparse_csr_tensor"]
