@@ -339,3 +339,21 @@ def test_source_that_is_not_there():
     f = compile(names["f"], backend="numpy")
     with pytest.warns(UserWarning, match="looks at the numbers"):
         assert [f(torch.ones(1)).item() for _ in range(CALLS)] == [9.0] * CALLS
+
+
+def test_variables_that_functions_made_inside_see():
+    """A lambda sees what its variable holds when it is called, not what a piece was given."""
+    def step(x):
+        h = x * 2
+        f = lambda q: h + q  # noqa: E731
+        h = h + 1
+        a = report_of(f(x))
+        h = a * h
+        return f(report_of(h))
+
+    def report_of(z):
+        return z / 2 if z.max().item() > 2 else z + 1
+
+    fast = compile(step, backend="numpy")
+    for k in range(CALLS):
+        assert torch.allclose(fast(X * k), step(X * k), rtol=1e-4, atol=1e-6)

@@ -154,6 +154,8 @@ class Around:
         given = [x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg)))]
         shared = {n for s in ast.walk(tree) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names}
         self.variables = (written(*tree.body) | set(given)) - shared
+        self.captured = {n.id for f in ast.walk(tree) if isinstance(f, (ast.Lambda, ast.FunctionDef)) and f is not tree
+                         for n in ast.walk(f) if isinstance(n, ast.Name)} & self.variables
         self.reads = Counter(n.id for s in tree.body for n in ast.walk(s)
                              if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
         self.reads.update(n.target.id for n in ast.walk(tree)
@@ -220,6 +222,8 @@ class Around:
                 return False
             if isinstance(n, ast.Name) and (n.id in LOOKING or n.id in self.changing):
                 return False
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in self.captured:
+                return False                      # a function made here sees the variable itself
             if isinstance(n, ast.Attribute) and n.attr in self.attributes:
                 return False
             if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and isinstance(n.slice, ast.Constant) \
