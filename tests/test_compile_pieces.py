@@ -345,7 +345,7 @@ def test_variables_that_functions_made_inside_see():
     """A lambda sees what its variable holds when it is called, not what a piece was given."""
     def step(x):
         h = x * 2
-        f = lambda q: h + q  # noqa: E731
+        f = lambda q: h + q
         h = h + 1
         a = report_of(f(x))
         h = a * h
