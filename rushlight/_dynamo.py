@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from rushlight.compile import CannotCompile, explain
+from rushlight.compile.module import OptimizedModule
 from rushlight.compiler import allow_in_graph, assume_constant_result, disable, is_compiling, reset
 
 
@@ -19,10 +20,6 @@ class Config(SimpleNamespace):
 
 def mark_dynamic(t: Any, index: Any, **kwargs: Any) -> None:
     """Nothing: each shape has its program."""
-
-
-class OptimizedModule:
-    """torch's class of compiled modules; `rushlight.compile` makes others."""
 
 
 forbid_in_graph = disallow_in_graph = allow_in_graph

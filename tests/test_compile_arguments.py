@@ -84,7 +84,7 @@ def test_lists_dicts_and_objects_that_are_given_and_changed():
                 assert g(ours).tolist() == f(theirs).tolist()
                 assert str(ours) == str(theirs)
     h = compile(lambda d: d["x"] * 3, backend="numpy")
-    for i in range(6):
+    for _ in range(6):
         h({"x": torch.ones(2)})
     assert len(programs(h)) == 1
 

@@ -1,4 +1,4 @@
-"""What users do between the steps of a compiled program: schedules, modes, other batches, accumulation, averages, two models.
+"""What users do between the steps of a compiled program: schedules, modes, other batches, accumulation, averages.
 
 Each case runs a script twice, eager and compiled, and compares losses, parameters, gradients, buffers and random numbers;
 and says how many programs there may be at most.
@@ -566,3 +566,195 @@ def test_scripts_compiled_equal_eager(script):
         assert torch.allclose(a, b, rtol=1e-2, atol=2e-3 if script is Autocast else 1e-4)
     for f in made:
         assert 1 <= len(programs(f)) <= script.programs, (len(programs(f)), f.given_up, f.unsteady)
+
+
+def module():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 2))
+
+
+def settled(f, x, calls=4):
+    for _ in range(calls):
+        f(x)
+    return f
+
+
+def test_a_compiled_module_is_a_module():
+    model = module()
+    fast = quick(model)
+    assert isinstance(fast, nn.Module)
+    assert fast._orig_mod is model
+    assert list(fast.state_dict()) == [f"_orig_mod.{k}" for k in model.state_dict()]
+    assert repr(fast).startswith("OptimizedModule(\n  (_orig_mod): Sequential(")
+    assert fast.eval() is fast
+    assert not model.training
+    fast.note = 3
+    assert model.note == 3
+    del fast.note
+    assert not hasattr(model, "note")
+    assert len(fast) == 3
+    with pytest.raises(RuntimeError, match="Missing key"):
+        fast.load_state_dict(model.state_dict())
+    fast.load_state_dict({f"_orig_mod.{k}": v for k, v in model.state_dict().items()})
+    seen = []
+    handle = fast.register_forward_hook(lambda m, args, out: seen.append(out.shape))
+    settled(fast, torch.ones(3, 6))
+    assert seen == [(3, 2)] * 4
+    handle.remove()
+    assert compile(fast, backend="numpy")._orig_mod is model
+    assert compile(model, backend="eager")._orig_mod is model
+    assert compile(model, disable=True) is model
+
+
+def test_a_compiled_module_inside_another_is_trained():
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.head = quick(nn.Linear(6, 4)), nn.Linear(4, 2)
+
+        def forward(self, x):
+            return self.head(self.inner(x))
+
+    outer = Outer()
+    assert [n for n, _ in outer.named_parameters()] == ["inner._orig_mod.weight", "inner._orig_mod.bias", "head.weight",
+                                                        "head.bias"]
+    fast = quick(outer)
+    before = outer.inner.weight.clone()
+    optimizer = optim.SGD(fast.parameters(), lr=0.1)
+    for x, y in data():
+        optimizer.zero_grad()
+        F.cross_entropy(fast(x), y).backward()
+        optimizer.step()
+    assert not torch.equal(outer.inner.weight, before)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda f: pickle.loads(pickle.dumps(f))], ids=["deepcopy", "pickle"])
+def test_copies_are_their_own(copied):
+    x = torch.ones(3, 6)
+    for make in (lambda: quick(module()), in_place):
+        fast = settled(make(), x)
+        other = settled(copied(fast), x)
+        assert torch.equal(other(x), fast(x))
+        with torch.no_grad():
+            next(iter(other.parameters())).zero_()
+        assert not torch.allclose(other(x), fast(x))
+        assert type(other) is type(fast)
+
+
+def in_place():
+    model = module()
+    model.compile(backend="numpy")
+    return model
+
+
+def test_compile_in_place():
+    model = in_place()
+    x = torch.ones(3, 6)
+    assert torch.allclose(settled(model, x)(x), module()(x))
+    assert len(programs(model.forward)) == 1
+    assert list(model.state_dict()) == list(module().state_dict())
+
+
+@quick
+def doubled(x):
+    """Twice x."""
+    return x * 2
+
+
+def test_a_decorated_function_is_pickled_by_its_name():
+    assert pickle.loads(pickle.dumps(doubled)) is doubled
+    assert doubled.__doc__ == "Twice x."
+
+
+def test_methods_of_several_objects():
+    class Scaled:
+        def __init__(self, by):
+            self.by = by
+
+        @quick
+        def run(self, x):
+            return x * self.by
+
+    objects = [Scaled(2.0), Scaled(3.0)]
+    for _ in range(6):
+        assert [o.run(torch.ones(1)).item() for o in objects] == [2, 3]
+    assert len(programs(Scaled.run)) == 2
+
+
+def test_a_compiled_function_inside_a_compiled_function():
+    inner = quick(lambda x: (x * 2).exp())
+    outer = quick(lambda x: inner(x).log() + inner(x + 1).log())
+    x = torch.rand(4)
+    for _ in range(5):
+        assert torch.allclose(outer(x), 4 * x + 2, rtol=1e-5)
+        assert torch.allclose(inner(x), (x * 2).exp(), rtol=1e-5)
+    assert len(programs(outer)) == 1
+
+
+def test_threads_train_models_of_their_own():
+    results = {}
+
+    models = [module() for _ in range(4)]
+
+    def work(k):
+        model = models[k]                         # its own: what others change while it is watched cannot be in a program
+        optimizer = optim.Adam(model.parameters(), lr=0.05)
+
+        def step(x, y):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss
+        step = quick(step) if k else step
+        results[k] = [step(x, y).item() for x, y in data() * 3]
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert all(results[k] == pytest.approx(results[0], rel=1e-4) for k in range(4))
+
+
+def test_threads_share_one_compiled_model():
+    fast, x = quick(module()), torch.rand(5, 6)
+    expected, wrong = module()(x), []
+
+    def work():
+        for _ in range(40):
+            with torch.no_grad():
+                if not torch.allclose(fast(x), expected, rtol=1e-5):
+                    wrong.append(1)
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+    assert programs(fast)
+
+
+def test_no_grad_and_inference_mode():
+    fast, x = quick(module()), torch.rand(5, 6)
+    for _ in range(4):
+        assert fast(x).requires_grad
+        with torch.no_grad():
+            assert not fast(x).requires_grad
+        with torch.inference_mode():
+            assert fast(x).is_inference() == module()(x).is_inference()
+        assert torch.allclose(fast(x), module()(x))
+    assert len(programs(fast)) == 3
+
+
+def test_explain_says_why_of_everything_that_runs_as_it_is():
+    def reads(x):
+        return x * x.sum().item()
+
+    def counts(x, seen=[0]):  # noqa: B006
+        seen[0] += 1
+        return x * seen[0]
+
+    assert "looks at the numbers" in str(explain(reads, torch.ones(2)))
+    assert "Python state" in str(explain(counts, torch.ones(2)))
+    assert "returns a" in str(explain(lambda x: (x * 2, object()), torch.ones(2)))
+    assert "runs as it is" not in str(explain(module(), torch.ones(2, 6)))

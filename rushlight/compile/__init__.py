@@ -40,6 +40,7 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
     tensor(6.)
     """
     from rushlight.compile.function import Compiled
+    from rushlight.compile.module import Module, OptimizedModule
     if model is None:
         return lambda f: compile(f, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options,
                                  disable=disable)
@@ -48,7 +49,7 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
     if backend not in ("numba", "numpy", "eager", "inductor"):
         raise ValueError(f"unknown backend {backend!r}: there are 'numba' (also as 'inductor'), 'numpy' and 'eager'")
     if disable or backend == "eager":
-        return model
+        return OptimizedModule(model, model) if isinstance(model, Module) and not disable else model
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if mode is not None and mode not in MODES:
@@ -58,19 +59,36 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
         warnings.warn("rushlight.compile: Numba is not installed, so nothing is fused: pip install rushlight[jit]",
                       stacklevel=2)
         fuse = False
-    return Compiled(model, fullgraph, {**(options or {}), "fuse": fuse and (options or {}).get("fuse", True)})
+    model = unwrapped(model)
+    made = Compiled(model, fullgraph, {**(options or {}), "fuse": fuse and (options or {}).get("fuse", True)})
+    return OptimizedModule(model, made) if isinstance(model, Module) else made
+
+
+def unwrapped(f: Any) -> Any:
+    """The module that a compiled module was made of; anything else itself."""
+    from rushlight.compile.module import OptimizedModule
+    return f._orig_mod if isinstance(f, OptimizedModule) else f
 
 
 def programs(f: Any) -> list[Any]:
     """The programs that a compiled function has made so far, oldest first."""
+    f = compiled_of(f)
+    return [p for part in f.parts() for known in part.programs.values() for p in known]
+
+
+def compiled_of(f: Any) -> Compiled:
+    """What runs when a compiled function or module is called."""
     from rushlight.compile.function import Compiled
+    from rushlight.compile.module import OptimizedModule
+    f = f.__dict__["compiled"] if isinstance(f, OptimizedModule) else f
     if not isinstance(f, Compiled):
         raise TypeError("not a compiled function: give what rushlight.compile returned")
-    return [p for part in f.parts() for known in part.programs.values() for p in known]
+    return f
 
 
 def source(f: Any) -> str:
     """The text of the newest program of a compiled function. RuntimeError while there is none, saying why."""
+    f = compiled_of(f)
     made = programs(f)
     if not made:
         raise RuntimeError(f"no program yet: it {f.given_up}" if f.given_up else
@@ -88,6 +106,7 @@ def explain(f: Callable, *args: Any, **kwargs: Any) -> Explanation:
     """
     from rushlight.compile.function import Compiled
     from rushlight.compile.report import Explanation
+    f = unwrapped(f)
     watched = Compiled(f.function if isinstance(f, Compiled) else f, options={"fuse": has_numba()})
     breaks: dict[Any, None] = {}
     with warnings.catch_warnings():
@@ -109,7 +128,8 @@ class CallableModule(ModuleType):
         return compile(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        home = {"CannotCompile": "function", "Compiled": "function", "Explanation": "report"}.get(name)
+        home = {"CannotCompile": "function", "Compiled": "function", "Explanation": "report",
+                "OptimizedModule": "module"}.get(name)
         if home is None:
             raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
         found = getattr(import_module(f"{__name__}.{home}"), name)

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from functools import update_wrapper
 from threading import Lock
 from types import MethodType
@@ -26,7 +27,7 @@ from rushlight.compile.trace import Tracer, traced
 from rushlight.compile.trees import contents, signature
 from rushlight.dtypes import get_default_dtype
 from rushlight.errors import warn
-from rushlight.tensor import Tensor, from_array
+from rushlight.tensor import from_array
 
 MOST_PROGRAMS = 8                                 # for arguments of one kind, as torch's limit of recompilations
 MOST_KINDS = 128                                  # of arguments: shapes, dtypes, Python values
@@ -212,6 +213,15 @@ class Compiled:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """As a method of a class: bound to the instance, which is an argument like others."""
         return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> Any:
+        """A function that was decorated goes by its name, others with what they are made of; programs stay behind."""
+        f = self.function
+        named = getattr(sys.modules.get(getattr(f, "__module__", "")), getattr(f, "__qualname__", ""), None)
+        return f.__qualname__ if named is self else (Compiled, (f, self.fullgraph, self.options))
+
+    def __deepcopy__(self, memo: dict) -> Compiled:
+        return Compiled(deepcopy(self.function, memo), self.fullgraph, self.options)
 
     def __getattr__(self, name: str) -> Any:
         """What the compiled object has: a module's parameters, its modes, its state."""

@@ -49,7 +49,7 @@ class Snapshot:
         self.bytes: list[tuple[np.ndarray, bytes]] = []          # small arrays and their contents
         self.sets: list[tuple[Any, frozenset]] = []
         piece = getattr(function, "__dict__", {}).get("piece")
-        self.apart = frozenset() if piece is None else piece.apart         # code that a piece does not call (trace.py sees to it)
+        self.apart = frozenset() if piece is None else piece.apart         # code that it does not call: trace.py sees to it
         self.moving = ""                          # a kind of data on the way whose changes cannot be noticed
         todo: list[Any] = [function, *extra]
         while todo and len(self.items) < MOST:
@@ -151,7 +151,7 @@ class Snapshot:
                 if c is d and n != m:
                     return f"a {type(c).__name__} of {n} items now has {m}"
         for (c, key, old), (d, key2, new) in zip(self.items, other.items):
-            if c is d and key is key2 and not equal(old, new) and not (id(c), key) in free and not (
+            if c is d and key is key2 and not equal(old, new) and (id(c), key) not in free and not (
                     type(old) is type(new) is tuple and alike(old, new, (id(c), key), free)):
                 return f"{described(c, key)} was {short(old)} and now is {short(new)}"
         for (a, old_bytes), (b, new_bytes) in zip(self.bytes, other.bytes):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rushlight import dtypes
 from rushlight.autograd.clock import tick
 from rushlight.autograd.engine import reachable, steps
 from rushlight.autograd.grad_mode import current, mode
@@ -244,6 +245,9 @@ def backward_of(live: list[Tensor], tracer: Tracer, everyone: list, gives: list)
 def known_arrays(flat: list[Any], snapshot: Snapshot) -> dict[int, Any]:
     """Arrays that exist before the run: of arguments, of what the function can reach, of their gradients."""
     known: dict[int, Any] = {}
+    for t in (*flat, *snapshot.tensors.values()):
+        if (own := t.array.dtype) is not dtypes.of(own).numpy and own == dtypes.of(own).numpy:
+            t.array = t.array.view(dtypes.of(own).numpy)         # of an unpickled array: else an op would do so
     for i, t in enumerate(flat):
         known.setdefault(id(t.array), (t.array, ("argument", i)))
     for t in snapshot.tensors.values():

@@ -74,8 +74,8 @@ class Piece(NamedTuple):
 
 
 class Pieces:
-    """The function around the pieces. `compiled(function)` makes a piece; `parts`: those made so far; `places`: statements that
-    change Python state, besides those at which there was a stop."""
+    """The function around the pieces. `compiled(function)` makes a piece; `parts`: those made so far; `places`: statements
+    that change Python state, besides those at which there was a stop."""
 
     def __init__(self, whole: Any, stops: Iterable[Stop], compiled: Any, places: Iterable[Place] = ()):
         self.whole, self.compiled = whole, compiled

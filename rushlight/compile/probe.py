@@ -1,4 +1,4 @@
-"""Which statements of a function change Python state: one run in which each is followed by a look at all that it can reach."""
+"""Which statements of a function change Python state: a run in which each is followed by a look at all it can reach."""
 from __future__ import annotations
 
 import ast

@@ -34,8 +34,8 @@ class Frame(NamedTuple):
 
 
 def opened(value: Any) -> tuple[Frame, list] | None:
-    """A container of a class of its own, and its elements; None for what is none. Of dataclasses only those that hold tensors
-    themselves: others are settings."""
+    """A container of a class of its own, and its elements; None for what is none. Of dataclasses only those that hold
+    tensors themselves: others are settings."""
     kind = type(value)
     if isinstance(value, tuple):
         return Frame(kind), list(value)

@@ -1,6 +1,7 @@
 """class Module: a tree of modules that own parameters and buffers."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -53,6 +54,10 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes: every subclass defines it."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Run compiled from now on, as `rushlight.compile` with these settings; the module stays the same object."""
+        self.__dict__["forward"] = sys.modules["rushlight"].compile(self.forward, *args, **kwargs)
 
     # -- attributes ------------------------------------------------------------------------------------------------
 
