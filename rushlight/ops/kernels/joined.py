@@ -15,13 +15,17 @@ from rushlight.ops.kernels.windows import add_windows, copy_windows
 
 FILTERS = 1 << 19    # numbers in filters that no cache of a core holds; with one tap, where nothing else is saved, a fourth
 PLACES = 1 << 10     # of results, of all images: of more, to make columns takes longer than it saves
+EACH = 1 << 11       # numbers in filters for a place, with which smaller ones are read too often, too
 
 
 def suits(p: Any, images: int) -> bool:
     """Whether this is the fastest for the plan (kernels/conv.py)."""
-    taps = prod(p.kernel)
-    return (p.groups == 1 and images * prod(p.out) <= PLACES
-            and p.filters * p.channels * taps >= (FILTERS if taps > 1 else FILTERS // 4))
+    taps, places = prod(p.kernel), images * prod(p.out)
+    if p.groups > 1:
+        return False
+    if places == images:                          # one place in an image: the columns are the images
+        return True
+    return places <= PLACES and p.filters * p.channels * taps >= min(FILTERS if taps > 1 else FILTERS // 4, EACH * places)
 
 
 def columns(x: ndarray, p: Any) -> ndarray:
