@@ -5,7 +5,7 @@ from functools import cache
 from math import inf
 
 CALL, ELEMENT = 0.4e-6, 0.3e-9                    # seconds that a pass of NumPy takes, and one element of it
-PRICE = 0.5                                       # seconds: to load Numba and some loops
+PRICE = 0.3                                       # seconds that count as the cost of loading Numba and some loops
 
 
 @cache

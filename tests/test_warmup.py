@@ -1,4 +1,9 @@
 """`rushlight warmup` compiles what would be compiled at its first use."""
+import os
+import subprocess
+import sys
+
+import numpy as np
 import pytest
 
 import rushlight
@@ -58,3 +63,29 @@ def test_the_command_says_what_it_did(monkeypatch, capsys):
     monkeypatch.setattr(warmup, "warmup", lambda say: say("relu", 0.5) or 1)
     assert cli.main(["warmup"]) == 0
     assert "  0.50 s  relu\n1 loops are in" in capsys.readouterr().out
+
+
+CALLED = r"""
+import numpy as np
+from rushlight.compile.cache import compiled
+once = compiled("def kernel(x):\n    for i in range(x.shape[0]):\n        x[i] = exp(x[i]) + f32(2.25)\n")
+x = np.ones(3, np.float32)
+once(x)
+kept = [made.library._shared_module is not None for made in once.overloads.values()]
+if {}:
+    compiled("def kernel(x):\n    once(x)\n    once(x)\n", callees={{"once": once}})(x)
+print(kept, *x)
+"""
+
+
+def test_a_loop_read_from_its_file_is_let_go_of_and_still_called_by_others(tmp_path):
+    """Its parsed code takes 0.4 MB; the loop that calls it is compiled in a process that only has read it."""
+    def ran(twice):
+        return subprocess.run([sys.executable, "-c", CALLED.format(twice)], capture_output=True, text=True, check=True,
+                              env={**os.environ, "RUSHLIGHT_CACHE": str(tmp_path)}).stdout.split()
+    once = np.exp(np.float32(1)) + np.float32(2.25)
+    ran(False)
+    kept, *found = ran(True)
+    assert kept == "[False]"
+    expected = np.full(3, np.exp(np.exp(once) + 2.25) + 2.25)
+    np.testing.assert_allclose([float(x) for x in found], expected, rtol=1e-5)
