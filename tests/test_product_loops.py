@@ -1,6 +1,10 @@
 """Compiled products of matrices: against float64, for all layouts, beside BLAS's own errors."""
 from __future__ import annotations
 
+import ctypes
+import mmap
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -53,6 +57,39 @@ def test_as_exact_as_blas(m, k, n, layout, other, biased, seed):
     assert np.all(np.abs(room[:, 4:4 + n] - wanted) <= 3e-7 * np.sqrt(k) * bound)
     assert np.isnan(room[:, :4]).all()            # nothing beside it is written
     assert np.isnan(room[:, 4 + n:]).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=3), st.integers(20, 70), st.integers(16, 80), st.integers(1, 140),
+       st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS), st.integers(1, 3), st.integers(0, 99))
+def test_stacks(lead, m, k, n, layout, other, cores, seed):
+    """Many products at once: of matrices side by side, of heads that lie between each other, and of one repeated."""
+    rng = np.random.default_rng(seed)
+    x = np.moveaxis(np.stack([matrix(rng, m, k, layout) for _ in range(lead[0])], 1), 1, 0)      # rows of all take turns
+    x = np.broadcast_to(x if len(lead) == 1 else x.reshape(lead[0], *[1] * (len(lead) - 1), m, k), (*lead, m, k))
+    y = np.stack([matrix(rng, k, n, other) for _ in range(int(np.prod(lead)))]).reshape(*lead, k, n)
+    y = y if other == "rows" else np.ascontiguousarray(y.swapaxes(-1, -2)).swapaxes(-1, -2)
+    out = np.full((*lead, m, n), np.nan, np.float32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loops, "cores", lambda: cores)
+        patch.setattr(loops, "SHARED", 0)
+        loops.product(x, y, out)
+    wanted, bound = x.astype(float) @ y.astype(float), np.abs(x.astype(float)) @ np.abs(y.astype(float))
+    assert np.all(np.abs(out - wanted) <= 3e-7 * np.sqrt(k) * bound)
+
+
+def test_nothing_is_read_beyond_an_array():
+    """The last numbers of y, at the end of a page behind which there is none; what few rows read where it lies."""
+    if sys.platform == "win32":
+        pytest.skip("no mprotect")
+    page = mmap.PAGESIZE
+    for n in (16, 24, 100):
+        numbers = np.frombuffer(mmap.mmap(-1, 9 * page), np.float32)
+        assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(numbers.ctypes.data + 8 * page), page, 0) == 0
+        y = numbers[8 * page // 4 - 32 * n:8 * page // 4].reshape(32, n)
+        out = np.empty((32, n), np.float32)
+        loops.product(np.ones((32, 32), np.float32), y, out)
+        assert not out.any()
 
 
 def test_errors_are_no_larger_than_those_of_blas(at_once):

@@ -5,7 +5,8 @@
     out[o + r line + c] = more[m + r apart + c] + sum over p < deep of x[i + r row + p] y[j + p across + c]
 
 for c < columns, of which the last register has 1 to all. Sums stay in registers: for each p, V loads of y, R of x and R V
-fused multiply-adds, 24 for 10 with AVX-512, which can do one load for each. `memory(address)` is a flat array there.
+fused multiply-adds, 24 for 10 with AVX-512, which can do one load for each. `memory(address)` is a flat array there,
+`word(address)` the number of 64 bits.
 Written as LLVM's instructions, since Numba takes thrice as long for the same with a local variable for each sum.
 """
 from __future__ import annotations
@@ -25,7 +26,7 @@ def tiles() -> dict[str, Any]:
     lanes, registers = machine()
     k = kinds(lanes)
     pairs = [(rows, width) for rows in HEIGHTS for width in range(1, WIDTH[registers] + 1)]
-    return {"memory": memory(k), **{f"tile{rows}x{width}": tile(k, rows, width) for rows, width in pairs}}
+    return {"memory": memory(k), "word": word(k), **{f"tile{rows}x{width}": tile(k, rows, width) for rows, width in pairs}}
 
 
 def memory(k: Any) -> Any:
@@ -43,6 +44,15 @@ def memory(k: Any) -> Any:
             return array._getvalue()
         return made(k.types.intp), generate
     return memory
+
+
+def word(k: Any) -> Any:
+    @k.intrinsic
+    def word(typing, place):
+        def generate(context, builder, signature, args):
+            return builder.load(builder.inttoptr(args[0], k.ir.IntType(64).as_pointer()))
+        return k.types.intp(k.types.intp), generate
+    return word
 
 
 def tile(k: Any, rows: int, width: int) -> Any:

@@ -137,16 +137,10 @@ def attention() -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 def products() -> Iterator[tuple[str, Callable[[], None]]]:
-    """The loop for products of matrices, with arrays that are contiguous, parts of others, and read-only."""
-    from rushlight.ops.kernels.product_loops import product, where
-    x, wide = np.ones((32, 32), np.float32), np.ones((32, 64), np.float32)
-    yield "products of matrices", lambda: product(x, wide[:, :32], np.empty_like(x))
-
-    def constants() -> None:
-        for a in (x, wide[:, :32]):
-            a.flags.writeable = False
-            where()(a)
-    yield "products of constants", constants
+    """The loop for products of matrices."""
+    from rushlight.ops.kernels.product_loops import product
+    x = np.ones((32, 32), np.float32)
+    yield "products of matrices", lambda: product(x, x, np.empty_like(x))
 
 
 def optimizers() -> Iterator[tuple[str, Callable[[], None]]]:

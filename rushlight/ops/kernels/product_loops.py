@@ -1,8 +1,9 @@
 """Products of float32 matrices as compiled loops, for shapes at which OpenBLAS is slower (benchmarks/products.py).
 
-After Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a panel of y, 64 columns wide and at
-most 512 deep, is copied so that it lies as it is read, and stays in the L2 cache while all rows of x go by, six at a time
-(compile/tiles.py). Rows of x are read where they are; a transposed x is turned first, part by part.
+After Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a block of y, as large as half the
+L2 cache, is copied in panels of 64 columns so that it lies as it is read; six rows of x at a time meet all its panels
+(compile/tiles.py), so that they stay in the L1 cache, and rows of the result are written from left to right. Rows of x are
+read where they are; a transposed x is turned first, part by part.
 """
 from __future__ import annotations
 
@@ -19,23 +20,53 @@ from rushlight.compile.tiles import HEIGHTS, WIDTH
 from rushlight.compile.vectors import machine
 
 DEEP, TURNED = 512, 256                           # numbers added up one after the other; of a transposed x
+BLOCK, SMALL, SHARE = 1 << 17, 1 << 15, 128       # numbers of y's block: SHARE for each row: few meet it soon
+FEW, NEAR = 64, 1 << 16                           # rows that read y where it lies, of so many numbers: it is in L2
+ROWS = 512                                        # of a transposed x turned at a time: half the L2 cache
 SHARED = 1 << 24                                  # multiplications from which all cores share the work: 0.27 ms on one
 LEAST = 64                                        # rows or columns for each
-ROWS = 480                                        # of a transposed x turned at a time: 480 KB, half the L2 cache
 
-TEXT = """def kernel(x_at, row, step, y_at, down, beside, out_at, line, more_at, given, room_at, m, deep, n):
-    \"\"\"out = x y + more; x (m, deep) and y (deep, n) with these steps, of each one is 1, out (m, n) in lines.
-
-    more (n,) if `given` is 1, or a panel's width of zeros; room: for a panel of y, then for rows of x.
+TEXT = """def kernel(x_id, y_id, out_id, more_id, room_at):
+    \"\"\"out = x y + more for all matrices of x (..., m, deep) and y (..., deep, n); whether one of the last two strides of
+    each is a number's, as it must be. The rows of out (..., m, n) lie number by number; more (n,), or zeros (1, a panel).
     \"\"\"
+    x_sizes, x_steps = word(x_id + {sizes}), word(x_id + {steps})
+    y_sizes, y_steps = word(y_id + {sizes}), word(y_id + {steps})
+    out_steps, above = word(out_id + {steps}), (word(x_id + {dimensions}) & 255) - 2
+    m, deep, n = word(x_sizes + 8 * above), word(y_sizes + 8 * above), word(y_sizes + 8 * above + 8)
+    row, step = word(x_steps + 8 * above), word(x_steps + 8 * above + 8)
+    down, beside = word(y_steps + 8 * above), word(y_steps + 8 * above + 8)
+    line, given = word(out_steps + 8 * above), 2 - (word(more_id + {dimensions}) & 255)
+    x_at, y_at, out_at = word(x_id + {data}), word(y_id + {data}), word(out_id + {data})
+    if (row != 4 and step != 4) or (down != 4 and beside != 4) or (row | step | down | beside | x_at | y_at) & 3:
+        return False
+    many = 1
+    for d in range(above):
+        many *= word(x_sizes + 8 * d)
+    for k in range(many):
+        x, y, out, rest = x_at, y_at, out_at, k
+        for d in range(above - 1, -1, -1):
+            i = rest % word(x_sizes + 8 * d)
+            rest //= word(x_sizes + 8 * d)
+            x += i * word(x_steps + 8 * d)
+            y += i * word(y_steps + 8 * d)
+            out += i * word(out_steps + 8 * d)
+        one(x, row >> 2, step >> 2, y, down >> 2, beside >> 2, out, line >> 2, word(more_id + {data}), given, room_at,
+            m, deep, n)
+    return True
+
+
+@cached
+def one(x_at, row, step, y_at, down, beside, out_at, line, more_at, given, room_at, m, deep, n):
+    \"\"\"One product; room: for a block of y, then for rows of x. Strides count numbers; `given`: of more, 1 or 0.\"\"\"
     x, y, out, room, more = memory(x_at), memory(y_at), memory(out_at), memory(room_at), memory(more_at)
-    turned = memory(room_at + {deep} * {panel} * 4)
+    turned = memory(room_at + {block} * 4)
     most = {deep} if step == 1 else {turned}
     groups = 1 if step == 1 else (m + {rows} - 1) // {rows}
     pieces = (deep + most - 1) // most
-    columns = (n + {lanes} - 1) // {lanes}
-    panels = (columns + {width} - 1) // {width}
-    wide = (columns + panels - 1) // panels * {lanes}
+    panels = (n + {panel} - 1) // {panel}
+    some = min({block}, max({small}, m * {share})) // ((deep + pieces - 1) // pieces * {panel})
+    parts = (panels + some - 1) // some
     for group in range(groups):
         top = m * group // groups
         high = m * (group + 1) // groups - top
@@ -47,74 +78,79 @@ TEXT = """def kernel(x_at, row, step, y_at, down, beside, out_at, line, more_at,
             rows, at, far = x, top * row + first, row
             if step != 1:
                 rows, at, far = turned, 0, ((length + {lanes} - 1) // {lanes} | 1) * {lanes}    # odd: rows do not meet in
-                lay(x, top + first * step, 1, step, high, length, turned, far)                 # the same lines of the cache
-            for j in range(0, n, wide):
-                many = min(wide, n - j)
-                registers = (many + {lanes} - 1) // {lanes}
-                lay(y, first * down + j * beside, down, beside, length, many, room, {panel})
+                lay(x, top + first * step, 1, step, high, length, turned, far, {panel})        # the same lines of the cache
+            for part in range(parts):
+                start = panels * part // parts * {panel}
+                broad = min(n, panels * (part + 1) // parts * {panel}) - start
+                laid, place, across, apart = room, 0, {panel}, length * {panel}
+                if beside == 1 and m <= {few} and down * length <= {near} and n % {lanes} == 0:
+                    laid, place, across, apart = y, first * down + start, down, {panel}
+                else:
+                    lay(y, first * down + start * beside, down, beside, length, broad, room, {panel}, apart)
                 for t in range(tiles):
                     i = {five} * t + min(t, sixes)
-                    o = (top + i) * line + j
-                    base, m0, apart = more, j * given, 0
-                    if piece > 0:
-                        base, m0, apart = out, o, line
+                    for j in range(0, broad, {panel}):
+                        many = min({panel}, broad - j)
+                        registers = (many + {lanes} - 1) // {lanes}
+                        o = (top + i) * line + start + j
+                        base, m0, below = more, (start + j) * given, 0
+                        if piece > 0:
+                            base, m0, below = out, o, line
 {tiles}
 """
 
 LAY = """
 
 @cached
-def lay(x, at, down, beside, high, many, out, gap):
-    \"\"\"out[p gap + c] = x[at + p down + c beside], p < high, c < many; down or beside is 1, high at least {lanes}.\"\"\"
+def lay(x, at, down, beside, high, many, out, gap, apart):
+    \"\"\"out[p gap + c] = x[at + p down + c beside], p < high, c < many; panels of {panel} columns lie `apart`.
+
+    down or beside is 1, high at least {lanes}.
+    \"\"\"
     whole = many // {lanes} * {lanes}
+    last = whole // {panel} * apart + whole % {panel}
     if beside == 1:
         for p in range(high):
             for c in range(0, whole, {lanes}):
-                store(out, p * gap + c, load(x, at + p * down + c))
+                store(out, p * gap + c // {panel} * apart + c % {panel}, load(x, at + p * down + c))
             if whole < many:
-                store(out, p * gap + whole, load_first(x, at + p * down + whole, many - whole))
+                store(out, p * gap + last, load_first(x, at + p * down + whole, many - whole))
         return
-    for c in range(0, whole, {lanes}):
-        for part in range(0, high, {lanes}):
-            p = min(part, high - {lanes})
-            transpose(x, at + p + c * beside, beside, out, p * gap + c, gap)
+    for part in range(0, high, {lanes}):
+        p = min(part, high - {lanes})
+        for c in range(0, whole, {lanes}):
+            transpose(x, at + p + c * beside, beside, out, p * gap + c // {panel} * apart + c % {panel}, gap)
     for p in range(high if whole < many else 0):
-        store(out, p * gap + whole, none())
+        store(out, p * gap + last, none())
         for c in range(whole, many):
-            put(out, p * gap + c, get(x, at + p + c * beside))
+            put(out, p * gap + last + c - whole, get(x, at + p + c * beside))
 """
 
 
 @cache
 def kernel() -> Any:
-    """The loop for this processor, and how many numbers it needs room for."""
+    """The loop for this processor. It finds what it has to know where NumPy's C interface says that arrays have it (their
+    PyArrayObject_fields): to ask for it in Python took 3 us, a tenth of the time of a product (32, 128) (128, 512)."""
     lanes, registers = machine()
-    width, (six, five) = WIDTH[registers], HEIGHTS
+    width, (six, five), head = WIDTH[registers], HEIGHTS, object.__basicsize__
     lines = []
     for rows in HEIGHTS:
         for count in range(width, 0, -1):
             lines += [f"{'el' * bool(lines)}if registers == {count} and t {'<' if rows == six else '>='} sixes:",
-                      f"    tile{rows}x{count}(rows, at + i * far, far, room, 0, {width * lanes}, base, m0, apart, out, o, "
-                      "line, length, many)"]
-    numbers = {"lanes": lanes, "width": width, "panel": width * lanes, "six": six, "five": five, "deep": DEEP,
-               "turned": TURNED, "rows": ROWS}
-    tiles = "\n".join(" " * 20 + line for line in lines)
-    return compiled((TEXT + LAY).format(tiles=tiles, **numbers))
-
-
-@cache
-def where() -> Any:
-    """The address of an array: a third of the time that NumPy takes to tell it."""
-    return compiled("def kernel(x):\n    return x.ctypes.data\n")
+                      f"    tile{rows}x{count}(rows, at + i * far, far, laid, place + j // {width * lanes} * apart, across, "
+                      "base, m0, below, out, o, line, length, many)"]
+    tiles = "\n".join(" " * 24 + line for line in lines)
+    return compiled((TEXT + LAY).format(
+        tiles=tiles, lanes=lanes, width=width, panel=width * lanes, six=six, five=five, deep=DEEP, turned=TURNED, rows=ROWS,
+        block=BLOCK, small=SMALL, share=SHARE, few=FEW, near=NEAR, data=head, dimensions=head + 8, sizes=head + 16,
+        steps=head + 24))
 
 
 class Room(local):
-    """Each thread's memory for panels, used again; it begins with a line of the cache."""
+    """Each thread's memory for y's block and rows of x, used again; it begins with a line of the cache."""
 
     def __init__(self) -> None:
-        lanes, registers = machine()
-        panel = WIDTH[registers] * lanes
-        self.held = np.empty(DEEP * panel + ROWS * (TURNED + 2 * lanes) + 16, np.float32)
+        self.held = np.empty(BLOCK + ROWS * (TURNED + 2 * machine()[0]) + 16, np.float32)
         self.place = self.held.ctypes.data + -self.held.ctypes.data % 64
 
 
@@ -123,42 +159,33 @@ def room() -> Room:
     return Room()
 
 
-NOTHING = np.zeros(64, np.float32)                # what is added to a panel of the result where there is no bias
-NOWHERE = NOTHING.ctypes.data
+NOTHING = np.zeros((1, 64), np.float32)           # what is added to a panel of the result where there is no bias
 
 
 def product(x: ndarray, y: ndarray, out: ndarray, more: ndarray | None = None) -> None:
-    """out = x y + more, all float32: x (m, k), y (k, n), out (m, n) whose rows lie number by number, as more (n,) does;
-    m at least 20, k at least 16."""
-    x, y = straight(x), straight(y)
-    size = max(out.shape)
-    parts = min(cores(), size // LEAST) if x.size * y.shape[1] >= SHARED else 1
-    if parts <= 1:
-        run(*places(x, y, out, more))
+    """out = x y + more, all float32: x (..., m, k), y (..., k, n), out (..., m, n) whose rows lie number by number, as
+    more (n,) does; m at least 20, k at least 16."""
+    more = NOTHING if more is None else more
+    if x.size * y.shape[-1] < SHARED or cores() == 1:
+        run(x, y, out, more)
         return
+    axis = 0 if out.ndim > 2 or len(out) >= out.shape[1] else 1
+    size = out.shape[axis]
+    parts = max(1, min(cores(), size // LEAST if out.ndim == 2 else size))
     cuts = [slice(size * k // parts, size * (k + 1) // parts) for k in range(parts)]
-    if len(out) == size:
-        calls = [places(x[cut], y, out[cut], more) for cut in cuts]
+    if axis == 0:
+        calls = [(x[cut], y[cut] if y.ndim > 2 else y, out[cut], more) for cut in cuts]
     else:
-        calls = [places(x, y[:, cut], out[:, cut], None if more is None else more[cut]) for cut in cuts]
-    pool.run(run, calls)                          # threads that ask for places wait for each other: 0.1 ms a product
+        calls = [(x, y[:, cut], out[:, cut], more if more is NOTHING else more[cut]) for cut in cuts]
+    pool.run(run, calls)
+
+
+def run(x: ndarray, y: ndarray, out: ndarray, more: ndarray) -> None:
+    """The loop, in this thread's room."""
+    if not kernel()(id(x), id(y), id(out), id(more), room().place):
+        run(straight(x), straight(y), out, more)
 
 
 def straight(x: ndarray) -> ndarray:
-    """The matrix, or a copy, whose rows or columns lie number by number."""
-    return x if x.flags.aligned and 4 in x.strides else np.ascontiguousarray(x)
-
-
-def places(x: ndarray, y: ndarray, out: ndarray, more: ndarray | None) -> tuple[int, ...]:
-    """Where the loop finds what, and the sizes: x, y, out, more, m, k, n."""
-    address, (row, step), (down, beside) = where(), x.strides, y.strides
-    return (address(x if step == 4 else x.T), row >> 2, step >> 2,
-            address(y if beside == 4 else y.T), down >> 2, beside >> 2,
-            address(out), out.strides[0] >> 2,
-            NOWHERE if more is None else address(more), int(more is not None),
-            len(x), len(y), y.shape[1])
-
-
-def run(*given: int) -> None:
-    """The loop, in this thread's room; the arrays are held by who asks for it."""
-    kernel()(*given[:-3], room().place, *given[-3:])
+    """The matrices, or copies, whose rows or columns lie number by number."""
+    return x if x.flags.aligned and 4 in x.strides[-2:] else np.ascontiguousarray(x)
