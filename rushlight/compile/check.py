@@ -67,8 +67,9 @@ class Checker:
             if isinstance(s, Store):
                 np.copyto(made[s.target], self.known[s.value])
         self.places.update((v, a) for v, a in made.items() if v.kind != "input")
-        for v in [v for v in self.known if self.ends.get(v, i) < i]:
-            del self.known[v]
+        for book in (self.known, self.places):
+            for v in [v for v in book if self.ends.get(v, i) < i]:
+                del book[v]
 
     def apart(self, call: Call, made: dict[Value, np.ndarray]) -> None:
         """Mismatch if a kernel hands on memory of an argument, which the plan may already have given to others."""

@@ -54,7 +54,7 @@ class Lowering:
         self.items = Fusion(graph).ordered() if fuse else list(graph.steps)
         near = [False, *(fuse and is_little(item) for item in self.items), False]
         self.items = [step for i, item in enumerate(self.items) for step in self.split(item, near[i] or near[i + 2])]
-        parents = parents_of(graph)
+        self.parents = parents = parents_of(graph)
         self.escaping = {r for v in graph.outputs() for r in lineage(v, parents)}
         for v, name in zip(graph.inputs, names):
             v.name = name
@@ -68,12 +68,14 @@ class Lowering:
         self.rooms: dict[str, int] = {}           # how many are in each
         self.users, self.final = graph.users(), set(graph.outputs())
         self.last_line: Any = None
+        self.passing: dict[Value, list[str]] = {}               # large results of kernels, and the names that hold their memory
         self.probes: list[tuple[int, list[Value]]] = []         # after how many lines an item has run, and what it wrote
         self.report: list[Item] = []
         for i, item in enumerate(self.items):
             before = len(self.lines)
             self.write(item)
             self.plan.release(i)
+            self.drop(i)
             self.probes.append((len(self.lines), self.shown(item)))
             steps = getattr(item, "steps", None) or [item]
             text = [line for line in self.lines[before:] if not line.startswith("#")]
@@ -256,10 +258,10 @@ class Lowering:
         elif x in self.steady and not copies:
             self.steady.add(out)
             self.bind(out.name, text)
-        elif is_turn(call) or call.op in DENSE and not copies:
-            self.lines.append(early(f"{out.name} = {text}"))
         else:
-            self.lines.append(f"{out.name} = {text}")
+            line = f"{out.name} = {text}"
+            self.lines.append(early(line) if is_turn(call) or call.op in DENSE and not copies else line)
+            self.holds(out.name, x)
 
     def write_plain(self, call: Call) -> None:
         """The op's own kernel, which makes its own memory."""
@@ -269,10 +271,25 @@ class Lowering:
         given = ", ".join(self.setting(a) for a in call.args)
         for v in call.outs:
             v.name = self.name("r")               # which need not lie in memory as the traced one did
+            if v.size * v.dtype.itemsize >= LITTLE and not call.shares:
+                self.passing[v] = [v.name]
         made = f"kernels.{call.op}({given})"
         if len(call.outs) == 1:
             made = f"asarray({made})" if call.outs[0].shape == () else made
         self.lines.append(f"{', '.join(v.name for v in call.outs)} = {made}")
+
+    def holds(self, name: str, v: Value) -> None:
+        """A view of a value, or of what that shows, is given a name."""
+        for home in lineage(v, self.parents):
+            if home in self.passing:
+                self.passing[home].append(name)
+
+    def drop(self, item: int) -> None:
+        """Let go of large results that nobody reads after this item: the next ones take their memory."""
+        for v in [v for v in self.passing if self.plan.ends[v] <= item]:
+            names = self.passing.pop(v)
+            if v not in self.escaping:
+                self.lines.append(f"del {', '.join(names)}")
 
     # -- arrays ----------------------------------------------------------------------------------------------------
 
@@ -295,6 +312,7 @@ class Lowering:
         text = f"{name}.reshape({shape})"
         if v not in self.dense:
             self.lines.append(early(f"{(again := self.name('v'))} = {text}"))
+            self.holds(again, v)
             return again
         if v not in self.static and v not in self.steady:
             return text

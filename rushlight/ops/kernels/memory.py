@@ -70,6 +70,18 @@ class Memory:
         return self.bytes + size <= MOST
 
 
+def give_back() -> None:
+    """Let go of the arrays that nobody holds, and hand what was freed back to the system, where the C library can: glibc's
+    allocator keeps pages among those in use."""
+    import ctypes
+    with memory.lock:
+        memory.room(MOST)
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError, TypeError):
+        return
+
+
 def aligned(shape: tuple[int, ...], dtype: np.dtype) -> ndarray:
     """An array at the beginning of a line of the cache. Its views hold it, not the bytes below: these are no array."""
     held = np.empty(prod(shape) * dtype.itemsize + LINE, np.uint8)
