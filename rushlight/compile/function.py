@@ -27,13 +27,12 @@ from rushlight.compile.trace import Tracer, traced
 from rushlight.compile.trees import contents, signature
 from rushlight.dtypes import get_default_dtype
 from rushlight.errors import warn
-from rushlight.ops.kernels.memory import give_back
 from rushlight.tensor import from_array
 
 MOST_PROGRAMS = 8                                 # for arguments of one kind, as torch's limit of recompilations
-MUCH = 1 << 25                                    # bytes that the ops of a run have made, from which memory is given back
 MOST_KINDS = 128                                  # of arguments: shapes, dtypes, Python values
 MOST_TRIES, FEW_TRIES = 24, 3                     # traced runs of a kind without a program; if they all change Python state
+FEW_NUMBERS = 4                                   # that an argument has been: it counts something
 LEAST_STEPS, LEAST_NUMBERS = 4, 1 << 12           # pieces of fewer ops, on small arrays, are not compiled: a call costs 5 us
 
 EVERYONE: WeakSet = WeakSet()                     # all compiled functions, for `compiler.reset()`
@@ -57,6 +56,7 @@ class Compiled:
         self.tries: dict[Any, int] = {}           # for each kind without a program
         self.given_up = ""
         self.pieces: Pieces | None = None         # what runs then, if parts of the function can be compiled
+        self.numbers: dict[Any, set] = {}         # what each argument was that is a Python number
         self.probing = ""                         # Python state that each run changes: who does it will be asked
         self.part_of: Callable[[], Compiled | None] = lambda: None
         self.breaks: list[Break] = []             # what stood in the way of a program in the last watched run
@@ -146,7 +146,18 @@ class Compiled:
             if isinstance(error, CannotCompile) or os.environ.get("RUSHLIGHT_DEBUG"):
                 raise
             self.give_up(f"meets a limit of the compiler: {type(error).__name__}: {error}")
+        if not self.given_up:
+            self.count(args, kwargs)
         return result
+
+    def count(self, args: tuple, kwargs: dict) -> None:
+        """Divide the function if an argument is another number in each call, and nothing is computed from it."""
+        for key, value in (*enumerate(args), *kwargs.items()):
+            if type(value) in (int, float):
+                seen = self.numbers.setdefault(key, set())
+                seen.add(value)
+                if len(seen) == FEW_NUMBERS:
+                    self.divide(f"is called with a number that changes: {value}", (), (), [key])
 
     def probed(self, others: list[Any], args: tuple, kwargs: dict) -> Any:
         """Run the function as it is, and divide it at the statements that change Python state."""
@@ -185,9 +196,6 @@ class Compiled:
         if len(programs) >= MOST_PROGRAMS:
             change = programs[-1].outline.before.difference(outline.before)
             return self.give_up("is called with Python values that change: " + change)
-        much = sum(v.array.nbytes for s in outline.graph.steps for v in s.outs) >= MUCH
-        if much:                                  # what the watched runs needed, before the program asks for its own
-            give_back()
         program = Program(outline.graph, outline.plan, outline.live, outline,
                           f"Made by rushlight.compile from {self.name}.", self.options)
         program.identical = fixed
@@ -201,8 +209,6 @@ class Compiled:
         if wrong:
             return self.give_up(f"gave other numbers as a program than as it is ({wrong}); please report this")
         outline.let_go()
-        if much:
-            give_back()
         programs.append(program)
         self.tries.pop(kind, None)
 
@@ -241,13 +247,13 @@ class Compiled:
         """What to call the function in messages."""
         return getattr(self.function, "__qualname__", type(self.function).__name__)
 
-    def divide(self, why: str, stops: Iterable, places: Iterable = ()) -> bool:
+    def divide(self, why: str, stops: Iterable, places: Iterable = (), counters: Iterable = ()) -> bool:
         """Go on in pieces, if the function can be divided where programs cannot follow it."""
         def piece(function: Callable) -> Compiled:
             made = Compiled(function, options=self.options)
             made.part_of = ref(self)
             return made
-        pieces = Pieces(self.function, stops, piece, places)
+        pieces = Pieces(self.function, stops, piece, places, counters)
         if self.fullgraph or pieces.function is None:
             return False
         self.stop(why)

@@ -28,6 +28,7 @@ from rushlight.compile.syntax import (
     function_of,
     needs,
     place_of,
+    read,
     tree_of,
     written,
 )
@@ -75,9 +76,11 @@ class Piece(NamedTuple):
 
 class Pieces:
     """The function around the pieces. `compiled(function)` makes a piece; `parts`: those made so far; `places`: statements
-    that change Python state, besides those at which there was a stop."""
+    that change Python state, besides those at which there was a stop; `counters`: arguments, by place or name, that are
+    another number in each call."""
 
-    def __init__(self, whole: Any, stops: Iterable[Stop], compiled: Any, places: Iterable[Place] = ()):
+    def __init__(self, whole: Any, stops: Iterable[Stop], compiled: Any, places: Iterable[Place] = (),
+                 counters: Iterable[Any] = ()):
         self.whole, self.compiled = whole, compiled
         self.parts: list[Any] = []
         self.inside: dict[FunctionType, Any] = {}               # functions that it calls, with breaks of their own
@@ -95,7 +98,12 @@ class Pieces:
             return
         own, called = self.places(stops)
         self.changing = [*places]
-        around = Around(tree, self.original, own, called, self.changing)
+        first = 0 if self.instance is None else 1
+        given = [x.arg for x in (*tree.args.posonlyargs, *tree.args.args)][first:]
+        names = [k if isinstance(k, str) else given[k] for k in counters if isinstance(k, str) or k < len(given)]
+        if not all(plainly(tree.body, name) for name in names):
+            return
+        around = Around(tree, self.original, own, called, self.changing, names)
         if around.left and (around.made or around.entered):
             self.build(around)
             self.entered = around.entered
@@ -145,7 +153,7 @@ class Around:
     breaks of their own."""
 
     def __init__(self, tree: ast.FunctionDef, function: FunctionType, own: list[Place], called: list[Place],
-                 moved: list[Place]):
+                 moved: list[Place], counters: list[str]):
         self.own, self.called, self.moved, self.function = own, called, moved, function
         self.made: dict[str, Any] = {}
         self.entered = self.left = self.loops = 0               # calls, statements that stay Python, loops around
@@ -160,7 +168,7 @@ class Around:
                              if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
         self.reads.update(n.target.id for n in ast.walk(tree)
                           if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name))
-        self.changing, self.attributes = set(shared & written(*tree.body)), set()
+        self.changing, self.attributes = {*counters, *(shared & written(*tree.body))}, set()
         self.find_changing()
         body, _ = self.divided(copy.deepcopy(tree.body), frozenset(given))
         self.node = ast.copy_location(ast.FunctionDef(tree.name, tree.args, body, [], None), tree)
@@ -387,6 +395,22 @@ def first_parts(e: ast.expr) -> Iterator[tuple[Any, str, int | None]]:
         yield e, "test", None
     elif isinstance(e, (ast.Tuple, ast.List)):
         yield from ((e, "elts", i) for i in range(len(e.elts)))
+
+
+def plainly(body: list[ast.stmt], name: str) -> bool:
+    """Whether a number is only asked for in conditions, printed and kept: what is computed does not depend on it."""
+    for s in body:
+        inside = [t for field in ("body", "orelse", "finalbody") for t in getattr(s, field, ())]
+        if isinstance(s, (ast.If, ast.While)) or not inside and name not in read(s):
+            fine = True
+        elif inside:
+            fine = name not in read(*(child for child in ast.iter_child_nodes(s) if child not in inside))
+        else:
+            call = isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and s.value
+            fine = not works(s) or bool(call) and (grows(call) or isinstance(call.func, ast.Name) and call.func.id in CHEAP)
+        if not fine or not plainly(inside, name):
+            return False
+    return True
 
 
 def tuple_of(variables: list[str], ctx: Any) -> ast.expr:
