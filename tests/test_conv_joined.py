@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import rushlight
 from rushlight.ops.kernels import conv as columns
-from rushlight.ops.kernels import joined
+from rushlight.ops.kernels import joined, matmul, pointwise
 
 
 def problem(seed, images, channels, filters, size, kernel, stride, padding, dilation):
@@ -57,3 +57,36 @@ def test_last_layers_of_nets(shape, dtype):
         assert ours.numpy().dtype == dtype
         near = 2e-6 if dtype == np.float32 else 1e-14
         np.testing.assert_allclose(ours.numpy(), theirs, atol=near * np.abs(theirs).max())
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 4), st.sampled_from([3, 64, 100]), st.sampled_from([32, 90]),
+       st.sampled_from([(500,), (16, 33), (4, 8, 16)]), st.integers(0, 100), st.booleans(), st.booleans())
+def test_one_tap_is_columns(images, channels, filters, size, seed, innermost, paid):
+    """By BLAS and by loops, which products that were paid for go by."""
+    ones = (1,) * len(size)
+    x, w, g, p = problem(seed, images, channels, filters, size, ones, ones, (0,) * len(size), ones)
+    a, b, c = (np.moveaxis(np.ascontiguousarray(np.moveaxis(v, 1, -1)), -1, 1) if innermost else v
+               for v in (v.astype(np.float32) for v in (x, w, g)))
+    bias = np.arange(filters, dtype=np.float32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matmul.spent, "left", 0 if paid else matmul.PAID)
+        made = (pointwise.correlate(a, b, p, bias), pointwise.correlate(a, b, p), pointwise.spread(c, b, p),
+                pointwise.weigh(c, a, p))
+    expected = columns.correlate_columns(x, w, p)
+    for ours, theirs in zip(made, (columns.with_bias(expected.copy(), bias), expected, columns.spread_columns(g, w, p),
+                                   columns.weigh_columns(g, x, p))):
+        assert ours.dtype == np.float32
+        np.testing.assert_allclose(ours, theirs, atol=2e-6 * np.abs(theirs).max())
+
+
+def test_layer_of_one_tap():
+    """That these go this way, with the layout kept."""
+    x = rushlight.randn(2, 64, 20, 30, requires_grad=True)
+    layer = rushlight.nn.Conv2d(64, 32, 1)
+    assert pointwise.suits(x.numpy(force=True), columns.plan((20, 30), (32, 64, 1, 1), (1, 1), (0, 0), (1, 1), 1))
+    expected = layer.weight.double().reshape(32, 64) @ x.double().flatten(2) + layer.bias.double()[:, None]
+    assert rushlight.allclose(layer(x).double().flatten(2), expected, atol=1e-5)
+    last = layer(x.contiguous(memory_format=rushlight.channels_last))
+    assert rushlight.equal(last, layer(x))
+    assert last.is_contiguous(memory_format=rushlight.channels_last)

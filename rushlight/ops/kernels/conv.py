@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels import direct, gathered, joined, winograd
+from rushlight.ops.kernels import direct, gathered, joined, pointwise, winograd
 from rushlight.ops.kernels.strided import like_images
 from rushlight.ops.kernels.windows import (
     Ints,
@@ -35,9 +35,9 @@ from rushlight.ops.kernels.windows import (
 )
 from rushlight.optional import has_numba
 
-CORRELATE = winograd.correlate, gathered.correlate, direct.correlate
-SPREAD = winograd.spread, gathered.spread, direct.spread
-WEIGH = winograd.weigh, gathered.weigh, direct.weigh
+CORRELATE = winograd.correlate, gathered.correlate, direct.correlate, pointwise.correlate
+SPREAD = winograd.spread, gathered.spread, direct.spread, pointwise.spread
+WEIGH = winograd.weigh, gathered.weigh, direct.weigh, pointwise.weigh
 MANY = 1 << 15       # numbers from which the bias' gradient is worth a compiled loop
 BLOCK = 1 << 19      # bytes of columns made at a time, to stay in the L2 cache; 256 KB to 1 MB measured alike
 
@@ -188,10 +188,12 @@ def computed(function: Callable, a: ndarray, b: ndarray, p: Plan) -> ndarray:
     return function(a.astype(wide), b.astype(wide), p).astype(a.dtype)
 
 
-def looped(ways: tuple[Callable, Callable, Callable], a: ndarray, b: ndarray, p: Plan, *more: Any) -> ndarray | None:
-    """What the first way that is for the plan makes of a and b: Winograd's, the gathered, the direct one; None where columns
-    are to do it."""
-    winograds, gathering, directly = ways
+def looped(ways: tuple[Callable, ...], a: ndarray, b: ndarray, p: Plan, *more: Any) -> ndarray | None:
+    """What the first way that is for the plan makes of a and b: Winograd's, the gathered, the direct one, or products of
+    images as they are; None where columns are to do it."""
+    winograds, gathering, directly, pointwisely = ways
+    if pointwise.suits(a, p) and not joined.suits(p, len(a)):
+        return pointwisely(a, b, p, *more)
     if not direct.suits(a, p):
         return None
     made = winograds(a, b, p, *more) if winograd.suits(p, len(a)) else None
