@@ -142,18 +142,17 @@ def test_loops_begin_when_enough_has_been_multiplied(monkeypatch):
 
 def test_what_loops_leave_to_blas(monkeypatch):
     monkeypatch.setattr(matmul, "cores", lambda: 1)
-    f = np.ones((256, 256), np.float32)
-    work = f.size * 256
-    assert matmul.suits(f, f, work)
-    assert matmul.suits(f, f.T, work)
-    for x, y in ((f.astype(float), f.astype(float)), (f, f.astype(float)), (f[:19], f), (f[:, :15], f[:15]), (f, f[:, :65]),
-                 (f, f[0]), (f, f[:255])):
-        assert not matmul.suits(x, y, work)
-    assert not matmul.suits(f, f, matmul.MANY - 1)
-    assert matmul.suits(f, f.T, matmul.MANY - 1)
-    monkeypatch.setattr(matmul, "cores", lambda: 2)         # then not what is large, for threads of BLAS spin
-    assert matmul.suits(f, f[:, :65], work)
-    assert not matmul.suits(f, f[:, :65], matmul.MANY - 1)
+    f, small = np.ones((256, 256), np.float32), np.ones((64, 64), np.float32)
+    for x, y in ((f, f), (f, f.T), (f[:, :64], f[:64]), (f, f[:, :20]), (small, small.T), (f.T, f)):
+        assert matmul.suits(x, y)
+        assert matmul.suits(np.stack([x] * 3), np.stack([y] * 3)) or x.strides[1] != 4 or y.strides[1] != 4
+    for x, y in ((f.astype(float), f.astype(float)), (f, f.astype(float)), (f[:19], f), (f[:, :15], f[:15]), (f, f[0]),
+                 (f, f[:255]), (small, small), (small.T, small.T), (small, small.T[:, :10]), (f.T, f[:, :65]),
+                 (np.stack([f] * 2), np.stack([f] * 3)), (f, np.stack([f] * 3))):
+        assert not matmul.suits(x, y)
+    monkeypatch.setattr(matmul, "cores", lambda: 2)         # then nothing that is large, for threads of BLAS spin
+    assert matmul.suits(f.T, f[:, :65])
+    assert not matmul.suits(f.T, f[:, :60])
 
 
 @pytest.mark.usefixtures("at_once")
@@ -167,6 +166,9 @@ def test_tensors_through_the_loops():
         y = rushlight.nn.functional.linear(given, weight, bias)
         y.square().sum().backward()
         return [y, given @ weight.T, given.grad, weight.grad, bias.grad]
+    heads = rushlight.randn(2, 32, 3, 40).swapaxes(1, 2)
+    many = (heads @ heads.mT) @ heads
+    assert (many - (heads.double() @ heads.double().mT) @ heads.double()).abs().max() <= 2e-6 * many.abs().max()
     for got, wanted in zip(results(rushlight.float32), results(rushlight.float64), strict=True):
         assert (got - wanted).abs().max() <= 2e-6 * wanted.abs().max()
     with pytest.raises(RuntimeError, match="mat1 and mat2 shapes cannot be multiplied"):

@@ -13,8 +13,8 @@ from rushlight.optional import has_numba
 FLOAT = np.dtype(np.float32)
 FEW, MANY = 1 << 18, 1 << 22                      # multiplications: up to FEW, OpenBLAS uses one thread by itself
 ALONE = 1 << 26                                   # the same once there are loops, which want the cores of spinning threads
-LEAST = 1 << 20                                   # from which loops are faster if the second is a transpose: 17 us
-WIDEST = 1 << 19                                  # numbers of a second matrix that is none, up to which they are
+LEAST = 1_000_000                                 # up to which OpenBLAS copies no operand, and is faster
+BROAD = 128                                       # columns from which it pays to turn a transposed first operand
 PAID = 1 << 35                                    # after which loops are compiled: 0.7 s of BLAS; they take 0.4 from disk
 
 
@@ -30,7 +30,7 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
             return mm(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[1])
         if x.ndim > 1 < y.ndim and x.shape[-1] == 1 == y.shape[-2] and x.dtype == y.dtype:
             return x * y                          # outer products: a third of np.matmul's time
-        return np.matmul(x, y)
+        return large(x, y) if 2 < x.ndim == y.ndim and x.size * y.shape[-1] > FEW else np.matmul(x, y)
     except ValueError:
         left, right = (f"{a.size // max(a.shape[-1], 1)}x{a.shape[-1]}" for a in (x, y))
         if x.shape[-1] == y.shape[-2]:
@@ -40,13 +40,15 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
 
 
 def large(x: ndarray, y: ndarray, more: ndarray | None = None, out: ndarray | None = None) -> ndarray:
-    """x y + more, of more than FEW multiplications."""
+    """x y + more, of more than FEW multiplications; of two matrices, or of many without `more`."""
     work = x.size * y.shape[-1]
-    loops = spent.loops(work) if work >= LEAST and suits(x, y, work) else None
+    loops = spent.loops(work) if suits(x, y) else None
     if loops is not None and (more is None or more.dtype is FLOAT and more.strides == (4,) and more.shape == y.shape[1:]):
-        out = memory.take((len(x), y.shape[1]), FLOAT) if out is None else out
+        out = memory.take((*x.shape[:-1], y.shape[-1]), FLOAT) if out is None else out
         loops(x, y, out, more)
         return out
+    if x.ndim > 2:
+        return np.matmul(x, y, out=out)
     few = work < (MANY if spent.left > 0 else ALONE)
     r = on_one_thread(x, y, out) if few else np.dot(x, y, out)
     return r if more is None else np.add(r, more, out=r if r.dtype == more.dtype else None)
@@ -54,21 +56,24 @@ def large(x: ndarray, y: ndarray, more: ndarray | None = None, out: ndarray | No
 
 def into(x: ndarray, y: ndarray, out: ndarray) -> None:
     """out = x y, of one dtype, `out` contiguous: what compiled programs call `matmul`."""
-    if x.ndim == 2 == y.ndim and x.size * y.shape[1] > FEW:
+    if 2 <= x.ndim == y.ndim and x.size * y.shape[-1] > FEW:
         large(x, y, None, out)
     else:
         np.matmul(x, y, out=out)
 
 
-def suits(x: ndarray, y: ndarray, work: int) -> bool:
-    """Whether loops are faster than OpenBLAS, if there are any. On several cores they do all that is large: with one product
-    by threads of BLAS among them, a GPT's step took 62 ms instead of 42, a large MLP's 100 instead of 57."""
-    if not x.dtype is FLOAT is y.dtype or x.ndim != y.ndim or x.shape[1] != len(y) or len(x) < 20 or len(y) < 16:
+def suits(x: ndarray, y: ndarray) -> bool:
+    """Whether loops are faster than OpenBLAS, if there are any (the table in benchmarks/products.py): where the second is a
+    transpose, and where OpenBLAS has to copy. On several cores they do all that is large: with one product by threads of
+    BLAS among them, a GPT's step took 62 ms instead of 42, a large MLP's 100 instead of 57."""
+    *many, m, k = x.shape
+    if not x.dtype is FLOAT is y.dtype or x.ndim != y.ndim or [*many, k] != [*y.shape[:-1]] or m < 20 or k < 16:
         return False
-    if work >= MANY and cores() > 1:
-        return True
-    filled = -y.shape[1] % 16 * 8 <= y.shape[1]   # the last vector register of 8 or more may be nearly empty
-    return filled and (y.strides[0] == 4 or work >= MANY and y.size <= WIDEST)
+    n = y.shape[-1]
+    work = m * k * n
+    if work <= LEAST:
+        return n >= 16 and y.strides[-2] == 4 and x.strides[-1] == 4
+    return n >= BROAD or x.strides[-1] == 4 or work >= MANY and cores() > 1
 
 
 def cores() -> int:
