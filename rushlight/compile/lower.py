@@ -68,7 +68,7 @@ class Lowering:
         self.rooms: dict[str, int] = {}           # how many are in each
         self.users, self.final = graph.users(), set(graph.outputs())
         self.last_line: Any = None
-        self.passing: dict[Value, list[str]] = {}               # large results of kernels, and the names that hold their memory
+        self.passing: dict[Value, list[str]] = {}               # large results of kernels, names that hold their memory
         self.probes: list[tuple[int, list[Value]]] = []         # after how many lines an item has run, and what it wrote
         self.report: list[Item] = []
         for i, item in enumerate(self.items):
