@@ -125,3 +125,40 @@ def test_results_in_named_tuples_ordered_dicts_and_dataclasses():
     assert found[0].b[0] is x
     assert torch.allclose(found[3]["logits"], found[3].logits)
     assert found[4].indices.tolist() == x.max(1).indices.tolist()
+
+
+def test_a_tensor_that_is_returned_twice_is_one():
+    def f(x):
+        a = (x * 2).exp().log() + 1
+        return a, [a], {"a": a}
+
+    g = compile(f, backend="numpy")
+    for _ in range(5):
+        a, b, c = g(torch.ones(3, requires_grad=True))
+        assert a is b[0] is c["a"]
+    (a.sum() + b[0].sum()).backward()
+    assert len(programs(g)) == 1
+
+
+def test_requires_grad_that_a_function_changes():
+    w = torch.ones(3)
+
+    def f(x):
+        (w if x.sum() is None else x).requires_grad_()
+        return torch.autograd.grad((x ** 2).sum(), x)[0]
+
+    def g(x):
+        w.requires_grad_()
+        return (w * x).sum()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        f, g = compile(f, backend="numpy"), compile(g, backend="numpy")
+        for _ in range(5):
+            x = torch.ones(3)
+            w.requires_grad_(False)
+            assert f(x).tolist() == [2, 2, 2]
+            assert x.requires_grad
+            assert not w.requires_grad
+            assert g(torch.ones(3)).requires_grad
+            assert w.requires_grad

@@ -129,10 +129,13 @@ class Compiled:
             if g is not None:
                 old.setdefault(keyed(("grad", what)), g.array)
         given = [*contents((args, kwargs))]
+        asked = [(t, t.node is None) for t in (*flat, *before.tensors.values())]
         with entered(flat) as cut:
             result = traced(self.function, args, kwargs, tracer)
             self.breaks, self.steps = list(dict.fromkeys(tracer.breaks)), len(tracer.steps)
             problem = tracer.problem or obstacle(tracer, before, rng, given, (args, kwargs))
+            if any([(t.node is None) != without for t, without in asked]):
+                problem = problem or "changes whether a tensor that it has not made requires grad"
             outline = None
             if problem is None:
                 cut()

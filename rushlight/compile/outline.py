@@ -76,9 +76,12 @@ class Outline:
         self.values: list[Value] = []
         self.live: list[int] = []                 # which of the results the caller may run backward from
         waiting: list[Tensor] = []
+        places: dict[int, tuple[int, bool]] = {}  # a tensor that is returned twice is one tensor
 
         def numbered(t: Tensor) -> tuple[int, bool]:
-            return self.number(t, tracer, waiting)
+            if id(t) not in places:
+                places[id(t)] = self.number(t, tracer, waiting)
+            return places[id(t)]
         new = [t._grad for _, t, old in grads if t._grad is not old and t._grad is not None]
         self.expected = Expected([], [g.array for g in new], [])
         self.plan = planned(result, flat, before.tensors, numbered, before.seen)

@@ -41,6 +41,7 @@ LOOKING = {"super", "locals", "globals", "vars", "eval", "exec", "print", "input
            "breakpoint"}
 CHEAP = {*dir(builtins)}                          # alone they are no work for a program
 GROWING = {"append", "extend", "insert", "appendleft", "popleft"}
+LASTING = {"requires_grad_", "retain_grad", "register_hook", "register_post_accumulate_grad_hook"}    # no numbers change
 OF_TENSORS = {"grad", "data", "requires_grad"}    # attributes that may be assigned in a program
 DEEPEST = 8                                       # pieces of pieces of pieces
 NUMBERS = {"item", "tolist", "numpy"}             # methods that make Python's numbers of a tensor
@@ -237,7 +238,7 @@ class Around:
             if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and isinstance(n.slice, ast.Constant) \
                     and isinstance(n.slice.value, str):
                 return False
-            if isinstance(n, ast.Call) and (grows(n) or self.of_python(n.func)):
+            if isinstance(n, ast.Call) and (grows(n, LASTING | GROWING) or self.of_python(n.func)):
                 return False
         return not any(isinstance(n, ast.AugAssign) and isinstance(n.value, ast.Constant) and isinstance(n.target, ast.Name)
                        and n.target.id in self.changing for n in ast.walk(s))
@@ -419,9 +420,9 @@ def tuple_of(variables: list[str], ctx: Any) -> ast.expr:
     return found[0] if len(found) == 1 else ast.Tuple(found, ctx)
 
 
-def grows(call: ast.Call) -> bool:
+def grows(call: ast.Call, methods: set[str] = GROWING) -> bool:
     """Whether it is a method that makes a list longer."""
-    return isinstance(call.func, ast.Attribute) and call.func.attr in GROWING
+    return isinstance(call.func, ast.Attribute) and call.func.attr in methods
 
 
 def works(node: ast.AST) -> bool:
