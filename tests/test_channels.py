@@ -15,8 +15,9 @@ def normal(*shape, seed=0):
 
 
 @pytest.mark.parametrize(("shape", "affine", "last"), [
-    ((8, 5, 40, 50), True, False), ((3, 7, 5000), True, False), ((2, 40, 24, 24), False, False), ((8, 6, 40, 30), True, True),
-    ((300, 40, 2, 3), True, False), ((2, 3, 4, 50, 60), True, False), ((400, 100), True, False)])
+    ((8, 5, 40, 50), True, False), ((3, 7, 5000), True, False), ((2, 40, 24, 24), False, False),
+    ((8, 6, 40, 30), True, True), ((300, 40, 2, 3), True, False), ((2, 3, 4, 50, 60), True, False),
+    ((400, 100), True, False)])
 def test_frozen_batch_norm(shape, affine, last):
     """The channels of the last but one in the list are too short for a loop, those of a matrix have one number each."""
     x = rushlight.tensor(normal(*shape) + 5)
@@ -36,3 +37,24 @@ def test_frozen_batch_norm(shape, affine, last):
         if t is not None:
             assert t.grad.shape == t.shape
             assert rushlight.allclose(t.grad.double(), w.grad, rtol=1e-4, atol=2e-6 * float(w.grad.abs().max()))
+
+
+@pytest.mark.parametrize("shape", [(400, 100), (40, 5000), (9000, 1)])
+@pytest.mark.parametrize("affine", [True, False])
+def test_batch_norm_of_matrices(shape, affine):
+    x = rushlight.tensor(normal(*shape) + 5, requires_grad=True)
+    weight, bias = (rushlight.tensor(normal(shape[1], seed=k), requires_grad=True) if affine else None for k in (1, 2))
+    g = rushlight.tensor(normal(*shape, seed=3))
+    wide = [None if t is None else t.detach().double().requires_grad_() for t in (x, weight, bias)]
+    mean, var = rushlight.zeros(shape[1]), rushlight.ones(shape[1])
+    means, variances = mean.double(), var.double()
+    y = F.batch_norm(x, mean, var, weight, bias, training=True)
+    expected = F.batch_norm(wide[0], means, variances, *wide[1:], training=True)
+    y.backward(g)
+    expected.backward(g.double())
+    assert rushlight.allclose(y.double(), expected, rtol=1e-5, atol=2e-5)
+    assert rushlight.allclose(mean.double(), means)
+    assert rushlight.allclose(var.double(), variances)
+    for t, w in zip((x, weight, bias), wide):
+        if t is not None:
+            assert rushlight.allclose(t.grad.double(), w.grad, rtol=1e-4, atol=2e-5 * (1 + float(w.grad.abs().max())))

@@ -219,17 +219,25 @@ def batch(a: ndarray) -> ndarray | None:
     return a.reshape(*a.shape[:2], n) if SHORT <= n <= LONG else None
 
 
+def samples(a: ndarray) -> ndarray | None:
+    """As `batch`, and matrices (N, C) as they are."""
+    return matrix(a, a.shape[1]) if a.ndim == 2 else batch(a)
+
+
 def by_channels(name: str, size: int, channels: int, *arguments: Any) -> None:
-    """The call; of much, each core does some of the channels."""
+    """The call; of much, each core does some of the channels. Channels side by side have loops of their own."""
     from rushlight.compile.parallel import cores, pool
     from rushlight.ops.kernels import channels as compiled
+    if arguments[0].ndim == 2:
+        getattr(compiled, name + "_across")(*arguments)
+        return
     parts = min(cores(), channels) if size >= MUCH else 1
     bounds = [channels * k // parts for k in range(parts + 1)]
     pool.run(getattr(compiled, name), [(*arguments, *bounds[k:k + 2]) for k in range(parts)])
 
 
 def batch_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: tuple[int, ...], eps: float) -> Any:
-    given = batch(x)
+    given = samples(x)
     w, b = factors(weight, x.shape[1], 1), factors(bias, x.shape[1], 0)
     if given is None or w is None or b is None:
         return None
@@ -242,7 +250,7 @@ def batch_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: t
 
 def batch_norm_x(gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var: ndarray, dims: tuple[int, ...],
                  eps: float) -> ndarray | None:
-    g, given, w = batch(gs[0]), batch(x), factors(weight, x.shape[1], 1)
+    g, given, w = samples(gs[0]), samples(x), factors(weight, x.shape[1], 1)
     if g is None or given is None or w is None or gs[1].any() or gs[2].any():
         return None
     out, sums = room(x), np.empty((2, x.shape[1]), FLOAT)

@@ -1,5 +1,7 @@
 """Compiled loops over the channels of large float32 batches (N, C, L): batch norm. As kernels/rows.py; a part of the
-work is the channels from `first` to `end`. What is added up over samples is added in float64.
+work is the channels from `first` to `end`. What is added up over samples is added in float64. Those named `across` are for
+matrices (N, C), whose channels lie side by side, and do all of them: with an index that might be negative there would be no
+vectors.
 """
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
@@ -103,3 +105,55 @@ def scaled_channels(x, factor, shift, out, first, end):
             s = shift[c]
             for j in range(x.shape[2]):
                 out[k, c, j] = x[k, c, j] * f + s
+
+
+@loop
+def batch_norm_across(x, weight, bias, eps, out, mu, var):
+    restrict()
+    samples, n = x.shape
+    total = empty(n, f64)
+    scale = empty(n, f32)
+    for c in range(n):
+        total[c] = 0.0
+    for k in range(samples):
+        for c in range(n):
+            total[c] += x[k, c]
+    for c in range(n):
+        mu[c] = f32(total[c] / samples)
+        total[c] = 0.0
+    for k in range(samples):
+        for c in range(n):
+            d = x[k, c] - mu[c]
+            total[c] += d * d
+    for c in range(n):
+        var[c] = f32(total[c] / samples)
+        scale[c] = weight[c] / sqrt(var[c] + f32(eps))
+    for k in range(samples):
+        for c in range(n):
+            out[k, c] = (x[k, c] - mu[c]) * scale[c] + bias[c]
+
+
+@loop
+def batch_norm_x_across(g, x, weight, mu, var, eps, out, slopes, totals):
+    """As `batch_norm_x`."""
+    restrict()
+    samples, n = x.shape
+    total, along = empty(n, f64), empty(n, f64)
+    scale, share, slope = empty(n, f32), empty(n, f32), empty(n, f32)
+    for c in range(n):
+        total[c] = 0.0
+        along[c] = 0.0
+    for k in range(samples):
+        for c in range(n):
+            total[c] += g[k, c]
+            along[c] += g[k, c] * (x[k, c] - mu[c])
+    for c in range(n):
+        spread = var[c] + f32(eps)
+        slopes[c] = f32(along[c]) / sqrt(spread)
+        totals[c] = f32(total[c])
+        scale[c] = weight[c] / sqrt(spread)
+        share[c] = f32(total[c] / samples)
+        slope[c] = f32(along[c] / samples) / spread
+    for k in range(samples):
+        for c in range(n):
+            out[k, c] = scale[c] * (g[k, c] - share[c] - (x[k, c] - mu[c]) * slope[c])
