@@ -52,6 +52,8 @@ class Layout(NamedTuple):
     extent: ndarray                  # (3,) places of an image
     spread: ndarray                  # (3,) the steps of the targets
     targets: tuple[Target, ...]
+    size: int                        # places of an image, and how many from its first that has a result to the last
+    used: int
 
 
 class Along(NamedTuple):
@@ -98,8 +100,9 @@ def layout(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints
         targets.append(Target(
             np.array(starts), np.array(counts), np.array([flat([t[0] for t in tap], kernel) for tap in met], np.int64),
             [(flat([t[1] for t in tap], phases), sum(t[2] * q for t, q in zip(tap, pitch))) for tap in met]))
-    return Layout(np.array(list(product(*[d.starts for d in dims]))), np.array([d.step for d in dims]),
-                  np.array([d.extent for d in dims]), np.array([d.spread for d in dims]), tuple(targets))
+    extent, most = [d.extent for d in dims], [max(count for _, count, _ in d.targets) for d in dims]
+    return Layout(np.array(list(product(*[d.starts for d in dims]))), np.array([d.step for d in dims]), np.array(extent),
+                  np.array([d.spread for d in dims]), tuple(targets), prod(extent), flat([n - 1 for n in most], extent) + 1)
 
 
 def flat(at: Any, size: Any) -> int:
@@ -149,7 +152,7 @@ def job(shapes: tuple, groups: int, made: int, read: int, images: int) -> Job:
     from rushlight.ops.kernels import sliding
     lay, lanes = layout(*shapes), sliding.machine()[0]
     phases, taps = len(lay.starts), prod(shapes[1])
-    across = (-(-images * prod(lay.extent.tolist()) // lanes) | 1) * lanes
+    across = (-(-images * lay.size // lanes) | 1) * lanes
     slack = 8 * lanes + max([a for target in lay.targets for _, a in target.distances], default=0)
     channels = np.arange(read)[:, None] * (phases * across)
     offsets = tuple([(channels + np.array([p * across + a for p, a in target.distances])).ravel() for target in lay.targets])
@@ -248,13 +251,7 @@ def block_lines(lay: Layout, channels: int) -> int:
     most = max(1, min(LINES, max(PLACES, HELD // channels)) // pitch)
     if rows > most:
         return -(-rows // -(-rows // most))
-    return rows if whole_vectors(places(lay)) <= rows * pitch else most // rows * rows
-
-
-def places(lay: Layout) -> int:
-    """From the first place of an image that has a result to the last."""
-    extent, count = lay.extent.tolist(), np.max([target.count for target in lay.targets], 0).tolist()
-    return flat([n - 1 for n in count], extent) + 1
+    return rows if whole_vectors(lay.used) <= rows * pitch else most // rows * rows
 
 
 def whole_vectors(n: int) -> int:
@@ -278,7 +275,7 @@ def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
     lay, channels, filters = layout(*shapes), xs.shape[1], gs.shape[1]
     target, = lay.targets
     beside = lay._replace(starts=ORIGIN, steps=ONES)
-    size, used = prod(lay.extent.tolist()), places(lay)
+    size, used = lay.size, lay.used
     apart = whole_vectors(used) <= size       # else the last vector of an image would reach into the next
     step = min(len(x), max(sliding.CHUNK // whole_vectors(used), together(lay, filters + channels, len(x))))
     j = job(shapes, p.groups, p.filters, p.channels, step)         # at least as many as fill a chunk
@@ -308,7 +305,7 @@ def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
 
 def together(lay: Layout, channels: int, images: int) -> int:
     """How many images are laid out at a time: what stays in the cache."""
-    return max(1, min(images, HELD // (channels * len(lay.starts) * prod(lay.extent.tolist()))))
+    return max(1, min(images, HELD // (channels * len(lay.starts) * lay.size)))
 
 
 def in_parts(part: Callable, images: int, step: int) -> None:
@@ -316,5 +313,8 @@ def in_parts(part: Callable, images: int, step: int) -> None:
     from rushlight.compile.parallel import cores, pool
     blocks = -(-images // step)
     parts = min(cores(), blocks)
+    if parts == 1:
+        part(0, images, step)
+        return
     bounds = [min(images, blocks * k // parts * step) for k in range(parts + 1)]
     pool.run(part, [(*bounds[k:k + 2], step) for k in range(parts)])
