@@ -29,6 +29,7 @@ LEAST = 64                                        # rows or columns for each
 TEXT = """def kernel(x_id, y_id, out_id, more_id, room_at):
     \"\"\"out = x y + more for all matrices of x (..., m, deep) and y (..., deep, n); whether one of the last two strides of
     each is a number's, as it must be. The rows of out (..., m, n) lie number by number; more (n,), or zeros (1, a panel).
+    room: for a block of y, then for rows of x.
     \"\"\"
     x_sizes, x_steps = word(x_id + {sizes}), word(x_id + {steps})
     y_sizes, y_steps = word(y_id + {sizes}), word(y_id + {steps})
@@ -40,63 +41,56 @@ TEXT = """def kernel(x_id, y_id, out_id, more_id, room_at):
     x_at, y_at, out_at = word(x_id + {data}), word(y_id + {data}), word(out_id + {data})
     if (row != 4 and step != 4) or (down != 4 and beside != 4) or (row | step | down | beside | x_at | y_at) & 3:
         return False
-    many = 1
-    for d in range(above):
-        many *= word(x_sizes + 8 * d)
-    for k in range(many):
-        x, y, out, rest = x_at, y_at, out_at, k
-        for d in range(above - 1, -1, -1):
-            i = rest % word(x_sizes + 8 * d)
-            rest //= word(x_sizes + 8 * d)
-            x += i * word(x_steps + 8 * d)
-            y += i * word(y_steps + 8 * d)
-            out += i * word(out_steps + 8 * d)
-        one(x, row >> 2, step >> 2, y, down >> 2, beside >> 2, out, line >> 2, word(more_id + {data}), given, room_at,
-            m, deep, n)
-    return True
-
-
-@cached
-def one(x_at, row, step, y_at, down, beside, out_at, line, more_at, given, room_at, m, deep, n):
-    \"\"\"One product; room: for a block of y, then for rows of x. Strides count numbers; `given`: of more, 1 or 0.\"\"\"
-    x, y, out, room, more = memory(x_at), memory(y_at), memory(out_at), memory(room_at), memory(more_at)
-    turned = memory(room_at + {block} * 4)
+    room, turned, more = memory(room_at), memory(room_at + {block} * 4), memory(word(more_id + {data}))
+    row, step, down, beside, line = row >> 2, step >> 2, down >> 2, beside >> 2, line >> 2
     most = {deep} if step == 1 else {turned}
     groups = 1 if step == 1 else (m + {rows} - 1) // {rows}
     pieces = (deep + most - 1) // most
     panels = (n + {panel} - 1) // {panel}
     some = min({block}, max({small}, m * {share})) // ((deep + pieces - 1) // pieces * {panel})
     parts = (panels + some - 1) // some
-    for group in range(groups):
-        top = m * group // groups
-        high = m * (group + 1) // groups - top
-        tiles = (high + {six} - 1) // {six}
-        sixes = high - {five} * tiles
-        for piece in range(pieces):
-            first = deep * piece // pieces
-            length = deep * (piece + 1) // pieces - first
-            rows, at, far = x, top * row + first, row
-            if step != 1:
-                rows, at, far = turned, 0, ((length + {lanes} - 1) // {lanes} | 1) * {lanes}    # odd: rows do not meet in
-                lay(x, top + first * step, 1, step, high, length, turned, far, {panel})        # the same lines of the cache
-            for part in range(parts):
-                start = panels * part // parts * {panel}
-                broad = min(n, panels * (part + 1) // parts * {panel}) - start
-                laid, place, across, apart = room, 0, {panel}, length * {panel}
-                if beside == 1 and m <= {few} and down * length <= {near} and n % {lanes} == 0:
-                    laid, place, across, apart = y, first * down + start, down, {panel}
-                else:
-                    lay(y, first * down + start * beside, down, beside, length, broad, room, {panel}, apart)
-                for t in range(tiles):
-                    i = {five} * t + min(t, sixes)
-                    for j in range(0, broad, {panel}):
-                        many = min({panel}, broad - j)
-                        registers = (many + {lanes} - 1) // {lanes}
-                        o = (top + i) * line + start + j
-                        base, m0, below = more, (start + j) * given, 0
-                        if piece > 0:
-                            base, m0, below = out, o, line
+    products = 1
+    for d in range(above):
+        products *= word(x_sizes + 8 * d)
+    for product in range(products):
+        x_now, y_now, out_now, rest = x_at, y_at, out_at, product
+        for d in range(above - 1, -1, -1):
+            k = rest % word(x_sizes + 8 * d)
+            rest //= word(x_sizes + 8 * d)
+            x_now, y_now = x_now + k * word(x_steps + 8 * d), y_now + k * word(y_steps + 8 * d)
+            out_now += k * word(out_steps + 8 * d)
+        x, y, out = memory(x_now), memory(y_now), memory(out_now)
+        for group in range(groups):
+            top = m * group // groups
+            high = m * (group + 1) // groups - top
+            tiles = (high + {six} - 1) // {six}
+            sixes = high - {five} * tiles
+            for piece in range(pieces):
+                first = deep * piece // pieces
+                length = deep * (piece + 1) // pieces - first
+                rows, at, far = x, top * row + first, row
+                if step != 1:         # an odd number of vectors: rows do not meet in the same lines of the cache
+                    rows, at, far = turned, 0, ((length + {lanes} - 1) // {lanes} | 1) * {lanes}
+                    lay(x, top + first * step, 1, step, high, length, turned, far, {panel})
+                for part in range(parts):
+                    start = panels * part // parts * {panel}
+                    broad = min(n, panels * (part + 1) // parts * {panel}) - start
+                    laid, place, across, apart = room, 0, {panel}, length * {panel}
+                    if beside == 1 and m <= {few} and down * length <= {near} and n % {lanes} == 0:
+                        laid, place, across, apart = y, first * down + start, down, {panel}
+                    else:
+                        lay(y, first * down + start * beside, down, beside, length, broad, room, {panel}, apart)
+                    for t in range(tiles):
+                        i = {five} * t + min(t, sixes)
+                        for j in range(0, broad, {panel}):
+                            many = min({panel}, broad - j)
+                            registers = (many + {lanes} - 1) // {lanes}
+                            o = (top + i) * line + start + j
+                            base, m0, below = more, (start + j) * given, 0
+                            if piece > 0:
+                                base, m0, below = out, o, line
 {tiles}
+    return True
 """
 
 LAY = """
@@ -139,7 +133,7 @@ def kernel() -> Any:
             lines += [f"{'el' * bool(lines)}if registers == {count} and t {'<' if rows == six else '>='} sixes:",
                       f"    tile{rows}x{count}(rows, at + i * far, far, laid, place + j // {width * lanes} * apart, across, "
                       "base, m0, below, out, o, line, length, many)"]
-    tiles = "\n".join(" " * 24 + line for line in lines)
+    tiles = "\n".join(" " * 28 + line for line in lines)
     return compiled((TEXT + LAY).format(
         tiles=tiles, lanes=lanes, width=width, panel=width * lanes, six=six, five=five, deep=DEEP, turned=TURNED, rows=ROWS,
         block=BLOCK, small=SMALL, share=SHARE, few=FEW, near=NEAR, data=head, dimensions=head + 8, sizes=head + 16,
