@@ -21,10 +21,10 @@ LAYERS = [
     ["autograd", "ops.later", "ops.worlds", "ops.large", "ops.chains", "ops.rows", "copying", "compile.expressions"],
     ["ops", "creation", "ranges", "settings", "sparse", "random", "sampling", "serialization"],
     ["autograd.forward_ad", "autograd.tangents", "autograd.gradcheck", "autograd.checking", "func.batching"],
-    ["futures", "library", "overrides", "types", "fx", "common", "linalg", "fft", "special", "masked", "signal", "backends",
+    ["futures", "library", "overrides", "types", "common", "linalg", "fft", "special", "masked", "signal", "backends",
      "accelerator", "jit", "hub", "onnx", "multiprocessing", "distributed", "_subclasses",
      "__config__"],
-    ["nn", "optim", "cuda", "compile", "compiler", "utils", "amp", "vision", "viz", "docs", "profiler", "func",
+    ["nn", "optim", "cuda", "compile", "compiler", "utils", "amp", "vision", "viz", "docs", "profiler", "func", "fx",
      "autograd.functional", "testing", "distributed.optim", "distributed.fsdp", "distributed._composable",
      "_C", "_dynamo", "autograd.profiler"],  # fmt: skip
     [""],

@@ -1,59 +1,36 @@
-"""torch.fx, as far as libraries need it to be imported: functions may be marked, no graph of Python is made.
+"""torch.fx: programs as graphs of calls, which can be looked at, changed and run.
 
-`rushlight.compile` records programs, and `viz.graph` shows what was computed.
+>>> def f(x, y):
+...     return rushlight.relu(x) + y
+>>> g = rushlight.fx.symbolic_trace(f)
+>>> print(g.graph)
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %y : [num_users=1] = placeholder[target=y]
+    %relu : [num_users=1] = call_function[target=torch.relu](args = (%x,), kwargs = {})
+    %add : [num_users=1] = call_function[target=operator.add](args = (%relu, %y), kwargs = {})
+    return add
 """
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
-from rushlight.errors import Absent
-
-WHY = "no graph of Python is made; cure: rushlight.compile records programs, viz.graph shows what was computed"
-
-
-class Part(Absent):
-    """What a graph of Python consists of, and is made by."""
-
-    because = WHY
-
-
-class Graph(Part):
-    """See `Part`."""
-
-
-class GraphModule(Part):
-    """See `Part`."""
-
-
-class Interpreter(Part):
-    """See `Part`."""
-
-
-class Node(Part):
-    """See `Part`."""
-
-
-class Proxy(Part):
-    """See `Part`."""
-
-
-class Tracer(Part):
-    """See `Part`."""
-
-
-class Transformer(Part):
-    """See `Part`."""
-
-
-def symbolic_trace(root: Any, concrete_args: Any = None) -> Any:
-    """NotImplementedError: no graph of Python is made."""
-    raise NotImplementedError(f"torch.fx.symbolic_trace is not there: {WHY}")
+from rushlight.fx.functions import WRAPPED
+from rushlight.fx.graph import Graph
+from rushlight.fx.graph_module import GraphModule, Interpreter, Transformer, symbolic_trace
+from rushlight.fx.node import Node, map_arg
+from rushlight.fx.proxy import Proxy
+from rushlight.fx.tracer import Tracer
 
 
 def wrap(fn_or_name: str | Callable) -> Any:
-    """The function, or the name, itself: there is no trace in which it would stay whole."""
+    """Let a function of the module that calls this, or the one of that name, stay whole in traces; returns it."""
+    name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
+    WRAPPED[id(sys._getframe(1).f_globals), name] = None
     return fn_or_name
 
 
-__all__ = ["Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer", "symbolic_trace", "wrap"]
+__all__ = ["Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer", "map_arg", "symbolic_trace",
+           "wrap"]

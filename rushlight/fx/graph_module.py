@@ -1,0 +1,255 @@
+"""Modules that run a graph, and what runs one node by node."""
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from rushlight.fx.graph import Graph
+from rushlight.fx.node import Node, map_arg
+from rushlight.fx.proxy import Proxy, proxy_in
+from rushlight.fx.tracer import Tracer
+from rushlight.nn.module import Module
+from rushlight.nn.parameter import Parameter
+from rushlight.tensor import Tensor
+
+
+def found(root: Any, path: str) -> Any:
+    """The attribute at a path with dots."""
+    for part in path.split("."):
+        root = getattr(root, part)
+    return root
+
+
+def put(root: Module, path: str, value: Any) -> None:
+    """Set the attribute at a path with dots, with empty modules on the way."""
+    *way, name = path.split(".")
+    for part in way:
+        if not hasattr(root, part):
+            setattr(root, part, Module())
+        root = getattr(root, part)
+    if isinstance(value, Tensor) and not isinstance(value, Parameter):
+        root.register_buffer(name, value)
+    else:
+        setattr(root, name, value)
+
+
+class GraphModule(Module):
+    """A module whose forward is a graph, with the submodules, parameters and buffers of `root`, a module or a dict by path,
+    that the graph names. `recompile()` after a change of the graph.
+
+    >>> f = rushlight.fx.symbolic_trace(lambda x: rushlight.relu(x) + 1)
+    >>> print(f.code.strip())
+    def forward(self, x):
+        relu = torch.relu(x);  x = None
+        add = relu + 1;  relu = None
+        return add
+    >>> f(rushlight.tensor([-1., 2.]))
+    tensor([1., 3.])
+    """
+
+    def __init__(self, root: Module | dict[str, Any], graph: Graph, class_name: str = "GraphModule"):
+        super().__init__()
+        self.__dict__["_class_name"] = class_name
+        self.training = getattr(root, "training", True)
+        for node in graph.nodes:
+            if node.op in ("get_attr", "call_module"):
+                put(self, node.target, root[node.target] if isinstance(root, dict) else found(root, node.target))
+        self.graph = graph
+
+    @property
+    def graph(self) -> Graph:
+        """The graph; may be set."""
+        return self._graph
+
+    @graph.setter
+    def graph(self, graph: Graph) -> None:
+        self.__dict__["_graph"] = graph
+        self.recompile()
+
+    @property
+    def code(self) -> str:
+        """The Python of its forward."""
+        return self._code
+
+    def recompile(self) -> str:
+        """Write the forward anew, after the graph."""
+        names: dict[str, Any] = {}
+        self.__dict__["_code"] = self._graph.code(names)
+        space = {**names, "torch": sys.modules["rushlight"]}
+        exec(compile(self._code, f"<{self._class_name}, traced>", "exec"), space)
+        self.__dict__["_run"] = space["forward"]
+        return self._code
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the graph says."""
+        return self._run(self, *args, **kwargs)
+
+    def add_submodule(self, target: str, m: Module) -> bool:
+        """Set a submodule by its path."""
+        put(self, target, m)
+        return True
+
+    def delete_submodule(self, target: str) -> bool:
+        """Take out a submodule; whether there was one."""
+        home, _, name = target.rpartition(".")
+        owner = found(self, home) if home else self
+        return owner._modules.pop(name, None) is not None
+
+    def delete_all_unused_submodules(self) -> None:
+        """Take out the submodules that the graph does not call."""
+        used = {n.target for n in self.graph.nodes if n.op in ("call_module", "get_attr")}
+        for name in [name for name, _ in self.named_modules()][:0:-1]:
+            if not any(target == name or target.startswith(name + ".") for target in used):
+                self.delete_submodule(name)
+
+    def print_readable(self, print_output: bool = True) -> str:
+        """Show the code."""
+        if print_output:
+            print(self._code)
+        return self._code
+
+    def _get_name(self) -> str:
+        return self._class_name
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()}\n{self._code}"
+
+    __str__ = __repr__
+
+    def __deepcopy__(self, memo: dict) -> GraphModule:
+        graph = Graph()
+        result = graph.graph_copy(self._graph, {}, return_output_node=True)
+        if result is not None:
+            graph.output(result[0])
+        parts = {n.target: copy.deepcopy(found(self, n.target), memo) for n in graph.nodes
+                 if n.op in ("get_attr", "call_module")}
+        made = GraphModule(parts, graph, self._class_name)
+        made.training = self.training
+        return made
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        raise NotImplementedError("a GraphModule cannot be pickled here: save its state_dict(), and trace again")
+
+
+class Interpreter:
+    """Runs a GraphModule node by node: override `run_node`, or what runs the nodes of one kind.
+
+    >>> f = rushlight.fx.symbolic_trace(lambda x: x + 1)
+    >>> rushlight.fx.Interpreter(f).run(rushlight.ones(2))
+    tensor([2., 2.])
+    """
+
+    def __init__(self, module: Module, garbage_collect_values: bool = True, graph: Graph | None = None):
+        self.module, self.graph = module, module.graph if graph is None else graph
+        self.garbage_collect_values = garbage_collect_values
+        self.env: dict[Node, Any] = {}
+
+    def run(self, *args: Any, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
+        """The graph's result for these arguments."""
+        self.env, self.args_iter = dict(initial_env or {}), iter(args)
+        last = {used: node for node in self.graph.nodes for used in node.all_input_nodes}
+        for node in self.graph.nodes:
+            if node not in self.env:
+                self.env[node] = self.run_node(node)
+            if node.op == "output":
+                return self.env[node]
+            if self.garbage_collect_values:
+                for used in node.all_input_nodes:
+                    if last[used] is node:
+                        del self.env[used]
+        return None
+
+    def run_node(self, n: Node) -> Any:
+        """The value of one node."""
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+        return getattr(self, n.op)(n.target, args, kwargs)
+
+    def fetch_args_kwargs_from_env(self, n: Node) -> tuple[tuple, dict]:
+        """A node's arguments, with values for nodes."""
+        return self.map_nodes_to_values(n.args, n), self.map_nodes_to_values(n.kwargs, n)
+
+    def map_nodes_to_values(self, args: Any, n: Node) -> Any:
+        """Arguments, with values for nodes."""
+        return map_arg(args, lambda node: self.env[node])
+
+    def fetch_attr(self, target: str) -> Any:
+        """The module's attribute at a path."""
+        return found(self.module, target)
+
+    def placeholder(self, target: str, args: tuple, kwargs: dict) -> Any:
+        """The next argument, or its default."""
+        given = next(self.args_iter, self)
+        if given is self and not args:
+            raise RuntimeError(f"Expected positional argument for parameter {target}, but one was not passed in!")
+        return args[0] if given is self else given
+
+    def get_attr(self, target: str, args: tuple, kwargs: dict) -> Any:
+        """An attribute of the module."""
+        return self.fetch_attr(target)
+
+    def call_function(self, target: Callable, args: tuple, kwargs: dict) -> Any:
+        """What a function gives."""
+        return target(*args, **kwargs)
+
+    def call_method(self, target: str, args: tuple, kwargs: dict) -> Any:
+        """What a method of the first argument gives."""
+        return getattr(args[0], target)(*args[1:], **kwargs)
+
+    def call_module(self, target: str, args: tuple, kwargs: dict) -> Any:
+        """What a submodule gives."""
+        return self.fetch_attr(target)(*args, **kwargs)
+
+    def output(self, target: str, args: tuple, kwargs: dict) -> Any:
+        """What is returned."""
+        return args[0]
+
+
+class Transformer(Interpreter):
+    """Makes a new GraphModule, in which nodes become what the overridden methods do with proxies: `transform()`."""
+
+    def __init__(self, module: GraphModule):
+        super().__init__(module)
+        self.tracer = Tracer()
+        self.tracer.root, self.tracer.graph = module, Graph()
+        self.new_graph = self.tracer.graph
+
+    def placeholder(self, target: str, args: tuple, kwargs: dict) -> Proxy:
+        return self.tracer.create_proxy("placeholder", target, args, kwargs)
+
+    def get_attr(self, target: str, args: tuple, kwargs: dict) -> Proxy:
+        return self.tracer.create_proxy("get_attr", target, args, kwargs)
+
+    def call_function(self, target: Callable, args: tuple, kwargs: dict) -> Any:
+        if proxy_in(args, kwargs) is None:
+            return target(*args, **kwargs)
+        return self.tracer.create_proxy("call_function", target, args, kwargs)
+
+    def call_module(self, target: str, args: tuple, kwargs: dict) -> Any:
+        return self.tracer.create_proxy("call_module", target, args, kwargs)
+
+    def transform(self) -> GraphModule:
+        """The new module."""
+        result = self.run()
+        if result is not None:
+            self.new_graph.output(self.tracer.create_arg(result))
+        return GraphModule(self.module, self.new_graph)
+
+
+def symbolic_trace(root: Module | Callable, concrete_args: dict[str, Any] | None = None) -> GraphModule:
+    """The module or function as a GraphModule: its graph of calls, and the Python that it is.
+
+    It is called once, with proxies for its arguments; what depends on their values, `if x.sum() > 0`, is an error.
+    `concrete_args`: values for arguments that the program asks.
+
+    >>> f = rushlight.fx.symbolic_trace(lambda x: x.clamp(min=0.0) * 2)
+    >>> [node.op for node in f.graph.nodes]
+    ['placeholder', 'call_method', 'call_function', 'output']
+    """
+    tracer = Tracer()
+    graph = tracer.trace(root, concrete_args)
+    return GraphModule(tracer.root, graph, type(root).__name__ if isinstance(root, Module) else root.__name__)
+
+
+__all__ = ["GraphModule", "Interpreter", "Transformer", "symbolic_trace"]

@@ -1,0 +1,161 @@
+"""One step of a traced program: what is called, with which arguments, and who uses the result."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rushlight.fx.functions import path_of
+
+OPCODES = ("placeholder", "get_attr", "call_function", "call_method", "call_module", "output")
+
+
+def map_arg(a: Any, f: Callable[[Node], Any]) -> Any:
+    """The arguments, with f(node) for each node in their lists, tuples, dicts and slices."""
+    if isinstance(a, Node):
+        return f(a)
+    if isinstance(a, tuple):
+        parts = [map_arg(x, f) for x in a]
+        return type(a)(*parts) if hasattr(a, "_fields") else tuple(parts)
+    if isinstance(a, list):
+        return [map_arg(x, f) for x in a]
+    if isinstance(a, dict):
+        return {key: map_arg(value, f) for key, value in a.items()}
+    if isinstance(a, slice):
+        return slice(map_arg(a.start, f), map_arg(a.stop, f), map_arg(a.step, f))
+    return a
+
+
+def nodes_in(*arguments: Any) -> list[Node]:
+    """The nodes among arguments, each once, in order."""
+    found: dict[Node, None] = {}
+    map_arg(arguments, lambda node: found.setdefault(node))
+    return list(found)
+
+
+def shown(a: Any) -> str:
+    """An argument as graphs show it: %name for a node."""
+    if isinstance(a, list):
+        return "[" + ", ".join(map(shown, a)) + "]"
+    if isinstance(a, tuple):
+        return "(" + ", ".join(map(shown, a)) + "," * (len(a) == 1) + ")"
+    if isinstance(a, dict):
+        return "{" + ", ".join(f"{key}: {shown(value)}" for key, value in a.items()) + "}"
+    return f"%{a.name}" if isinstance(a, Node) else str(a)
+
+
+class Node:
+    """`op`: placeholder, get_attr, call_function, call_method, call_module or output; `target`: the function, or the name of
+    what is meant; `args` and `kwargs`, in which nodes stand for values; `users`; `meta`: a place for notes."""
+
+    def __init__(self, graph: Any, name: str, op: str, target: Any, args: tuple, kwargs: dict, type_expr: Any = None):
+        self.graph, self.name, self.op, self.target, self.type = graph, name, op, target, type_expr
+        self.users: dict[Node, None] = {}
+        self.meta: dict[str, Any] = {}
+        self._prev = self._next = self
+        self._erased = False
+        self._args: tuple = ()
+        self._kwargs: dict = {}
+        self._uses(args, kwargs)
+
+    def _uses(self, args: tuple, kwargs: dict) -> None:
+        for node in nodes_in(self._args, self._kwargs):
+            node.users.pop(self, None)
+        self._args, self._kwargs = args, kwargs
+        for node in nodes_in(args, kwargs):
+            node.users.setdefault(self)
+
+    @property
+    def args(self) -> tuple:
+        """What it is called with; may be set."""
+        return self._args
+
+    @args.setter
+    def args(self, value: tuple) -> None:
+        self._uses(tuple(value), self._kwargs)
+
+    @property
+    def kwargs(self) -> dict:
+        """What it is called with by name; may be set."""
+        return self._kwargs
+
+    @kwargs.setter
+    def kwargs(self, value: dict) -> None:
+        self._uses(self._args, dict(value))
+
+    next = property(lambda self: self._next, doc="The node after it; the graph's root after the last.")
+    prev = property(lambda self: self._prev, doc="The node before it.")
+
+    @property
+    def all_input_nodes(self) -> list[Node]:
+        """The nodes among its arguments, each once."""
+        return nodes_in(self._args, self._kwargs)
+
+    def _remove(self) -> None:
+        self._prev._next, self._next._prev = self._next, self._prev
+
+    def prepend(self, x: Node) -> None:
+        """Move `x` to the place before this node."""
+        x._remove()
+        x._prev, x._next = self._prev, self
+        self._prev._next = self._prev = x
+
+    def append(self, x: Node) -> None:
+        """Move `x` to the place after this node."""
+        self._next.prepend(x)
+
+    def update_arg(self, i: int, arg: Any) -> None:
+        """Another argument at place i."""
+        self.args = (*self._args[:i], arg, *self._args[i + 1:])
+
+    def update_kwarg(self, key: str, arg: Any) -> None:
+        """Another argument of that name."""
+        self.kwargs = {**self._kwargs, key: arg}
+
+    def insert_arg(self, i: int, arg: Any) -> None:
+        """One more argument, at place i."""
+        self.args = (*self._args[:i], arg, *self._args[i:])
+
+    def replace_input_with(self, old_input: Node, new_input: Node) -> None:
+        """`new_input` wherever `old_input` is among its arguments."""
+        def other(node: Node) -> Node:
+            return new_input if node is old_input else node
+        self._uses(map_arg(self._args, other), map_arg(self._kwargs, other))
+
+    def replace_all_uses_with(self, replace_with: Node, delete_user_cb: Callable[[Node], bool] = lambda user: True,
+                              *, propagate_meta: bool = False) -> list[Node]:
+        """`replace_with` wherever this node is used; the nodes that were changed."""
+        if propagate_meta:
+            replace_with.meta.update(self.meta)
+        changed = [user for user in self.users if delete_user_cb(user)]
+        for user in changed:
+            user.replace_input_with(self, replace_with)
+        return changed
+
+    def is_impure(self, impure_random: bool = True) -> bool:
+        """Whether it must stay though nobody uses it: what comes in and goes out, and what writes in place."""
+        return self.op in ("placeholder", "output") or self.op == "call_method" and self.target.endswith("_") \
+            or self.op == "call_function" and getattr(self.target, "__name__", "").endswith("_")
+
+    def format_node(self, placeholder_names: list[str] | None = None, maybe_return_typename: list[str] | None = None) -> str:
+        """Its line in the graph's text."""
+        if self.op == "output":
+            return f"return {self._said()}"
+        head = f"%{self.name} : [num_users={len(self.users)}] = {self.op}[target={self._pretty()}]"
+        if self.op == "placeholder":
+            return head + (f"(default={self._args[0]})" if self._args else "")
+        return head if self.op == "get_attr" else f"{head}(args = {shown(self._args)}, kwargs = {shown(self._kwargs)})"
+
+    def _pretty(self) -> str:
+        return self.target if isinstance(self.target, str) else path_of(self.target)
+
+    def _said(self) -> str:
+        return repr(self._args[0]) if self._args else ""
+
+    def __iter__(self) -> Iterator:
+        raise TypeError("a Node of a graph is no value: it cannot be walked")
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+__all__ = ["Node", "map_arg"]

@@ -1,0 +1,114 @@
+"""What stands for a value while a program is traced: whatever is done to it becomes a node of the graph."""
+from __future__ import annotations
+
+import dis
+import operator
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from rushlight.fx.node import Node
+
+
+class TraceError(ValueError):
+    """What a trace cannot follow."""
+
+
+class Proxy:
+    """A value that is not known yet. Operators, methods, attributes and torch's functions of it are taken down."""
+
+    def __init__(self, node: Node, tracer: Any):
+        self.node, self.tracer = node, tracer
+
+    def __repr__(self) -> str:
+        return f"Proxy({self.node.name})"
+
+    def __getattr__(self, k: str) -> Attribute:
+        if k.startswith("__"):
+            raise AttributeError(k)
+        return Attribute(self, k)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.tracer.create_proxy("call_method", "__call__", (self, *args), kwargs)
+
+    def __iter__(self) -> Iterator:
+        frame = sys._getframe(1)
+        step = next((i for i in dis.get_instructions(frame.f_code) if i.offset == frame.f_lasti), None)
+        if step is not None and step.opname == "UNPACK_SEQUENCE":
+            return iter([operator.getitem(self, i) for i in range(step.argval)])  # type: ignore[call-overload]
+        raise TraceError("Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a "
+                         "*args or **kwargs function argument; index it instead, or unpack it: a, b = x")
+
+    def __bool__(self) -> bool:
+        raise TraceError("symbolically traced variables cannot be used as inputs to control flow")
+
+    def __len__(self) -> int:
+        raise RuntimeError("'len' is not supported in symbolic tracing by default; x.shape[0] is")
+
+    def __contains__(self, item: Any) -> bool:
+        raise TraceError("'in' of a value that is not known yet cannot be traced")
+
+    def __index__(self) -> int:
+        raise TraceError("a value that is not known yet cannot be used as a number: it is no index of a list or size")
+
+    __hash__ = object.__hash__
+
+
+class Attribute(Proxy):
+    """An attribute of a value: a method if it is called, else `getattr`."""
+
+    def __init__(self, root: Proxy, attr: str):
+        self.root, self.attr, self.tracer = root, attr, root.tracer
+        self._node: Node | None = None
+
+    @property
+    def node(self) -> Node:  # type: ignore[override]
+        """Made when it is used as a value."""
+        if self._node is None:
+            self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
+        return self._node
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
+
+
+def proxy_in(*arguments: Any) -> Proxy | None:
+    """The first proxy in tuples, lists and dicts."""
+    waiting = list(arguments)
+    while waiting:
+        a = waiting.pop(0)
+        if isinstance(a, Proxy):
+            return a
+        if isinstance(a, dict):
+            waiting += a.values()
+        elif isinstance(a, (tuple, list)):
+            waiting += a
+        elif isinstance(a, slice):
+            waiting += (a.start, a.stop, a.step)
+    return None
+
+
+def operation(name: str, reflected: bool) -> Any:
+    target = getattr(operator, name)
+
+    def call(self: Proxy, *others: Any) -> Any:
+        args = (*others, self) if reflected else (self, *others)
+        return self.tracer.create_proxy("call_function", target, args, {})
+    call.__doc__ = f"operator.{name}, taken down."
+    return call
+
+
+for _name in ("add", "sub", "mul", "floordiv", "truediv", "mod", "lshift", "rshift", "and_", "or_", "xor", "pow", "matmul"):
+    setattr(Proxy, f"__{_name.strip('_')}__", operation(_name, False))
+    setattr(Proxy, f"__r{_name.strip('_')}__", operation(_name, True))
+for _name in ("eq", "ne", "lt", "gt", "le", "ge", "pos", "neg", "invert", "abs", "getitem"):
+    setattr(Proxy, f"__{_name}__", operation(_name, False))
+
+
+def take(kind: str, target: Any, args: tuple, kwargs: dict) -> Proxy | None:
+    """The call taken down, if a proxy is among its arguments."""
+    proxy = proxy_in(args, kwargs)
+    return None if proxy is None else proxy.tracer.create_proxy(kind, target, args, kwargs)
+
+
+__all__ = ["Attribute", "Proxy", "TraceError", "take"]

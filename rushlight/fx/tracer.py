@@ -1,0 +1,146 @@
+"""Tracing: a function or module is called with proxies, and what is done to them becomes a graph."""
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rushlight import dtypes
+from rushlight.device import Layout, device
+from rushlight.fx.functions import recorded
+from rushlight.fx.graph import Graph
+from rushlight.fx.node import Node
+from rushlight.fx.proxy import Proxy, TraceError, take
+from rushlight.memory_format import memory_format
+from rushlight.nn.containers import Sequential
+from rushlight.nn.hooks import Hooked
+from rushlight.nn.module import Module
+from rushlight.nn.parameter import Parameter
+from rushlight.tensor import Tensor
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), dtypes.dtype, device, Layout, memory_format)
+
+
+class Tracer:
+    """Makes the graph of a module or function. To change how, override `is_leaf_module` or `call_module`."""
+
+    graph: Graph
+    root: Module
+
+    def __init__(self, autowrap_modules: Any = (), autowrap_functions: Any = (), param_shapes_constant: bool = False):
+        self.paths: dict[Module, str] = {}
+
+    def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
+        """Whether a module stays whole: those of torch.nn do, but for Sequential."""
+        return type(m).__module__.startswith("rushlight.nn") and not isinstance(m, Sequential)
+
+    def path_of_module(self, mod: Module) -> str:
+        """The module's place in the root. NameError if it is not in it."""
+        if mod not in self.paths:
+            raise NameError(f"module {type(mod).__name__} is not installed as a submodule")
+        return self.paths[mod]
+
+    def call_module(self, m: Module, forward: Callable, args: tuple, kwargs: dict) -> Any:
+        """What becomes of the call of a module: a node of a leaf, what forward does of others."""
+        path = self.path_of_module(m)
+        if not self.is_leaf_module(m, path):
+            return forward(*args, **kwargs)
+        return self.create_proxy("call_module", path, args, kwargs)
+
+    def create_node(self, kind: str, target: Any, args: tuple, kwargs: dict, name: str | None = None,
+                    type_expr: Any = None) -> Node:
+        """A node of the graph."""
+        return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+
+    def create_proxy(self, kind: str, target: Any, args: tuple, kwargs: dict, name: str | None = None,
+                     type_expr: Any = None) -> Proxy:
+        """A new node, and the proxy of its value."""
+        return self.proxy(self.create_node(kind, target, self.create_arg(args), self.create_arg(kwargs), name, type_expr))
+
+    def proxy(self, node: Node) -> Proxy:
+        """What stands for a node's value."""
+        return Proxy(node, self)
+
+    def create_arg(self, a: Any) -> Any:
+        """An argument as graphs hold it: nodes for proxies, parameters and tensors. NotImplementedError for what is neither
+        that nor a plain value."""
+        if isinstance(a, Proxy):
+            return a.node
+        if isinstance(a, tuple):
+            parts = [self.create_arg(x) for x in a]
+            return type(a)(*parts) if hasattr(a, "_fields") else tuple(parts)
+        if isinstance(a, list):
+            return [self.create_arg(x) for x in a]
+        if isinstance(a, dict):
+            return {key: self.create_arg(value) for key, value in a.items()}
+        if isinstance(a, slice):
+            return slice(self.create_arg(a.start), self.create_arg(a.stop), self.create_arg(a.step))
+        if isinstance(a, range):
+            return range(self.create_arg(a.start), self.create_arg(a.stop), self.create_arg(a.step))
+        if isinstance(a, Tensor):
+            return self.create_node("get_attr", self.name_of(a), (), {})
+        if isinstance(a, PLAIN) or callable(a):
+            return a
+        raise NotImplementedError(f"argument of type: {type(a)}")
+
+    def name_of(self, a: Tensor) -> str:
+        """The place of a parameter or buffer in the root; another tensor gets one."""
+        held = self.root.named_parameters() if isinstance(a, Parameter) else self.root.named_buffers()
+        for name, tensor in held:
+            if tensor is a:
+                return name
+        for name, value in vars(self.root).items():
+            if value is a:
+                return name
+        n = 0
+        while hasattr(self.root, f"_tensor_constant{n}"):
+            n += 1
+        setattr(self.root, f"_tensor_constant{n}", a)
+        return f"_tensor_constant{n}"
+
+    def trace(self, root: Module | Callable, concrete_args: dict[str, Any] | None = None) -> Graph:
+        """The graph of what `root` does. TraceError where it looks at a value that is not known yet."""
+        self.root = root if isinstance(root, Module) else Module()
+        self.paths = {module: name for name, module in self.root.named_modules()}
+        self.graph = Graph(tracer_cls=type(self))
+        function = root.forward if isinstance(root, Module) else root
+        parameters = inspect.signature(function).parameters.values()
+        args = [self.argument(parameter, concrete_args or {}) for parameter in parameters]
+        namespaces = {id(space): space for m in self.paths for f in (type(m).forward, function)
+                      if (space := getattr(inspect.unwrap(f), "__globals__", None)) is not None
+                      and not space.get("__name__", "").startswith("rushlight")}
+        with recorded(take, list(namespaces.values())), self.watching():
+            result = function(*[a for a, by_name in args if by_name is None],
+                              **{by_name: a for a, by_name in args if by_name is not None})
+        self.create_node("output", "output", (self.create_arg(result),), {})
+        return self.graph
+
+    def argument(self, parameter: inspect.Parameter, concrete: dict[str, Any]) -> tuple[Any, str | None]:
+        """What an argument of the function is in the trace, and its name if it is given by name."""
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise TraceError(f"*{parameter.name}: how many arguments there are must be known; name them")
+        name, default = parameter.name, parameter.default
+        given = concrete.get(name, default)
+        node = self.create_node("placeholder", name, () if given is parameter.empty else (given,), {})
+        return (concrete[name] if name in concrete else self.proxy(node),
+                name if parameter.kind is parameter.KEYWORD_ONLY else None)
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Calls of the root's modules, in this thread, come to `call_module`."""
+        original, here = Hooked.__call__, threading.get_ident()
+
+        def call(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if threading.get_ident() != here or module not in self.paths:
+                return original(module, *args, **kwargs)
+            return self.call_module(module, lambda *a, **k: original(module, *a, **k), args, kwargs)
+        Hooked.__call__ = call  # type: ignore
+        try:
+            yield
+        finally:
+            Hooked.__call__ = original  # type: ignore[method-assign]
+
+
+__all__ = ["Tracer"]
