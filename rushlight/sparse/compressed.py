@@ -103,7 +103,7 @@ class CompressedTensor(Tensor):
 
     def transpose(self, dim0: int, dim1: int) -> CompressedTensor:
         """The transpose, in the other layout: nothing moves."""
-        return held(self._coo.transpose(dim0, dim1), self._by ^ ((dim0 - dim1) % 2))  # type: ignore[attr-defined]
+        return held(self._coo.transpose(dim0, dim1), self._by ^ ((dim0 - dim1) % 2))  # type: ignore
 
     def t(self) -> CompressedTensor:
         """The transpose, in the other layout: nothing moves."""
@@ -185,6 +185,11 @@ def through(name: str) -> Callable:
     return call
 
 
+def seen(name: str) -> Callable:
+    """What the COO matrix says of itself."""
+    return lambda self: back(getattr(self._coo, name), self)
+
+
 def attach() -> None:
     """Give compressed matrices all that COO ones have."""
     own = {"__module__", "__doc__", "coalesce", "indices", "is_coalesced", "_indices", "become", "holding", "__init__"}
@@ -192,8 +197,7 @@ def attach() -> None:
         if name in own or name in vars(CompressedTensor):
             continue
         if isinstance(value, property):
-            setattr(CompressedTensor, name, property(
-                lambda self, name=name: back(getattr(self._coo, name), self), doc=value.__doc__))
+            setattr(CompressedTensor, name, property(seen(name), doc=value.__doc__))
         elif isinstance(value, FunctionType):
             setattr(CompressedTensor, name, through(name))
 

@@ -123,7 +123,8 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     column = np.broadcast_to(np.arange(rows.shape[1]), rows.shape)
     at = np.stack((column - above[:, None], column))
     inside = np.nonzero(((at >= 0) & (at < np.reshape(shape, (2, 1, 1)))).all(0))
-    found = made(from_array(at[(slice(None), *inside)]), rows[tuple(map(from_array, inside))], shape)  # type: ignore[index]
+    places = at[:, inside[0], inside[1]]
+    found = made(from_array(places), rows[tuple(map(from_array, inside))], shape)  # type: ignore[index]
     return found if layout is None else found.to_sparse(layout=layout)
 
 

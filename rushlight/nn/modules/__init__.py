@@ -12,6 +12,7 @@ from rushlight.nn import (
     conv,
     dropout,
     embedding,
+    hooks,
     lazy,
     linear,
     loss,
@@ -41,8 +42,9 @@ class File(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        found = FILES[self.__name__.rpartition(".")[2]]
-        return getattr(found, name) if hasattr(found, name) else getattr(sys.modules["rushlight.nn"], name)
+        homes = FILES[self.__name__.rpartition(".")[2]], hooks
+        home = next((home for home in homes if hasattr(home, name)), sys.modules["rushlight.nn"])
+        return getattr(home, name)
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(sys.modules["rushlight.nn"]), *dir(FILES[self.__name__.rpartition(".")[2]])})
