@@ -25,9 +25,10 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
     Works for whole training steps (forward, backward, update in place) and for functions without gradients, with
     dropout and other random numbers (eager's, drawn anew), buffers, writes through views, clipping and schedules. A call
     with other shapes, dtypes, Python values or reachable Python state is watched anew. Every step of a program is compared
-    with eager before the program is used. What cannot be a program (numbers read by `item()`, `if` or `print`) leaves `f`
-    as it is, with a warning that names the line; `compiler.explain` names all of them; with `fullgraph=True` it raises
-    CannotCompile.
+    with eager before the program is used. Statements that cannot be in a program (numbers read by `item()`, `if` or `print`)
+    stay Python, those between them are compiled in pieces; where that is not possible `f` runs as it is, with a warning
+    that names the line. `compiler.explain` names all such statements; with `fullgraph=True` they raise CannotCompile.
+    A module gives an `OptimizedModule` around it.
 
     `backend`: "numba" (fused loops; needs Numba), "numpy" (calls of NumPy only), "eager" (nothing is compiled).
     `options`: passes can be switched off one by one, {"decompose": False}, "tables", "products", "simplify", "fuse",

@@ -40,8 +40,8 @@ class Place(NamedTuple):
                     and (node.end_lineno, node.end_col_offset) <= (self.end, self.last))
 
     def calls(self, node: ast.Call) -> bool:
-        """Whether it is this call: nothing else ends there."""
-        return self.column >= 0 and (self.end, self.last) == (node.end_lineno, node.end_col_offset)
+        """Whether it is this call, which alone ends there; or, where there are no columns, may be."""
+        return self.inside(node) if self.column < 0 else (self.end, self.last) == (node.end_lineno, node.end_col_offset)
 
 
 def place_of(code: CodeType, lasti: int) -> Place:
