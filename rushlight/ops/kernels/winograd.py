@@ -25,7 +25,7 @@ from rushlight.ops.kernels.windows import Ints
 
 LEAST = 16           # channels on either side: fewer do not fill a vector
 FEWEST = 64, 130     # tiles: of fewer, to transform the filters takes longer than it saves, in the cache and beyond it
-LARGE = 1 << 16      # channels times filters that the cache does not hold
+LARGE = 1 << 17      # channels times filters that no cache holds
 TILES = 72           # of which products are made at a time, so that they stay in the L2 cache
 HELD = 1 << 18       # numbers of them
 SUMMED = 1 << 12     # tiles whose gradients are added up one after the other
