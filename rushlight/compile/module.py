@@ -14,7 +14,7 @@ class OptimizedModule(Module):
     As torch's: names in `state_dict()` begin with `_orig_mod.`, what is not found here is the module's, attributes that are
     assigned are assigned there. Hooks hung here run around the compiled call.
 
-    >>> fast = rushlight.compile(nn.Linear(2, 1))
+    >>> fast = rushlight.compile(rushlight.nn.Linear(2, 1))
     >>> list(fast.state_dict()), fast.in_features
     (['_orig_mod.weight', '_orig_mod.bias'], 2)
     """
