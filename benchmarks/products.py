@@ -3,36 +3,52 @@
     env -u OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/products.py
 
 Each cell: 1e9 operations in a second of the processor's time with x y, x y^T (as linear layers have it), and x^T y (as the
-gradients of their weights); then how many times as long OpenBLAS and torch take (above 1: rushlight is faster).
+gradients of their weights); then how many times as long OpenBLAS and torch take (above 1: rushlight is faster). Shapes are
+(..., m, k, n). The rule `suits` in rushlight/ops/kernels/matmul.py was read off such a table of the loops alone.
 
-Cascade Lake, AVX-512, one thread, on a busy machine (load 5.6 on two cores), 2026-11-21, NumPy 2 with OpenBLAS 0.3,
+Cascade Lake, AVX-512, one thread, on a busy machine (load 6 on two cores), 2026-11-21, NumPy 2 with OpenBLAS 0.3,
 torch 2.13:
 
                           x y                 x y^T               x^T y
-    (768, 128, 384)        117  1.19  0.92      118  1.25  0.94      112  1.30  0.87
-    (768, 128, 128)        119  1.22  0.87      118  1.27  1.08      105  1.08  0.80
-    (768, 128, 512)        118  1.19  0.87      115  1.14  0.87      108  1.05  0.86
-    (768, 512, 128)        120  1.08  1.07      118  1.15  1.14      100  1.05  1.00
-    (128, 768, 512)        107  1.07  1.01      114  1.28  0.99      108  1.01  0.95
-    (384, 768, 128)        118  1.18  0.84      117  1.23  1.14      111  1.13  1.00
-    (64, 784, 128)         102  1.13  0.75      107  1.47  2.04      100  1.07  0.79
-    (128, 64, 784)         113  1.14  0.91      109  1.31  0.98      111  1.16  0.83
-    (32, 128, 512)          76  0.90  0.60       82  1.58  0.86       75  0.92  0.60
-    (64, 256, 128)          87  0.93  0.68       87  1.25  1.73       83  0.91  0.77
-    (1600, 128, 512)       107  1.09  0.87      107  1.08  0.86       99  1.03  0.83
-    (512, 512, 512)        113  1.05  0.98      117  1.11  0.96      112  1.09  0.97
-    (1024, 784, 1024)      108  0.99  0.93      106  0.98  0.90      102  0.99  0.92
-    (1024, 1024, 1024)     111  1.00  0.91      115  1.05  0.96      106  1.01  0.89
-    (768, 128, 65)          83  0.98  0.83       84  1.02  0.97       85  1.01  0.86
+    (768, 128, 384)        128  1.21  0.97      127  1.24  0.94      116  1.17  0.90
+    (768, 128, 128)        121  1.21  1.01      120  1.23  1.10      109  1.11  0.99
+    (768, 128, 512)        124  1.07  1.00      118  1.06  0.89      105  0.96  0.82
+    (768, 512, 128)        128  1.19  1.08      128  1.18  1.20      100  0.98  0.85
+    (128, 768, 512)        122  1.19  1.07      105  1.19  0.90      116  1.19  1.08
+    (384, 768, 128)        123  1.15  0.88      129  1.26  1.19      103  1.07  0.83
+    (64, 784, 128)         110  1.16  0.81      107  1.51  2.05       96  1.05  0.88
+    (128, 64, 784)         108  1.03  0.81      112  1.27  0.99      111  1.06  0.83
+    (32, 128, 512)         101  1.18  0.80       85  1.60  0.89       99  1.17  0.77
+    (64, 256, 128)          97  1.03  0.90       94  1.34  1.87       89  0.98  0.84
+    (1600, 128, 512)       117  1.02  0.94      112  1.05  0.91      104  1.01  0.87
+    (512, 512, 512)        118  1.05  0.95      117  1.05  0.97      109  1.03  0.95
+    (1024, 784, 1024)      112  1.06  0.96      114  1.02  0.97      111  0.98  0.94
+    (1024, 1024, 1024)     121  1.08  0.98      127  1.08  1.00      111  1.01  0.92
+    (768, 128, 65)          92  1.04  0.94       90  1.03  1.04       79  0.89  0.81
+    (1024, 1024, 10)        41  1.41  0.89       42  1.40  1.04       25  0.97  0.84
+    (16, 128, 64, 128)     107  1.30  0.87      105  1.46  1.49       99  1.27  0.84
+    (32, 64, 32, 64)       107  0.97  1.19       85  1.56  1.99      106  0.94  1.21
+    (48, 32, 32, 32)        83  0.91  1.07       62  1.86  2.33       86  0.90  1.15
+    (4, 256, 256, 256)     119  1.08  1.02      120  1.21  1.03      113  1.07  1.00
 
-What lost: prefetching the lines of the result (121 for 128), or those of y; y read where it is (0.7 to 0.9); 8 rows by 3
-registers (the same), 12 by 2 (0.9); x packed six rows by six (0.9 for x^T y); panels of 256 columns laid out at once (1.09
-for 1024 x 1024 x 1024, where pages of memory are what is short, 0.95 to 0.98 elsewhere). With registers of AVX2 the same
-loops make 64 where OpenBLAS makes 71, so they are for AVX-512 only. Two threads: as OpenBLAS's.
+On a less busy one (load 4) 1024 x 1024 x 1024: 130 127 116 (MKL 131 130 125, OpenBLAS 113 115 109);
+(1024, 128, 512): 131 130 124 (140 140 136). A tile alone makes 143 with 128 numbers to add up, 149 with 512. What is short of that: y laid out (3 % at
+1024 rows), the result fetched from L3 and written back (8 %; 2 % of it comes back by prefetching its lines, which costs as
+much where they are near), x^T turned (3 to 9 %).
 
-A whole step, torch's time / rushlight's without and with the loops, in turns: W5 (GPT) 0.92 0.99, compiled 1.04 1.14;
-W3 (MLP) 1.22 1.32, compiled 2.60 3.19; W6 (LSTM) 0.89 0.97, compiled 1.33 1.38; W3b (large MLP) 0.91 0.91, compiled
-0.99 1.01: its products of 1024 x 1024 are 97 of its 109 ms, and MKL makes them at 122.
+How y is laid out decides: a panel of 64 columns after the other took 74 ns for 64 numbers from rows 4096 bytes apart, whole
+rows take 28; transposed squares beside each other 28 instead of 52 one below the other. With a block of panels laid out,
+rows of x can be the outer loop: they stay in L1, and lines of the result are written from left to right. Few rows meet y
+so seldom that a quarter of the block is better (92 for 80 at 32 rows).
+
+What lost: prefetches between the additions (LLVM then spills the sums: half the speed); loops unrolled four times (same);
+y read where it is for more than 48 rows (0.9; below that 1.2, and 0.9 when the core's other thread is busy);
+x packed six rows by six (0.9 for x^T y); 8 rows by 3 registers (the same), 12 by 2 (0.9); huge pages for the block
+(the same). With registers of AVX2 the same loops make 64 where OpenBLAS makes 71, so they are for AVX-512 only. Two threads:
+as OpenBLAS's.
+
+A whole step beside that with the loops of the morning, in turns on a busy machine: W5 (GPT) 0.94, compiled 0.92; W3 (MLP)
+0.98, compiled 0.95; W3b (large MLP) 0.97, compiled 0.97.
 """
 from __future__ import annotations
 
@@ -47,7 +63,8 @@ from rushlight.ops.kernels import matmul
 ROUNDS, BLOCK = 10, 0.004                         # seconds
 SHAPES = [(768, 128, 384), (768, 128, 128), (768, 128, 512), (768, 512, 128), (128, 768, 512), (384, 768, 128),
           (64, 784, 128), (128, 64, 784), (32, 128, 512), (64, 256, 128), (1600, 128, 512), (512, 512, 512),
-          (1024, 784, 1024), (1024, 1024, 1024), (768, 128, 65)]
+          (1024, 784, 1024), (1024, 1024, 1024), (768, 128, 65), (1024, 1024, 10)]
+STACKS = [(16, 128, 64, 128), (32, 64, 32, 64), (48, 32, 32, 32), (4, 256, 256, 256)]
 
 
 def fastest(works: list[Callable]) -> list[float]:
@@ -65,18 +82,25 @@ def fastest(works: list[Callable]) -> list[float]:
     return best
 
 
+def show(shape: tuple[int, ...]) -> None:
+    """One line: all three layouts of (..., m, k) times (..., k, n)."""
+    *many, m, k, n = shape
+    cells = []
+    for turned in ("", "y", "x"):
+        x, y = (np.random.rand(*many, *(sizes[::-1] if turned == name else sizes)).astype(np.float32)
+                for name, sizes in (("x", (m, k)), ("y", (k, n))))
+        x, y = x.swapaxes(-1, -2) if turned == "x" else x, y.swapaxes(-1, -2) if turned == "y" else y
+        tx, ty = torch.from_numpy(x), torch.from_numpy(y)
+        own, blas, other = fastest([lambda: matmul.mm(x, y), lambda: np.matmul(x, y), lambda: torch.matmul(tx, ty)])  # noqa: B023
+        cells.append(f"{2e-9 * x.size * n / own:5.0f} {blas / own:5.2f} {other / own:5.2f}")
+    print(f"    {shape!s:20}", "    ".join(cells), flush=True)
+
+
 def main() -> None:
     torch.set_num_threads(1)
     matmul.spent.left = 0                         # loops from the first product on
-    for m, k, n in SHAPES:
-        cells = []
-        for turned in ("", "y", "x"):
-            x, y = np.random.rand(m, k).astype(np.float32), np.random.rand(k, n).astype(np.float32)
-            x, y = np.asfortranarray(x) if turned == "x" else x, np.asfortranarray(y) if turned == "y" else y
-            tx, ty = torch.from_numpy(x), torch.from_numpy(y)
-            own, blas, other = fastest([lambda: matmul.mm(x, y), lambda: np.dot(x, y), lambda: torch.mm(tx, ty)])  # noqa: B023
-            cells.append(f"{2e-9 * m * k * n / own:5.0f} {blas / own:5.2f} {other / own:5.2f}")
-        print(f"    {(m, k, n)!s:20}", "    ".join(cells), flush=True)
+    for shape in SHAPES + STACKS:
+        show(shape)
 
 
 if __name__ == "__main__":

@@ -174,3 +174,20 @@ def test_tensors_through_the_loops():
     with pytest.raises(RuntimeError, match="mat1 and mat2 shapes cannot be multiplied"):
         rushlight.randn(512, 512) @ rushlight.randn(511, 512)
     assert (rushlight.randn(512, 0) @ rushlight.randn(0, 512)).abs().sum() == 0
+
+
+@pytest.mark.usefixtures("at_once")
+def test_compiled_programs_multiply_stacks_by_the_loops(monkeypatch):
+    used, product = [], matmul.compiled()
+    if product is None:
+        pytest.skip("registers are narrow")
+    monkeypatch.setattr(matmul, "compiled", lambda: lambda *given: used.append(given[0].shape) or product(*given))
+
+    def scores(q, k):
+        return q @ k.mT
+    q, k = rushlight.randn(2, 64, 3, 48).swapaxes(1, 2), rushlight.randn(2, 3, 64, 48)
+    eager = scores(q, k)
+    program = rushlight.compile(scores)
+    for _ in range(3):
+        assert (program(q, k) == eager).all()
+    assert used.count((2, 3, 64, 48)) >= 4

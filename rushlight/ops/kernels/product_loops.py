@@ -21,7 +21,7 @@ from rushlight.compile.vectors import machine
 
 DEEP, TURNED = 512, 256                           # numbers added up one after the other; of a transposed x
 BLOCK, SMALL, SHARE = 1 << 17, 1 << 15, 128       # numbers of y's block: SHARE for each row: few meet it soon
-FEW, NEAR = 64, 1 << 16                           # rows that read y where it lies, of so many numbers: it is in L2
+FEW, NEAR = 48, 1 << 16                           # rows that read y where it lies, of so many numbers: it is in L2
 ROWS = 512                                        # of a transposed x turned at a time: half the L2 cache
 SHARED = 1 << 24                                  # multiplications from which all cores share the work: 0.27 ms on one
 LEAST = 64                                        # rows or columns for each
