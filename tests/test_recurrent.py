@@ -227,7 +227,7 @@ def test_loops_are_the_kernels(monkeypatch, seed):
     monkeypatch.setattr(loops, "LEAST", 1)
     rng = np.random.default_rng(seed)
     name = ("lstm", "gru", "rnn")[seed % 3]
-    hidden, batch, steps, reverse = *rng.integers(1, (70, 20, 5)).tolist(), bool(seed % 2)
+    hidden, batch, steps, reverse = *rng.integers(1, (70, 120, 5)).tolist(), bool(seed % 2)
     sizes = None if seed % 4 else (*sorted(rng.integers(1, batch + 1, steps).tolist() + [batch], reverse=True),)
     gates, wide = {"lstm": 4, "gru": 3, "rnn": 1}[name], hidden - (name == "lstm" and seed % 5 == 0 and hidden > 1)
 
@@ -235,7 +235,8 @@ def test_loops_are_the_kernels(monkeypatch, seed):
         return rng.standard_normal(shape).astype(np.float32)
     x = draw(sum(sizes), gates * hidden) if sizes else draw(steps, batch, gates * hidden)
     x = x if sizes or seed % 2 else np.ascontiguousarray(x.swapaxes(0, 1)).swapaxes(0, 1)
-    given = [x, draw(batch, wide), *([draw(batch, hidden)] if name == "lstm" else []), draw(gates * hidden, wide) / (2 * wide**0.5),
+    weight = draw(gates * hidden, wide) / (2 * wide**0.5)
+    given = [x, draw(batch, wide), *([draw(batch, hidden)] if name == "lstm" else []), weight,
              *([draw(gates * hidden)] if seed % 4 < 3 else []), *([draw(wide, hidden)] if wide < hidden else [])]
     settings = *((seed % 2 == 0,) if name == "rnn" else ()), sizes, reverse
     ways = [getattr(module, name)(given, *settings) for module in (loops, loops.kernels)]

@@ -149,10 +149,11 @@ def forward(cell: Cell, given: Given, sizes: Sizes, reverse: bool) -> tuple[ndar
     do, (n, p), width = loops(cell, projection is not None), start.shape, x.shape[-1]
     rows, hidden, line = rows_of(steps_of(x, n, sizes, reverse), False, by_sequence(x)), width // cell.count, line_of(width)
     turned, last = weight.T, None if projection is None else projection.T
-    flat, tile = rows.flat(x), HIGHEST * line
+    flat, tile = rows.flat(x), rows_together(n) * line
     out, saved = memory.take((len(flat), p), FLOAT), memory.take((len(flat), do.saved, hidden), FLOAT)
     h, more, first, second, product, narrow = room((n + HIGHEST) * p, line, panels(turned) * p * wide(),
-                                                   panels(last) * hidden * wide(), tile, tile)
+                                                   panels(last) * hidden * wide(), tile,
+                                                   0 if projection is None else tile)
     h[:n * p], h[n * p:], more[:width], more[width:] = start.ravel(), 0, 0 if bias is None else bias, 0
     state, first, second = NOTHING if c is None else c.copy(), lay(turned, first), lay(last, second)
     do.forward(rows.spans, rows.apart, n, hidden, p, line, ZEROS, flat.ravel(), first, more, second, h, state.ravel(),
@@ -174,7 +175,9 @@ def back(cell: Cell, given: Given, sizes: Sizes, reverse: bool, out: ndarray, sa
     g_x = memory.take((len(out), width), FLOAT) if cell.apart else g
     total = NOTHING if projection is None else memory.take((len(out), p), FLOAT)
     line = line_of(width)
-    first, second, *tiles = room(panels(weight) * width * wide(), panels(projection) * p * wide(), *[HIGHEST * line] * 5)
+    tile = rows_together(n) * line
+    first, second, *tiles = room(panels(weight) * width * wide(), panels(projection) * p * wide(), tile,
+                                 *[0 if projection is None else tile] * 2, tile, line)
     early, saved = np.ascontiguousarray(start if c is None else c), np.ascontiguousarray(saved.swapaxes(0, 1))
     do.back(rows.spans, rows.apart, n, hidden, p, line, ZEROS, rows.flat(g_out).ravel(), lay(weight, first),
             lay(projection, second), gh.ravel(), state.ravel(), early.ravel(), *tiles, out.ravel(), saved.ravel(),
@@ -182,6 +185,12 @@ def back(cell: Cell, given: Given, sizes: Sizes, reverse: bool, out: ndarray, sa
     if c is None and STATE in cell.sources:
         gh += state
     return rows.shaped(g_x, x), gh, state, mm(g.T, rows.before(start, out, steps)), g_bias, total
+
+
+def rows_together(sequences: int) -> int:
+    """Rows of the tiles that are computed side by side."""
+    from rushlight.ops.recurrent_texts import TOGETHER
+    return min(sequences + HIGHEST, HIGHEST * TOGETHER)
 
 
 @cache
