@@ -6,24 +6,25 @@ Float32, one thread, time of the processor, on a busy Cascade Lake Xeon (load 4 
 2026-11-21, torch 2.13 in its own layout. Each cell: ms of the compiled loop, then how many times as long columns and torch
 take (above 1: the loop is faster). 3 x 3 kernels of stride 1 between 16 channels and more go by Winograd's loops
 (ops/kernels/winograd.py), other results of 16 channels and more by gathered ones (gathered.py), the rest by direct ones
-(direct.py). Convolutions of less than 4 M products stay with columns (`LEAST`), as those of one tap and stride do, which are
-products of matrices.
+(direct.py). Convolutions of less than 1.5 M products stay with columns (`LEAST`; of many groups, of less than 0.2 M), and
+those of one tap are products of matrices (pointwise.py). Filters that no cache holds, for few places, are multiplied with the
+columns of all images at once (joined.py: 512 channels). Other layers of nets: benchmarks/layers.py.
 
     images, channels, size, filters,
     kernel, stride, padding, groups     forward           input gradient    weight gradient
-    (32, 3, 32, 32, 3, 1, 1, 1)          1.44  1.1  0.9    2.26  1.1  1.7    1.12  1.6  1.1
-    (32, 32, 32, 32, 3, 1, 1, 1)         4.86  2.7  1.4    4.77  2.7  1.5    5.17  2.6  1.4
-    (32, 32, 32, 64, 3, 2, 1, 1)         3.52  1.9  1.1    3.94  3.2  1.9    3.90  2.0  1.2
-    (32, 64, 16, 64, 3, 1, 1, 1)         3.70  2.4  1.5    3.62  2.5  1.5    4.04  2.4  1.6
-    (64, 1, 28, 6, 5, 1, 0, 1)           0.63  1.4  1.2    0.73  2.3  7.0    0.61  1.0  1.1
-    (64, 6, 12, 16, 5, 1, 0, 1)          0.45  1.5  0.7    0.84  1.9  0.8    0.41  2.2  1.6
-    (8, 4, 16, 8, 3, 1, 1, 1)            0.09  0.9  1.5    0.17  0.9  1.3    0.10  0.9  2.0
-    (8, 128, 16, 128, 3, 1, 1, 1)        3.85  2.2  1.4    3.75  2.3  1.4    4.22  1.9  1.4
-    (8, 256, 8, 256, 3, 1, 1, 1)         5.17  1.8  1.0    4.72  2.1  1.1    6.80  1.6  1.0
-    (8, 512, 4, 512, 3, 1, 1, 1)        15.58  1.1  0.5   14.42  2.1  0.5   28.36  1.0  0.4
-    (4, 3, 112, 64, 7, 2, 3, 1)          4.38  1.2  0.6    7.98  1.1  1.8    2.67  2.2  1.1
-    (4, 64, 56, 64, 3, 1, 1, 1)          7.67  2.0  1.1    7.56  2.0  1.2    6.49  2.4  1.4
-    (16, 64, 16, 64, 3, 1, 1, 64)        1.38  1.0  0.4    1.36  1.0  0.4    1.50  0.9  0.4
+    (32, 3, 32, 32, 3, 1, 1, 1)      1.27  1.4  1.1     2.23  1.1  1.9     1.07  1.4  1.3
+    (32, 32, 32, 32, 3, 1, 1, 1)     4.72  2.8  1.5     4.58  3.0  1.5     5.43  2.4  1.4
+    (32, 32, 32, 64, 3, 2, 1, 1)     3.63  1.9  1.2     3.76  3.4  2.0     3.63  2.1  1.4
+    (32, 64, 16, 64, 3, 1, 1, 1)     3.73  2.5  1.6     3.61  2.6  1.7     4.01  2.4  1.6
+    (64, 1, 28, 6, 5, 1, 0, 1)       0.35  2.4  2.4     0.60  2.8  8.6     0.45  1.4  1.6
+    (64, 6, 12, 16, 5, 1, 0, 1)      0.43  1.5  0.8     0.67  2.4  1.0     0.43  2.1  1.7
+    (8, 4, 16, 8, 3, 1, 1, 1)        0.09  0.9  1.6     0.18  0.9  1.3     0.10  0.9  2.0
+    (8, 128, 16, 128, 3, 1, 1, 1)    3.99  2.2  1.4     3.95  2.4  1.5     4.65  1.9  1.3
+    (8, 256, 8, 256, 3, 1, 1, 1)     6.17  1.5  0.9     5.80  2.1  1.0     8.65  1.4  0.9
+    (8, 512, 4, 512, 3, 1, 1, 1)     8.49  2.3  0.9    10.73  3.1  0.7     8.21  4.9  1.9
+    (4, 3, 112, 64, 7, 2, 3, 1)      3.46  1.7  0.8     8.07  1.2  1.8     2.83  2.1  1.2
+    (4, 64, 56, 64, 3, 1, 1, 1)      6.31  2.5  1.4     6.30  2.6  1.5     6.56  2.4  1.5
+    (16, 64, 16, 64, 3, 1, 1, 64)    0.58  2.2  0.9     0.58  2.2  1.1     0.56  2.6  1.2
 
 Winograd's loops do 604 MF of products in 3.7 ms, 268 MF of them in fact, at 122 GF/s; the rest is turning channels inwards
 and back. Results of Gaussian numbers are 2e-7 to 4e-7 off the largest, torch's 2e-7 to 4e-7; its weight gradients 5e-6, ours
