@@ -38,5 +38,14 @@ def deepcopy_tensor(self: Tensor, memo: dict) -> Tensor:
     return memo[id(self)]
 
 
+def unfilled(cls: type, *args: Any, **kwargs: Any) -> Any:
+    """A tensor that __init__ is to fill; for a user's class whose own __new__ calls this one, one with the data."""
+    t: Tensor = new(cls)
+    if args and cls.__new__ is not unfilled:
+        Tensor.__init__(t, *args)
+    return t
+
+
+method(staticmethod(unfilled), "__new__")
 method(reduce_ex, "__reduce_ex__")
 method(deepcopy_tensor, "__deepcopy__")

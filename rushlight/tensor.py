@@ -56,6 +56,8 @@ class Tensor(Methods):
     views: list                                   # weak references to its views; empty slot while there are none
 
     def __init__(self, *args: Any, device: Any = None):
+        if hasattr(self, "node"):
+            return                                # by the __new__ of a user's class (copying.py)
         from_data = len(args) == 1 and not isinstance(args[0], int)
         if from_data and isinstance(args[0], (list, tuple)):         # a tensor in a list stands for its number
             args = ([x.item() if isinstance(x, Tensor) else x for x in args[0]],)
@@ -272,8 +274,7 @@ class Tensor(Methods):
         return dtypes.plain(self.array).tolist()
 
     def numpy(self, *, force: bool = False) -> ndarray:
-        """The array itself: it shares memory with the tensor. Of one that requires grad with `force=True` or under
-        `no_grad()` only, else RuntimeError: gradients do not pass through it."""
+        """The array itself, sharing memory. RuntimeError if it requires grad, but with `force=True` or under `no_grad()`."""
         if self.node is not None and not force and mode().grad:
             raise RuntimeError(explain("Can't call numpy() on Tensor that requires grad. "
                                        "Use tensor.detach().numpy() instead.", "write x.detach().numpy()"))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.autograd.views import register, released
+from rushlight.autograd.views import detached, register, released
 from rushlight.errors import explain
 from rushlight.ops import shape as s
 from rushlight.ops.arguments import mismatch, sizes, wrap
@@ -188,6 +188,26 @@ method(view, "view")
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """The same memory in the shape of another tensor."""
     return s.view_as_shape(input, other.array.shape)
+
+
+def as_subclass(self: Tensor, cls: type) -> Any:
+    """The same memory, in the graph, as a tensor of a class of the user's. What ops make of it are plain tensors again."""
+    if not issubclass(cls, Tensor):
+        raise RuntimeError(explain("cls must be a subclass of Tensor", cls=cls))
+    made = called(view_as(self, self), "AliasBackward0")
+    made.__class__ = cls
+    return made
+
+
+def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
+    """The same memory, outside the graph, as a tensor of a class of the user's."""
+    made = detached(data)
+    made.__class__ = cls
+    return made.requires_grad_(require_grad)
+
+
+method(as_subclass)
+method(staticmethod(_make_subclass), "_make_subclass")
 
 
 @composite(function=False)
