@@ -32,9 +32,9 @@ torch 2.13:
     (4, 256, 256, 256)     119  1.08  1.02      120  1.21  1.03      113  1.07  1.00
 
 On a less busy one (load 4) 1024 x 1024 x 1024: 130 127 116 (MKL 131 130 125, OpenBLAS 113 115 109);
-(1024, 128, 512): 131 130 124 (MKL 140 140 136). A tile alone makes 143 with 128 numbers to add up, 149 with 512. What is short
-of that: y laid out (3 % at 1024 rows), the result fetched from L3 and written back (8 %; prefetching its lines gives 2 % of it
-back, and costs as much where they are near), x^T turned (3 to 9 %).
+(1024, 128, 512): 131 130 124 (MKL 140 140 136). A tile alone makes 143 with 128 numbers to add up, 149 with 512. What is
+short of that: y laid out (3 % at 1024 rows), the result fetched from L3 and written back (8 %; prefetching its lines gives
+2 % of it back, and costs as much where they are near), x^T turned (3 to 9 %).
 
 How y is laid out decides: a panel of 64 columns after the other took 74 ns for 64 numbers from rows 4096 bytes apart, whole
 rows take 28; transposed squares beside each other 28 instead of 52 one below the other. With a block of panels laid out,
