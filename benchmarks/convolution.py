@@ -7,8 +7,8 @@ Float32, one thread, time of the processor, on a busy Cascade Lake Xeon (load 4 
 take (above 1: the loop is faster). 3 x 3 kernels of stride 1 between 16 channels and more go by Winograd's loops
 (ops/kernels/winograd.py), other results of 16 channels and more by gathered ones (gathered.py), the rest by direct ones
 (direct.py). Convolutions of less than 1.5 M products stay with columns (`LEAST`; of many groups, of less than 0.2 M), and
-those of one tap are products of matrices (pointwise.py). Filters that no cache holds, for few places, are multiplied with the
-columns of all images at once (joined.py: 512 channels). Other layers of nets: benchmarks/layers.py.
+those of one tap are products of matrices (pointwise.py). Filters that no cache holds, for few places, are multiplied with
+the columns of all images at once (joined.py: 512 channels). Other layers of nets: benchmarks/layers.py.
 
     images, channels, size, filters,
     kernel, stride, padding, groups     forward           input gradient    weight gradient
