@@ -191,3 +191,17 @@ def test_compiled_programs_multiply_stacks_by_the_loops(monkeypatch):
     for _ in range(3):
         assert (program(q, k) == eager).all()
     assert used.count((2, 3, 64, 48)) >= 4
+
+
+@pytest.mark.parametrize("rows", [2, 3, 8, 19, 39, 40])
+@pytest.mark.parametrize("columns", [65, 1300])
+def test_few_rows_times_a_transpose(rows, columns):
+    """Computed the other way round: the same product, laid out as any other."""
+    x, w = (np.random.default_rng(n).standard_normal((n, 70)).astype(np.float32) for n in (rows, columns))
+    for rows_of in (x, x[:, ::-1], np.asfortranarray(x)):
+        out = np.empty((rows, columns), np.float32)
+        matmul.into(rows_of, w.T, out)
+        for made in (matmul.mm(rows_of, w.T), out):
+            assert made.flags.c_contiguous
+            np.testing.assert_allclose(made, rows_of.astype(float) @ w.T.astype(float), rtol=1e-5, atol=1e-4)
+    assert matmul.mm(x, np.ones(70, np.float32)).shape == (rows,)

@@ -14,6 +14,7 @@ FLOAT = np.dtype(np.float32)
 FEW, MANY = 1 << 18, 1 << 22                      # multiplications: up to FEW, OpenBLAS uses one thread by itself
 ALONE = 1 << 26                                   # the same once there are loops, which want the cores of spinning threads
 LEAST = 1_000_000                                 # up to which OpenBLAS copies no operand, and is faster
+FLAT, FEW_ROWS = 1200, 40                         # numbers of a result from which, and rows up to which a transpose is slow
 BROAD = 128                                       # columns from which it pays to turn a transposed first operand
 PAID = 1 << 35                                    # after which loops are compiled: 0.7 s of BLAS; they take 0.4 from disk
 
@@ -25,7 +26,7 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
         if x.ndim == 2 and y.ndim <= 2:
             if x.size * y.shape[-1] > FEW:
                 return large(x, y)
-            return np.dot(x, y)                   # small ones cost two thirds of np.matmul's
+            return blas(x, y)                     # small ones cost two thirds of np.matmul's
         if y.ndim == 2 < x.ndim and x.size and x.flags.c_contiguous:      # one product, not one for each matrix of x
             return mm(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[1])
         if x.ndim > 1 < y.ndim and x.shape[-1] == 1 == y.shape[-2] and x.dtype == y.dtype:
@@ -50,7 +51,7 @@ def large(x: ndarray, y: ndarray, more: ndarray | None = None, out: ndarray | No
     if x.ndim > 2:
         return np.matmul(x, y, out=out)
     few = work < (MANY if spent.left > 0 else ALONE)
-    r = on_one_thread(x, y, out) if few else np.dot(x, y, out)
+    r = on_one_thread(x, y, out) if few else blas(x, y, out)
     return r if more is None else np.add(r, more, out=r if r.dtype == more.dtype else None)
 
 
@@ -58,8 +59,24 @@ def into(x: ndarray, y: ndarray, out: ndarray) -> None:
     """out = x y, of one dtype, `out` contiguous: what compiled programs call `matmul`."""
     if 2 <= x.ndim == y.ndim and x.size * y.shape[-1] > FEW:
         large(x, y, None, out)
+    elif x.ndim == 2 == y.ndim:
+        blas(x, y, out)
     else:
         np.matmul(x, y, out=out)
+
+
+def blas(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
+    """x y of matrices. A few rows times a transpose, as of a layer's weight, take OpenBLAS a third of the time the other way
+    round: 8 x 128 by 384 x 128 20 us instead of 57, 8 x 1024 by 1024 x 1024 550 instead of 1240.
+    """
+    few = y.strides[0] == 4 and 2 < len(x) < FEW_ROWS and len(x) * y.shape[-1] > FLAT and x.dtype is FLOAT is y.dtype
+    if not few:
+        return np.dot(x, y, out)
+    turned = np.dot(y.T, x.T.copy()).T
+    if out is None:
+        return turned.copy()
+    out[...] = turned
+    return out
 
 
 def suits(x: ndarray, y: ndarray) -> bool:
@@ -84,7 +101,7 @@ def cores() -> int:
 def on_one_thread(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
     """A product of middle size: other threads would not make it faster, but waiting for them slow (threads.py)."""
     from rushlight.threads import alone  # read when first needed
-    return alone(np.dot, x, y, out)
+    return alone(blas, x, y, out)
 
 
 class Spent:
