@@ -376,12 +376,34 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         return NotImplementedError(explain(f'"{name}" not implemented for {kinds}', "convert with .to(dtype)", **facts))
     what, _, cure = text.partition("; cure: ")
     if isinstance(error, IndexError):
-        return IndexError(explain(what.replace("for axis", "for dimension"), cure, **facts))
+        return IndexError(explain(index_words(what.replace("for axis", "for dimension"), args), cure, **facts))
     if isinstance(error, (ValueError, TypeError)):
         return RuntimeError(explain(f"{name}(): {what}", cure, **facts))
     if type(error) in (RuntimeError, NotImplementedError, LinAlgError):    # in torch's words already
         return type(error)(explain(what, cure, **facts))
     return error
+
+
+def index_words(what: str, args: Sequence[Any]) -> str:
+    """NumPy's words for an index that does not fit, in torch's."""
+    x = args[0].array if args and isinstance(args[0], Tensor) else np.empty(0)
+    if what.startswith("too many indices"):
+        return f"too many indices for tensor of dimension {x.ndim}" if x.ndim else (
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
+            "tensor to a number")
+    if what.startswith("boolean index did not match"):
+        axis, _, wrong = (int(part) for part in "".join(c if c.isdigit() else " " for c in what).split())
+        for part in flattened(args[1:]):
+            mask = part.array if isinstance(part, Tensor) else part
+            if isinstance(mask, ndarray) and mask.dtype.kind == "b" and wrong in mask.shape:
+                return (f"The shape of the mask {list(mask.shape)} at index {mask.shape.index(wrong)} does not match the "
+                        f"shape of the indexed tensor {list(x.shape)} at index {axis}")
+    return what
+
+
+def flattened(args: Sequence[Any]) -> list[Any]:
+    """What is in arguments and in their tuples and lists."""
+    return [one for a in args for one in (flattened(a) if isinstance(a, (tuple, list)) else [a])]
 
 
 def out_of_range(dim: int, n: int, **facts: Any) -> IndexError:
