@@ -2,18 +2,43 @@
 
     env -u OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS=1 python benchmarks/recurrent.py
 
-Milliseconds of rushlight's pass, and torch's time / rushlight's (above 1: rushlight is faster); one thread, float32, time of
-the processor, on a busy Xeon with two cores, 2026-11-21, torch 2.13:
+Milliseconds of rushlight's pass, and torch's time / rushlight's (above 1: rushlight is faster), of training and of inference;
+one thread, float32, time of the processor, on a busy Xeon (eight processes on two cores), 2026-11-21, torch 2.13. Cells go
+through all steps in Python. Products of large layers take half of the time, and a busy machine slows what reads memory:
 
-    steps x sequences x width       LSTM            LSTM, 2 layers, both directions   GRU             RNN
-    50x32x128                       19.3  0.84      80.7  0.93                 13.7  1.88      5.6  1.68
-    100x16x256                      64.8  0.90       289  1.08                 45.6  1.87     16.4  1.76
-    20x64x100                       10.5  0.95      46.7  0.98                  8.5  1.73      3.7  1.42
-    30x4x24 (NumPy does it)          1.6  0.60       6.0  0.58                  1.9  3.73      0.9  3.29
+                                     steps x sequences x width   training         inference
+    LSTM                             50x32x128      18.91   0.90      6.10   0.77
+    LSTM                             100x16x256     58.51   1.01     19.16   1.02
+    LSTM                             20x64x100      10.26   1.02      3.31   0.98
+    LSTM                             20x8x64         1.24   1.18      0.46   1.01
+    LSTM                             30x4x24         0.81   1.47      0.28   1.10
+    LSTM                             20x1x16         0.63   1.55      0.22   1.17
+    LSTM, 2 layers, both directions  50x32x128      78.05   1.00     25.52   0.91
+    LSTM, 2 layers, both directions  100x16x256    276.19   1.23     91.46   1.09
+    LSTM, 2 layers, both directions  20x64x100      49.84   1.02     17.45   1.00
+    LSTM, 2 layers, both directions  20x8x64         6.69   1.14      2.01   0.93
+    LSTM, 2 layers, both directions  30x4x24         3.29   1.26      1.40   1.04
+    LSTM, 2 layers, both directions  20x1x16         3.58   1.28      1.19   1.03
+    GRU                              50x32x128      14.78   1.94      4.37   1.75
+    GRU                              100x16x256     53.06   2.31     20.06   1.76
+    GRU                              20x64x100      12.97   1.87      3.98   1.65
+    GRU                              20x8x64         1.52   4.61      0.57   2.82
+    GRU                              30x4x24         1.35   8.60      0.47   4.45
+    GRU                              20x1x16         1.08   6.65      0.34   2.99
+    RNN                              50x32x128       5.61   1.95      1.67   1.74
+    RNN                              100x16x256     23.14   2.11      4.82   1.81
+    RNN                              20x64x100       5.05   1.51      1.36   1.31
+    RNN                              20x8x64         1.03   2.90      0.44   1.61
+    RNN                              30x4x24         1.10   4.49      0.41   2.15
+    RNN                              20x1x16         1.18   3.00      0.38   1.49
+    LSTMCell                         20x8x64        10.58   1.29      4.16   0.89
+    LSTMCell                         20x1x32         6.93   1.42      2.10   0.94
+    GRUCell                          20x8x64         8.99   1.48      2.96   0.96
+    GRUCell                          20x1x32         5.96   1.60      1.75   1.07
 
 torch has one op of oneDNN for an LSTM, and none for the others. The whole step of a character model (../shared/bench, W6),
-eager, took 46 ms before there were loops and 22 to 24 ms with them; compiled 14.6 ms, since the table of 65 rows is
-multiplied in place of 1600 rows that are looked up in it; torch 20.5 ms.
+interleaved on the same machine, before and after the loops were made of tiles (torch's time / ours): eager 0.96 -> 1.05,
+compiled 1.34 -> 1.51.
 """
 from __future__ import annotations
 
@@ -29,19 +54,32 @@ import rushlight
 BLOCKS = 15
 LAYERS: list[tuple[str, dict[str, Any]]] = [("LSTM", {}), ("LSTM", {"num_layers": 2, "bidirectional": True}), ("GRU", {}),
                                             ("RNN", {})]
-SIZES = [(50, 32, 128), (100, 16, 256), (20, 64, 100), (30, 4, 24)]       # steps, sequences, features and hidden units
+SIZES = [(50, 32, 128), (100, 16, 256), (20, 64, 100), (20, 8, 64), (30, 4, 24), (20, 1, 16)]
+CELLS = [(20, 8, 64), (20, 1, 32)]                # steps, sequences, features and hidden units
 
 
-def work(lib: Any, name: str, settings: dict[str, Any], size: tuple[int, int, int]) -> Callable[[], None]:
-    """Forward and back through a layer."""
+def work(lib: Any, name: str, settings: dict[str, Any], size: tuple[int, int, int], train: bool) -> Callable[[], None]:
+    """Forward, and back if `train`, through a layer, or through the steps of a cell."""
     lib.manual_seed(0)
     steps, batch, width = size
     module = getattr(lib.nn, name)(width, width, **settings)
-    x = lib.randn(steps, batch, width, requires_grad=True)
+    x = lib.randn(steps, batch, width, requires_grad=train)
+
+    def outputs() -> Any:
+        if not name.endswith("Cell"):
+            return module(x)[0]
+        h = None
+        for t in range(steps):
+            h = module(x[t], h)
+        return h[0] if name == "LSTMCell" else h
 
     def run() -> None:
-        module.zero_grad()
-        module(x)[0].sum().backward()
+        if train:
+            module.zero_grad()
+            outputs().sum().backward()
+        else:
+            with lib.no_grad():
+                outputs()
     return run
 
 
@@ -52,9 +90,9 @@ def block(run: Callable[[], None], calls: int) -> float:
     return (process_time() - start) / calls
 
 
-def compare(name: str, settings: dict[str, Any], size: tuple[int, int, int]) -> tuple[float, float]:
+def compare(*what: Any) -> tuple[float, float]:
     """Milliseconds of ours, and the median of torch's time / ours."""
-    ours, theirs = (work(lib, name, settings, size) for lib in (rushlight, torch))
+    ours, theirs = (work(lib, *what) for lib in (rushlight, torch))
     for run in (ours, theirs):
         block(run, 2)
     calls = max(1, round(0.03 / block(theirs, 1)))
@@ -65,11 +103,14 @@ def compare(name: str, settings: dict[str, Any], size: tuple[int, int, int]) -> 
 def main() -> None:
     torch.set_num_threads(1)
     rushlight.set_num_threads(1)
-    for name, settings in LAYERS:
+    block(work(rushlight, "LSTM", {}, (50, 4, 24), True), 1000)       # NumPy has cost enough: small layers have loops now
+    cases = [(name, settings, size) for name, settings in LAYERS for size in SIZES]
+    cases += [(name, {}, size) for name in ("LSTMCell", "GRUCell") for size in CELLS]
+    for name, settings, size in cases:
+        (ms, ratio), (there, alone) = (compare(name, settings, size, train) for train in (True, False))
         shown = f"{name}, 2 layers, both directions" if settings else name
-        for size in SIZES:
-            ms, ratio = compare(name, settings, size)
-            print(f"    {shown:32} {'x'.join(map(str, size)):12} {ms:8.2f} ms {ratio:6.2f}", flush=True)
+        print(f"    {shown:32} {'x'.join(map(str, size)):12} {ms:8.2f} ms {ratio:6.2f}    {there:8.2f} ms {alone:6.2f}",
+              flush=True)
 
 
 if __name__ == "__main__":
