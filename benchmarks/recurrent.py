@@ -2,7 +2,7 @@
 
     env -u OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS=1 python benchmarks/recurrent.py
 
-Milliseconds of rushlight's pass, and torch's time / rushlight's (above 1: rushlight is faster), in training and inference; one
+Milliseconds of a pass, and torch's time / rushlight's (above 1: rushlight is faster), in training and inference, one
 thread, float32, time of the processor, on a busy Xeon (eight processes on two cores), 2026-11-21, torch 2.13. Cells go
 through all steps in Python. Products of large layers take half of the time, and a busy machine slows what reads memory:
 
