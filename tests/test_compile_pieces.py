@@ -357,3 +357,42 @@ def test_variables_that_functions_made_inside_see():
     fast = compile(step, backend="numpy")
     for k in range(CALLS):
         assert torch.allclose(fast(X * k), step(X * k), rtol=1e-4, atol=1e-6)
+
+
+def test_writes_into_what_an_earlier_piece_has_made():
+    def f(x, w):
+        b = (x * w).tanh() + x.sin() * w
+        if b.sum() > 1e9:
+            return x
+        b *= (b * 0.1).cos() + x.exp().log()
+        if b.sum() > 1e9:
+            return x
+        return (b * w).tanh() + x.sin().cos()
+
+    g = compile(f, backend="numpy")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(CALLS):
+            ours, theirs = (torch.tensor([0.5, 1.0], requires_grad=True) for _ in range(2))
+            g(torch.tensor([1.0, 2.0]), ours).sum().backward()
+            f(torch.tensor([1.0, 2.0]), theirs).sum().backward()
+            assert torch.allclose(ours.grad, theirs.grad, rtol=1e-4)
+
+
+def test_variables_written_in_a_try_may_have_no_value():
+    def f(x, flag):
+        y = (x * 2).exp().log() + x.sin().cos()
+        try:
+            if flag:
+                e = y * 2
+        except ValueError:
+            pass
+        if y.sum() > 1e9:
+            return x
+        if flag:
+            y = (e * 0.5).exp().log() + e.sin().cos()
+        return y
+
+    g = compile(f, backend="numpy")
+    for k in range(CALLS):
+        assert torch.allclose(g(X, k % 3 == 0), f(X, k % 3 == 0), rtol=1e-4)

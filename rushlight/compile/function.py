@@ -27,9 +27,11 @@ from rushlight.compile.trace import Tracer, traced
 from rushlight.compile.trees import contents, signature
 from rushlight.dtypes import get_default_dtype
 from rushlight.errors import warn
+from rushlight.ops.kernels.memory import give_back
 from rushlight.tensor import from_array
 
 MOST_PROGRAMS = 8                                 # for arguments of one kind, as torch's limit of recompilations
+MUCH = 1 << 25                                    # bytes that the ops of a run have made, from which memory is given back
 MOST_KINDS = 128                                  # of arguments: shapes, dtypes, Python values
 MOST_TRIES, FEW_TRIES = 24, 3                     # traced runs of a kind without a program; if they all change Python state
 FEW_NUMBERS = 4                                   # that an argument has been: it counts something
@@ -129,13 +131,13 @@ class Compiled:
             if g is not None:
                 old.setdefault(keyed(("grad", what)), g.array)
         given = [*contents((args, kwargs))]
-        asked = [(t, t.node is None) for t in (*flat, *before.tensors.values())]
         with entered(flat) as cut:
+            nodes = [(t, t.node) for t in (*flat, *before.tensors.values())]
             result = traced(self.function, args, kwargs, tracer)
             self.breaks, self.steps = list(dict.fromkeys(tracer.breaks)), len(tracer.steps)
             problem = tracer.problem or obstacle(tracer, before, rng, given, (args, kwargs))
-            if any([(t.node is None) != without for t, without in asked]):
-                problem = problem or "changes whether a tensor that it has not made requires grad"
+            if any([t.node is not node and (node is None or t.node is None or not node.leaf) for t, node in nodes]):
+                problem = problem or "changes the history of a tensor that it has not made"
             outline = None
             if problem is None:
                 cut()
@@ -199,6 +201,9 @@ class Compiled:
         if len(programs) >= MOST_PROGRAMS:
             change = programs[-1].outline.before.difference(outline.before)
             return self.give_up("is called with Python values that change: " + change)
+        much = sum(v.array.nbytes for s in outline.graph.steps for v in s.outs) >= MUCH
+        if much:                                  # what the watched runs needed, before the program asks for its own
+            give_back()
         program = Program(outline.graph, outline.plan, outline.live, outline,
                           f"Made by rushlight.compile from {self.name}.", self.options)
         program.identical = fixed
@@ -212,6 +217,8 @@ class Compiled:
         if wrong:
             return self.give_up(f"gave other numbers as a program than as it is ({wrong}); please report this")
         outline.let_go()
+        if much:
+            give_back()
         programs.append(program)
         self.tries.pop(kind, None)
 

@@ -192,9 +192,9 @@ def needs(body: list[ast.stmt], known: frozenset) -> tuple[set[str], frozenset]:
         elif isinstance(s, ast.With):
             own = frozenset(written(*s.items))
             heads, branches = list(s.items), [(s.body, own)]
-        else:
+        else:                                     # of `try` and `match` nothing is certain
             wanted |= read(s) - known
-            known |= written(s)
+            known |= frozenset() if hasattr(s, "body") or hasattr(s, "cases") else written(s)
             continue
         wanted |= read(*heads) - known
         ends = []
