@@ -396,3 +396,17 @@ def test_variables_written_in_a_try_may_have_no_value():
     g = compile(f, backend="numpy")
     for k in range(CALLS):
         assert torch.allclose(g(X, k % 3 == 0), f(X, k % 3 == 0), rtol=1e-4)
+
+
+def test_a_result_that_backward_needs_must_not_be_written_to():
+    f, g = (compile(h, backend="numpy") for h in (lambda x: x.exp(), lambda x: x.sin() * 3))
+    for _ in range(CALLS):
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = f(x)
+        y.mul_(2)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()
+        z = g(x)
+        z.mul_(2)
+        z.sum().backward()
+        assert torch.allclose(x.grad, 6 * x.detach().cos())

@@ -122,6 +122,7 @@ class Program:
         numbers = [v.source[1] for v in graph.inputs if v.source[0] == "number"]
         self.holds = outline.before.check(frozenset(i for n in numbers for i in n.items()))
         self.numbers = [n for n in numbers if len(n.ways) > 1]  # which must go on agreeing
+        self.handed: list[int] | None = None
         self.identical: list[tuple[int, Tensor]] = []           # arguments that the function reaches by itself, too
         self.replay: Replay | None = Replay(graph)
         self.repeatable = not graph.grads and not any(isinstance(s, Store) or is_random(s) for s in graph.steps)
@@ -269,6 +270,12 @@ class Program:
         node = CompiledFunctionBackward()
         node.edges = tuple(find(source, arguments).node for source in self.edges)
         node.seq, node.where, node.shape = tick(), None, None
+        if self.handed is None:                   # results that backward reads: a write to one of them must be noticed
+            self.handed = [i for i, t in enumerate(tensors) if any(np.may_share_memory(t.array, a) for a in saved)]
+        for i in self.handed:
+            alias = from_array(tensors[i].array)  # the tensor itself would hold the node that it is held by
+            alias.writes = writes_of(tensors[i])
+            inputs.append(alias)
         node.saved, node.call = (self, shapes, saved, *inputs), (call, arguments)
         if len(self.live) == 1:
             tensors[self.live[0]].node, node.shape = node, shapes[0][0]
