@@ -202,7 +202,7 @@ def test_loops_in_parts():
 
 
 def test_an_error_in_a_part_comes_back(monkeypatch):
-    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    monkeypatch.setattr("rushlight.threads.chosen", 2)
 
     def fails(a):
         if a[0] > 0:
