@@ -71,7 +71,8 @@ def not_expanded(old: tuple, new: tuple) -> str:
     """torch's sentence for a shape that does not broadcast to another of as many or more dimensions."""
     at = max(i for i in range(-len(old), 0) if old[i] not in (1, new[i]))
     return (f"The expanded size of the tensor ({new[at]}) must match the existing size ({old[at]}) at non-singleton "
-            f"dimension {len(new) + at}.  Target sizes: {list(new)}.  Tensor sizes: {list(old)}; cure: only sizes 1 are repeated")
+            f"dimension {len(new) + at}.  Target sizes: {list(new)}.  Tensor sizes: {list(old)}; "
+            "cure: only sizes 1 are repeated")
 
 
 def transpose(x: ndarray, dim0: int, dim1: int) -> ndarray:
