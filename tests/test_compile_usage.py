@@ -758,3 +758,17 @@ def test_explain_says_why_of_everything_that_runs_as_it_is():
     assert "Python state" in str(explain(counts, torch.ones(2)))
     assert "returns a" in str(explain(lambda x: (x * 2, object()), torch.ones(2)))
     assert "runs as it is" not in str(explain(module(), torch.ones(2, 6)))
+
+
+def test_what_was_not_asked_has_no_gradient():
+    """None, not zero, as in eager: an optimizer would decay the weight."""
+    a, b = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+
+    def f(x):
+        return (a * x).sum(), (b * x).sum(), (a * b).sum()
+    fast = compile(f, backend="numpy")
+    for k in range(4):
+        for result, has in enumerate(((True, False), (False, True), (True, True))):
+            a.grad = b.grad = None
+            fast(torch.arange(3.) + k)[result].backward()
+            assert (a.grad is not None, b.grad is not None) == has

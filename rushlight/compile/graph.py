@@ -92,6 +92,15 @@ class Graph:
         yield from (v for _, v in self.grads if v is not None)
         yield from (v for v in self.wrt if v is not None)
 
+    def seeds(self) -> list[set[int] | None]:
+        """For each gradient in `wrt`, the results from whose gradients it is made: without these it is None, not zero."""
+        found = {v: {v.source[1]} for v in self.inputs if v.source[0] == "seed"}
+        for step in self.steps:
+            seeds = {k for v in values_in(step.args) for k in found.get(v, ())}
+            if seeds:
+                found.update(dict.fromkeys(step.outs, seeds))
+        return [None if v is None else found.get(v, set()) for v in self.wrt]
+
     def forget(self) -> None:
         """Let go of the traced arrays: they were there for shapes and dtypes."""
         self.steps, self.inputs, self.results, self.grads, self.wrt = [], [], [], [], []

@@ -126,7 +126,7 @@ class Program:
         self.identical: list[tuple[int, Tensor]] = []           # arguments that the function reaches by itself, too
         self.replay: Replay | None = Replay(graph)
         self.repeatable = not graph.grads and not any(isinstance(s, Store) or is_random(s) for s in graph.steps)
-        run = recorded(graph)
+        run, self.given = recorded(graph), graph.seeds()
         optimize(graph, options)
         how = options.get("fuse", True), options.get("threads", True)
         targets = [s.target for s in graph.steps if isinstance(s, Store)]
@@ -136,7 +136,6 @@ class Program:
         self.dropped = [leaf for leaf, _ in graph.grads if ("grad", keyed(leaf)[1]) not in read]   # gradients nobody reads
         self.edges = graph.edges
         self.results = len(graph.results)
-        self.given = [v is not None for v in graph.wrt]
         self.backward: Part | None = None
         if live:
             graph, late, _ = split(graph)
@@ -308,8 +307,8 @@ class CompiledFunctionBackward(Node):
     def arrays(self, g: Any) -> list:
         """Gradients of the inputs that require them."""
         program, shapes, saved, *inputs = self.saved  # type: ignore[misc]
-        seeds = g if isinstance(g, dict) else {0: g}
-        seeds = [seeds[k] if k in seeds else np.zeros(*shape) for k, shape in enumerate(shapes)]
+        came = g if isinstance(g, dict) else {0: g}
+        seeds = [came[k] if k in came else np.zeros(*shape) for k, shape in enumerate(shapes)]
         part = program.backward
         arrays = [np.ascontiguousarray(seeds[what]).reshape(shapes[what][0]) if kind == "seed" else
                   saved[what] if kind == "saved" else t.array
@@ -317,7 +316,8 @@ class CompiledFunctionBackward(Node):
         if not part.fits(arrays):
             raise RuntimeError(explain("an input of a compiled function has changed its shape or dtype since forward"))
         found = iter(part.run(arrays)[0])
-        return [next(found) if given else None for given in program.given]
+        outgoing = [None if given is None else next(found) for given in program.given]
+        return [None if given and not given & came.keys() else a for given, a in zip(program.given, outgoing)]
 
     def tensors(self, g: Any) -> list:
         """The same, recorded: the function itself runs once more, if that changes nothing. RuntimeError if it would."""
