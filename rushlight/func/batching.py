@@ -68,7 +68,7 @@ class Batch:
     `value`: the tensor of all samples, the batch first if `mapped`; else the one tensor that all samples share.
     """
 
-    __slots__ = ("value", "level", "mapped")
+    __slots__ = ("__weakref__", "value", "level", "mapped")     # watched runs look when it dies
     one_by_one: Callable                          # runs a function that cannot do without numbers (one_by_one.py)
 
     def __init__(self, value: Tensor, level: Level, mapped: bool = True):
