@@ -26,7 +26,7 @@ from rushlight.compile.report import Break
 from rushlight.compile.trace import Tracer, traced
 from rushlight.compile.trees import contents, signature
 from rushlight.dtypes import get_default_dtype
-from rushlight.errors import warn
+from rushlight.errors import NoArray, warn
 from rushlight.ops.kernels.memory import give_back
 from rushlight.tensor import from_array
 
@@ -90,8 +90,11 @@ class Compiled:
         try:
             flat: list[Any] = []
             others: list[Any] = []
-            kind = (signature(args, flat, others), signature(kwargs, flat, others), m.grad, m.inference, m.checks,
-                    get_default_dtype(), lower_precision())
+            try:
+                kind = (signature(args, flat, others), signature(kwargs, flat, others), m.grad, m.inference, m.checks,
+                        get_default_dtype(), lower_precision())
+            except NoArray:                       # sparse tensors are no part of programs
+                return self.function(*args, **kwargs)
             for program in self.programs.get(kind, ()):
                 if program.holds():
                     result = program.run(flat, (self.function, args, kwargs))
@@ -124,7 +127,11 @@ class Compiled:
         last = self.last.pop(kind, None) or next(
             (p.outline for p in sorted(self.programs.get(kind, ()), key=lambda p: not p.holds())), None)
         old = {keyed(s): find(s, flat).array.copy() for s in last.targets} if last is not None else {}
-        tracer = Tracer(known_arrays(flat, before), before.apart)
+        try:
+            tracer = Tracer(known_arrays(flat, before), before.apart)
+        except NoArray:
+            self.give_up("uses sparse tensors, which are no part of programs")
+            return self.function(*args, **kwargs)
         rng = random_state()
         grads = [(source, find(source, flat), find(source, flat)._grad) for source in everyone(flat, before)]
         for (_, what), _, g in grads:
@@ -143,8 +150,10 @@ class Compiled:
                 cut()
                 try:
                     outline = Outline(tracer, result, flat, grads, before, Snapshot(self.function, others))
-                except TypeError as error:
-                    problem = str(error)
+                except Exception as error:        # what the function returns or reaches cannot be written down
+                    if os.environ.get("RUSHLIGHT_DEBUG") and not isinstance(error, (TypeError, NoArray)):
+                        raise
+                    problem = str(error).partition("\n")[0]
         try:
             self.consider(kind, outline, last, problem, flat, old, rng, tracer)
         except Exception as error:

@@ -60,6 +60,9 @@ class Tracer(Watcher):
     # -- what the mode tells ---------------------------------------------------------------------------------------
 
     def ran(self, op: Any, args: tuple, out: Any) -> None:
+        if op.name == "lookup":                   # recorded backward would make them dense: all runs as it is
+            self.records, self.problem = False, f"has sparse gradients, at {where(line())}"
+            return self.stops.clear()
         if self.problem is not None:
             return
         values = self.values(args)
@@ -121,6 +124,8 @@ class Tracer(Watcher):
 
     def stop(self, what: str) -> None:
         """This run cannot become a program; it goes on as it is."""
+        if not self.records:
+            return
         found = Break(what, where(line()))
         self.breaks.append(found)
         self.stops.append(tuple(frames()))
