@@ -1,6 +1,10 @@
 """Statements of little work as one compiled function: the same bits as one by one; small products as loops."""
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -44,9 +48,7 @@ def step_of(kind):
 
 
 @pytest.mark.parametrize("kind", ["SGD", "AdamW"])
-def test_the_same_bits_as_one_by_one(kind, tmp_path, monkeypatch):
-    """Where both are compiled now: beside functions read from the cache folder, single statements may round otherwise."""
-    monkeypatch.setenv("RUSHLIGHT_CACHE", str(tmp_path))
+def test_the_same_bits_as_one_by_one(kind):
     found = []
     for apart in (False, True):
         f, model = step_of(kind)
@@ -62,6 +64,32 @@ def test_the_same_bits_as_one_by_one(kind, tmp_path, monkeypatch):
         assert "part_0" in programs(f)[0].forward.call.__code__.co_names
         found.append([losses, *(p.detach().numpy().tobytes() for p in model.parameters())])
     assert found[0] == found[1]
+
+
+PROCESS = """
+import numpy as np, rushlight as torch
+torch.manual_seed(1)
+model = torch.nn.Sequential(torch.nn.Linear(5, 16), torch.nn.ReLU(), torch.nn.Linear(16, 33), torch.nn.LayerNorm(33))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+@torch.compile
+def step(x):
+    optimizer.zero_grad()
+    loss = model(x).square().sin().sum()
+    loss.backward()
+    optimizer.step()
+    return loss
+rng = np.random.default_rng(0)
+print([step(torch.tensor(rng.standard_normal((7, 5), dtype=np.float32))).item() for _ in range(6)],
+      [p.tolist() for p in model.parameters()])
+"""
+
+
+def test_the_same_bits_in_the_next_process(tmp_path):
+    """Which reads what the first one has compiled, and does not compare the program again."""
+    env = {**os.environ, "RUSHLIGHT_CACHE": str(tmp_path)}
+    first, second = (subprocess.run([sys.executable, "-c", PROCESS], env=env, capture_output=True, text=True, check=True).stdout
+                     for _ in range(2))
+    assert first == second
 
 
 def test_results_of_kernels_need_not_lie_in_order():

@@ -49,9 +49,22 @@ def joint(*loops: Any) -> Callable[[FunctionType], Callable]:
         for loop in loops:
             name = next(name for name, f in function.__globals__.items() if f is loop)
             known = f"loop_{loop.text_key}"
+            bring(loop)
             text, callees[known] = re.sub(rf"\b{name}\(", f"{known}(", text), loop
         return compiled(text, callees=callees)
     return decorate
+
+
+def bring(loop: Any) -> None:
+    """Load what the cache folder has of a loop before a function that calls it: machine code of that function holds a copy
+    of the loop, used where the loop is not there yet, and a copy may round otherwise in the last bit."""
+    cache = loop._cache                           # without files, it has none of these names
+    index = getattr(getattr(cache, "_cache_file", None), "_load_index", None)
+    if index is not None:
+        target = loop.targetctx.codegen()
+        for key in index():
+            if key == cache._index_key(key[0], target):
+                loop.compile(key[0])
 
 
 def compiled(text: str, exact: bool = False, callees: Mapping[str, Callable] = MappingProxyType({})) -> Callable:
