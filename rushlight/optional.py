@@ -16,21 +16,25 @@ def has_numba() -> bool:
 
 
 class Spent:
-    """When loops that round in their own way take over from NumPy on small arrays: once it has cost the price of Numba.
+    """When loops that round in their own way take over from NumPy: once what it did for them has cost their price.
     Nothing but the work done decides, so that a program repeated gives the same numbers.
     """
 
-    def __init__(self) -> None:
-        self.left = PRICE
+    def __init__(self, price: float) -> None:
+        self.left = price
 
-    def enough(self, passes: int, size: int) -> bool:
-        """Whether loops are to do what takes NumPy so many passes over `size` numbers; if not, NumPy does, and it counts."""
+    def paid(self, cost: float) -> bool:
+        """Whether loops are to do this work; if not, NumPy does, and it counts."""
         if self.left <= 0:
-            return size > 0
-        self.left -= passes * (CALL + ELEMENT * size)
+            return True
+        self.left -= cost
         if self.left <= 0 and not has_numba():
             self.left = inf
         return False
 
+    def enough(self, passes: int, size: int) -> bool:
+        """Whether loops are to do what takes NumPy so many passes over `size` numbers."""
+        return self.paid(passes * (CALL + ELEMENT * size)) and size > 0
 
-spent = Spent()
+
+spent = Spent(PRICE)                              # of ops on small arrays

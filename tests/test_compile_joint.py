@@ -86,9 +86,8 @@ print([step(torch.tensor(rng.standard_normal((7, 5), dtype=np.float32))).item() 
 
 def test_the_same_bits_in_the_next_process(tmp_path):
     """Which reads what the first one has compiled, and does not compare the program again."""
-    env = {**os.environ, "RUSHLIGHT_CACHE": str(tmp_path)}
-    first, second = (subprocess.run([sys.executable, "-c", PROCESS], env=env, capture_output=True, text=True, check=True).stdout
-                     for _ in range(2))
+    how = {"env": {**os.environ, "RUSHLIGHT_CACHE": str(tmp_path)}, "capture_output": True, "text": True, "check": True}
+    first, second = (subprocess.run([sys.executable, "-c", PROCESS], **how).stdout for _ in range(2))
     assert first == second
 
 

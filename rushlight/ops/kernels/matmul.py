@@ -8,7 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.ops.kernels.memory import memory
-from rushlight.optional import has_numba
+from rushlight.optional import Spent, has_numba
 
 FLOAT = np.dtype(np.float32)
 FEW, MANY = 1 << 18, 1 << 22                      # multiplications: up to FEW, OpenBLAS uses one thread by itself
@@ -43,7 +43,7 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
 def large(x: ndarray, y: ndarray, more: ndarray | None = None, out: ndarray | None = None) -> ndarray:
     """x y + more, of more than FEW multiplications; of two matrices, or of many without `more`."""
     work = x.size * y.shape[-1]
-    loops = spent.loops(work) if suits(x, y) else None
+    loops = compiled() if suits(x, y) and spent.paid(work) else None
     if loops is not None and (more is None or more.dtype is FLOAT and more.strides == (4,) and more.shape == y.shape[1:]):
         out = memory.take((*x.shape[:-1], y.shape[-1]), FLOAT) if out is None else out
         loops(x, y, out, more)
@@ -104,20 +104,6 @@ def on_one_thread(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray
     return alone(blas, x, y, out)
 
 
-class Spent:
-    """What products have cost. The loops are used once BLAS has taken as long as compiling them will; nothing but the
-    work done decides, so that a program repeated gives the same numbers."""
-
-    def __init__(self) -> None:
-        self.left: float = PAID
-
-    def loops(self, work: int) -> Callable[..., None] | None:
-        if self.left > 0:
-            self.left -= work
-            return None
-        return compiled()
-
-
 @cache
 def compiled() -> Callable[..., None] | None:
     """The loops; None without Numba, and where registers are not as wide as AVX-512's: with AVX2, OpenBLAS is faster."""
@@ -127,7 +113,7 @@ def compiled() -> Callable[..., None] | None:
     return product_loops.product if product_loops.machine()[0] == 16 else None
 
 
-spent = Spent()
+spent = Spent(PAID)                               # in multiplications
 
 
 def dot(x: ndarray, y: ndarray) -> ndarray:
