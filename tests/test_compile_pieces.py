@@ -410,3 +410,24 @@ def test_a_result_that_backward_needs_must_not_be_written_to():
         z.mul_(2)
         z.sum().backward()
         assert torch.allclose(x.grad, 6 * x.detach().cos())
+
+
+def test_what_eagers_backward_does_not_read_may_be_written_to():
+    """The program would compute `x + 1` again, from an x that has changed since."""
+    def f(x, w):
+        h = (x + 1) * 2
+        return (h * w).tanh(), h + w
+
+    g = compile(f, backend="numpy")
+    for written in range(3):                      # x, w, the second result
+        for _ in range(CALLS):
+            found = []
+            for h in (f, g):
+                x, w = torch.tensor([0.5, 1.0]), torch.tensor([1.0, 2.0], requires_grad=True)
+                first, second = h(x, w)
+                with torch.no_grad():
+                    (x, w, second)[written].add_(5)
+                (first.sum() + (second * second).sum()).backward()
+                found.append(w.grad.tolist())
+            assert found[0] == pytest.approx(found[1], rel=1e-5)
+    assert programs(g)

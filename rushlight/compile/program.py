@@ -21,7 +21,7 @@ from rushlight.compile.check import Checker, Mismatch
 from rushlight.compile.graph import Graph, Store, is_random
 from rushlight.compile.lower import Lowering
 from rushlight.compile.passes import optimize
-from rushlight.compile.passes.split import split
+from rushlight.compile.passes.split import read_late, split
 from rushlight.compile.proofs import Proof, recorded
 from rushlight.compile.replay import Replay
 from rushlight.compile.report import Item, Stopwatch, Timings, drawing, kind, memory_table
@@ -127,6 +127,7 @@ class Program:
         self.replay: Replay | None = Replay(graph)
         self.repeatable = not graph.grads and not any(isinstance(s, Store) or is_random(s) for s in graph.steps)
         run, self.given = recorded(graph), graph.seeds()
+        watched = read_late(graph) if live else None
         optimize(graph, options)
         how = options.get("fuse", True), options.get("threads", True)
         targets = [s.target for s in graph.steps if isinstance(s, Store)]
@@ -138,7 +139,7 @@ class Program:
         self.results = len(graph.results)
         self.backward: Part | None = None
         if live:
-            graph, late, _ = split(graph)
+            graph, late, _ = split(graph, watched)
             self.backward = Part(late, title, *how, "back_")
         self.owned = [i for i, v in enumerate(graph.inputs) if v in targets]
         self.given_in = [i for i, v in enumerate(graph.inputs) if v.source[0] == "argument"]

@@ -1,36 +1,68 @@
 """One graph of forward and backward as two: what the first hands to the second, and what the second computes again."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from rushlight.compile.graph import Call, Graph, Store, Value, drop_unused, memory_of, replaced, values_in
 from rushlight.compile.passes.fuse import RESHAPES, is_element
 
 
-def split(graph: Graph) -> tuple[Graph, Graph, list[Value]]:
+def split(graph: Graph, watched: set | None = None) -> tuple[Graph, Graph, list[Value]]:
     """(forward, backward, values of the forward that the backward reads).
 
-    Elementwise values are computed again from what is in memory anyway: reading costs more than arithmetic.
+    Elementwise values are computed again from what is in memory anyway: reading costs more than arithmetic. But not from
+    what others may write to between the two (`exposed`), unless eager's backward reads it as well (`watched`).
     """
     early = [s for s in graph.steps if not s.late]
     late = [s for s in graph.steps if s.late]
     maker = {v: s for s in early for v in s.outs}
-    kept = in_memory(early, graph)
+    exposed = set() if watched is None else {v for v, key in handled(graph) if key not in watched}
+    kept, origin = in_memory(early, graph) - exposed, memory_of(graph)
+    sound = {v for v in graph.inputs if v not in exposed}       # what the backward can have at that time
+    for s in early:
+        fine = repeatable(s) and all([v in sound or v.kind == "constant" for v in values_in(s.args)])
+        sound.update([v for v in s.outs if fine or origin.get(v, v) not in exposed and (v in kept or not repeatable(s))])
     again: dict[int, Call] = {}
-    saved: dict[Value, None] = {}
+    saved: dict[Value, Value] = {}                # what is read, and what is handed over: the same or a copy
     todo = [v for s in late for v in values_in(s.args)] + [v for v in graph.wrt if v is not None]
     for v in todo:                                # grows while it is read
         step = maker.get(v)
-        if step is None or id(step) in again:
+        if v in saved or v not in exposed and step is None or id(step) in again:
             continue
-        if v in kept or not repeatable(step):
-            saved[v] = None
-        else:
-            again[id(step)] = step
+        if step is not None and v not in kept and repeatable(step) and v in sound:
+            again[id(step)] = step  # type: ignore[assignment]  # a store makes no values
             todo += values_in(step.args)
-    forward = Graph(early, graph.inputs, [*graph.results, *saved], graph.grads)
+        else:
+            saved[v] = v if origin.get(v, v) not in exposed else copied(v, step, early)
+    forward = Graph(early, graph.inputs, [*graph.results, *saved.values()], graph.grads)
     drop_unused(forward)
-    return forward, second(graph, [s for s in early if id(s) in again] + late, list(saved)), list(saved)
+    return forward, second(graph, [s for s in graph.steps if not s.late and id(s) in again] + late, list(saved)), list(saved)
+
+
+def handled(graph: Graph) -> Iterator[tuple[Value, tuple]]:
+    """The memory that others may write to once the forward has run, with a key for each that survives all passes."""
+    origin = memory_of(graph)
+    for v in graph.inputs:
+        if v.source[0] in ("argument", "state", "grad"):
+            yield v, (v.source[0], v.source[1] if isinstance(v.source[1], int) else id(v.source[1]))
+    for i, v in enumerate(graph.results):
+        yield origin.get(v, v), ("result", i)
+
+
+def read_late(graph: Graph) -> set[tuple]:
+    """What of it the backward reads as recorded: eager would notice a write, too."""
+    origin = memory_of(graph)
+    read = {origin.get(v, v) for s in graph.steps if s.late for v in values_in(s.args)}
+    return {key for v, key in handled(graph) if v in read}
+
+
+def copied(v: Value, step: Call | Store | None, early: list[Call | Store]) -> Value:
+    """A copy of a value, made at once."""
+    made = Value(np.empty(v.shape, v.dtype))
+    early.insert(0 if step is None else early.index(step) + 1, Call("clone", (v,), (made,)))
+    return made
 
 
 def in_memory(early: list[Call | Store], graph: Graph) -> set[Value]:
@@ -56,7 +88,7 @@ def second(graph: Graph, steps: list, saved: list[Value]) -> Graph:
     by = {v: Value(solid(v), "input", ("saved", i)) for i, v in enumerate(saved)}
     inputs = {v: Value(v.array, "input", v.source) for v in graph.inputs}
     constants = [v for s in steps for v in values_in(s.args) if v.kind == "constant"]
-    by |= inputs | {v: Value(v.array, "constant", v.source) for v in constants}    # each program names its own
+    by = inputs | by | {v: Value(v.array, "constant", v.source) for v in constants}    # each program names its own
     copies = {}
     for step in steps:
         outs = tuple(copies.setdefault(v, copy(v)) for v in step.outs)
