@@ -3,7 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rushlight.autograd.grad_mode import no_grad
+from numpy import ndarray
+
+from rushlight.autograd.grad_mode import mode, no_grad
 from rushlight.creation import tensor
 from rushlight.ops import elementwise as e
 from rushlight.ops.reductions import norm
@@ -26,10 +28,10 @@ def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite:
 
     RuntimeError if `error_if_nonfinite` and it is nan or infinite. `foreach` changes nothing here.
     """
-    lengths = [norm(t, norm_type) for t in ([tensors] if isinstance(tensors, Tensor) else tensors)]
-    if not lengths:
+    given = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    if not given:
         return tensor(0.0)
-    total = norm(stack(lengths), norm_type)
+    total = norm(stack([norm(t, norm_type) for t in given]), norm_type)
     if error_if_nonfinite and not bool(e.isfinite(total)):
         raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so "
                            "it cannot "
@@ -44,6 +46,8 @@ def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tens
                           foreach: bool | None = None) -> None:
     """Multiply the gradients by max_norm / (total_norm + 1e-6), if that is less than 1."""
     factor = e.clamp_max(max_norm / e.add(total_norm, 1e-6), 1.0)
+    if mode().watch is None and factor.array.__class__ is ndarray and (factor.array == 1).all():
+        return                                    # x 1 = x: a pass over all gradients less. Programs are recorded with it
     for g in gradients(parameters):
         g.mul_(factor if factor.dtype is g.dtype else factor.to(g.dtype))
 
