@@ -711,3 +711,43 @@ def test_a_watched_run_leaves_no_cycle():
     finally:
         gc.set_debug(0)
         gc.garbage.clear()
+
+
+def test_results_and_gradients_are_nobody_elses_memory():
+    """What a program gives may be written to: also what is the same number in each run, or spread from one number."""
+    w = torch.zeros(3, requires_grad=True)
+
+    def f(x):
+        w.grad = None
+        (w.sum() + x.sum()).backward()
+        y, z = x * 2, x + 1
+        y.fill_(x.sum())
+        return w.grad, torch.zeros(3).clone(), torch.full((3,), 2.), torch.arange(3.), y, z.zero_()
+
+    g = compile(f, backend="numpy")
+    for _ in range(5):
+        want, got = ([t.tolist() for t in h(torch.ones(3)) if t.add_(10) is t] for h in (f, g))
+        assert got == want
+    assert programs(g)
+
+
+def test_a_result_without_a_gradient_does_not_count():
+    """Zeros for it would be wrong: 0 times the slope of sqrt at 0 is nan, and what only it reads may have changed."""
+    def f(x, y):
+        return (x * 3).sqrt() * y, x * 2, (x + 1) * y.exp()
+
+    g = compile(f, backend="numpy")
+    for used in ([1], [2], [1, 2], [0, 1, 2]):
+        for _ in range(5):
+            found = []
+            for h in (f, g):
+                x = torch.full((3,), float(0 in used), requires_grad=True)
+                y = torch.ones(3, requires_grad=True)
+                outs = h(x, y)
+                if used == [1]:
+                    with torch.no_grad():
+                        y.add_(1)
+                sum([outs[i].sum() for i in used]).backward()
+                found.append([None if t.grad is None else t.grad.tolist() for t in (x, y)])
+            assert found[0] == found[1]
+    assert programs(g)

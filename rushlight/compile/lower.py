@@ -381,8 +381,8 @@ class Lowering:
 
     def functions(self, statements: list[str]) -> str:
         """`bind`, where there is something to bind, and `run`."""
-        results = [self.array(v) for v in self.graph.results]
-        grads = [self.array(v) for _, v in self.graph.grads if v is not None]
+        results = [self.handed(v) for v in self.graph.results]
+        grads = [self.handed(v) for _, v in self.graph.grads if v is not None]
         body = [*statements, f"return [{', '.join(results)}], [{', '.join(grads)}]"]
         text = ""
         if self.views:
@@ -392,6 +392,11 @@ class Lowering:
         self.inputs = ", ".join(["new", *(v.name for v in self.graph.inputs), *self.views])
         self.last = body[-1]
         return f"{text}\ndef {self.mark}run({self.inputs}):\n" + "\n".join("    " + line for line in body) + "\n"
+
+    def handed(self, v: Value) -> str:
+        """A result: of what is the program's own, and the same in each run, a copy, as the world may write to it."""
+        own = any([x.kind == "constant" for x in lineage(v, self.parents)])
+        return self.array(v) + ".copy()" * own
 
     def watched(self, call: str) -> str:
         """The text of `run`, with a call after each item: `call(i, what it has written...)`."""

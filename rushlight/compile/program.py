@@ -15,13 +15,15 @@ import numpy as np
 
 from rushlight.autograd.backward import grad
 from rushlight.autograd.clock import clock, tick
+from rushlight.autograd.engine import overwritten
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Node, Output
 from rushlight.compile.check import Checker, Mismatch
 from rushlight.compile.graph import Graph, Store, is_random
 from rushlight.compile.lower import Lowering
 from rushlight.compile.passes import optimize
-from rushlight.compile.passes.split import read_late, split
+from rushlight.compile.passes.split import outline as outlined
+from rushlight.compile.passes.split import read_late, split, without
 from rushlight.compile.proofs import Proof, recorded
 from rushlight.compile.replay import Replay
 from rushlight.compile.report import Item, Stopwatch, Timings, drawing, kind, memory_table
@@ -122,7 +124,7 @@ class Program:
         numbers = [v.source[1] for v in graph.inputs if v.source[0] == "number"]
         self.holds = outline.before.check(frozenset(i for n in numbers for i in n.items()))
         self.numbers = [n for n in numbers if len(n.ways) > 1]  # which must go on agreeing
-        self.handed: list[int] | None = None
+        self.shared: dict[int, int] | None = None               # results that backward reads, by what was saved
         self.identical: list[tuple[int, Tensor]] = []           # arguments that the function reaches by itself, too
         self.replay: Replay | None = Replay(graph)
         self.repeatable = not graph.grads and not any(isinstance(s, Store) or is_random(s) for s in graph.steps)
@@ -140,6 +142,8 @@ class Program:
         self.backward: Part | None = None
         if live:
             graph, late, _ = split(graph, watched)
+            self.apart_from = Subsets(late, partial(Part, title=title, fuse=how[0], threads=how[1], mark="back_"),
+                                      len(live))
             self.backward = Part(late, title, *how, "back_")
         self.owned = [i for i, v in enumerate(graph.inputs) if v in targets]
         self.given_in = [i for i, v in enumerate(graph.inputs) if v.source[0] == "argument"]
@@ -265,18 +269,22 @@ class Program:
         """Give the results a node from which backward goes on."""
         backward = self.backward
         assert backward is not None
-        inputs = [find(s, arguments) if s[0] not in ("seed", "saved") else None for s in backward.sources]
+        if self.shared is None:                   # a write to one of them must be noticed
+            self.shared = {j: i for i, t in enumerate(tensors) for j, a in enumerate(saved)
+                           if np.may_share_memory(t.array, a)}
+        inputs: list[Tensor | None] = []
+        for kind, what in backward.sources:
+            if kind == "saved" and what in self.shared:
+                alias = from_array(saved[what])   # the tensor itself would hold the node that it is held by
+                alias.writes = writes_of(tensors[self.shared[what]])
+                inputs.append(alias)
+            else:
+                inputs.append(None if kind in ("seed", "saved") else find((kind, what), arguments))
         shapes = [(tensors[i].array.shape, tensors[i].array.dtype) for i in self.live]
         node = CompiledFunctionBackward()
         node.edges = tuple(find(source, arguments).node for source in self.edges)
         node.seq, node.where, node.shape = tick(), None, None
-        if self.handed is None:                   # results that backward reads: a write to one of them must be noticed
-            self.handed = [i for i, t in enumerate(tensors) if any(np.may_share_memory(t.array, a) for a in saved)]
-        for i in self.handed:
-            alias = from_array(tensors[i].array)  # the tensor itself would hold the node that it is held by
-            alias.writes = writes_of(tensors[i])
-            inputs.append(alias)
-        node.saved, node.call = (self, shapes, saved, *inputs), (call, arguments)
+        node.saved, node.call = (self, shapes, saved, Kept(inputs)), (call, arguments)
         if len(self.live) == 1:
             tensors[self.live[0]].node, node.shape = node, shapes[0][0]
         else:
@@ -300,6 +308,34 @@ class Program:
         return True
 
 
+class Kept:
+    """Tensors that the node looks after by itself, as not all of them are read each time."""
+
+    __slots__ = ("tensors",)
+
+    def __init__(self, tensors: list[Tensor | None]):
+        self.tensors = tensors
+
+
+class Subsets:
+    """Backwards for some of several results, made when they are asked for."""
+
+    def __init__(self, late: Graph, part: Callable[[Graph], Part], results: int):
+        self.late, self.part = outlined(late) if results > 1 else Graph(), part
+        self.known: dict[frozenset[int], tuple[Part, list[bool], list[int]]] = {}
+
+    def of(self, absent: set[int], whole: Part) -> tuple[Part, list[bool], list[int]]:
+        """The part that runs without gradients of these, which results it has, and where in `whole` its inputs are."""
+        key = frozenset(absent)
+        if key not in self.known:
+            graph, there = without(self.late, absent)
+            part = self.part(graph)
+            part.let_go()
+            known = {keyed(s): i for i, s in enumerate(whole.sources)}
+            self.known[key] = part, there, [known[keyed(s)] for s in part.sources]
+        return self.known[key]
+
+
 class CompiledFunctionBackward(Node):
     """The node of a compiled function's results: its rule is the other half of the program."""
 
@@ -307,18 +343,24 @@ class CompiledFunctionBackward(Node):
 
     def arrays(self, g: Any) -> list:
         """Gradients of the inputs that require them."""
-        program, shapes, saved, *inputs = self.saved  # type: ignore[misc]
+        program, shapes, saved, kept = self.saved  # type: ignore[misc]
         came = g if isinstance(g, dict) else {0: g}
-        seeds = [came[k] if k in came else np.zeros(*shape) for k, shape in enumerate(shapes)]
-        part = program.backward
-        arrays = [np.ascontiguousarray(seeds[what]).reshape(shapes[what][0]) if kind == "seed" else
+        part, there = program.backward, None
+        inputs = kept.tensors
+        if len(came) < len(shapes):               # what leads from other results to the inputs does not count
+            part, there, places = program.apart_from.of({*range(len(shapes))} - came.keys(), part)
+            inputs = [inputs[i] for i in places]
+        if clock.last_write > self.seq:
+            for t in inputs:
+                if t is not None and (writes := t.root.writes) is not None and writes.stamp > self.seq:
+                    raise overwritten(self, writes, "an input", t.array.shape)
+        arrays = [np.ascontiguousarray(came[what]).reshape(shapes[what][0]) if kind == "seed" else
                   saved[what] if kind == "saved" else t.array
                   for (kind, what), t in zip(part.sources, inputs)]
         if not part.fits(arrays):
             raise RuntimeError(explain("an input of a compiled function has changed its shape or dtype since forward"))
-        found = iter(part.run(arrays)[0])
-        outgoing = [None if given is None else next(found) for given in program.given]
-        return [None if given and not given & came.keys() else a for given, a in zip(program.given, outgoing)]
+        found, left = iter(part.run(arrays)[0]), iter(there or [True] * len(program.given))
+        return [next(found) if given is not None and next(left) else None for given in program.given]
 
     def tensors(self, g: Any) -> list:
         """The same, recorded: the function itself runs once more, if that changes nothing. RuntimeError if it would."""

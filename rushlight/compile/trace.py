@@ -82,9 +82,7 @@ class Tracer(Watcher):
         if name == "dropout_mask":                # drawn in the order in which eager has the array
             values = (layout_of(args[0].array), *values[1:])
         if name == "overwrite" and values[1].dtype == made[0].dtype:      # what is overwritten counts by its shape alone
-            name, values = ("clone", values[1:]) if values[1].shape == made[0].shape else (
-                "expand", (values[1], made[0].shape))
-            arrays = arrays[1:]
+            name, values, arrays = "clone", (self.spread(values[1], made[0]),), arrays[1:]
         shares = shared(name, arrays, [t.array for t in outs])
         self.steps.append(Call(name, values, made, line(), self.late, shares))
 
@@ -196,9 +194,13 @@ class Tracer(Watcher):
         """What is written, in the dtype and shape of where it is written to."""
         if v.dtype != target.dtype:
             v = self.call("to", (v, dtype_of(target.array)), np.broadcast_to(np.zeros((), target.dtype), v.shape))
-        if v.shape != target.shape:
-            v = self.call("expand", (v, target.shape), np.broadcast_to(v.array, target.shape))
-        return v
+        return v if v.shape == target.shape else self.call("clone", (self.spread(v, target),), target.array)
+
+    def spread(self, v: Value, target: Value) -> Value:
+        """What is written, as often as it is written: without memory of its own."""
+        if v.shape == target.shape:
+            return v
+        return self.call("expand", (v, target.shape), np.broadcast_to(v.array, target.shape))
 
     def call(self, name: str, args: tuple, array: np.ndarray) -> Value:
         assert name in TABLE

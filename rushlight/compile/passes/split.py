@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -98,6 +99,45 @@ def second(graph: Graph, steps: list, saved: list[Value]) -> Graph:
     reads = {v for s in new for v in values_in(s.args)} | {v for v in wrt if v is not None}
     return Graph(new, [v for v in by.values() if v.kind == "input" and v in reads],
                  [v for v in wrt if v is not None])
+
+
+def without(graph: Graph, absent: set[int]) -> tuple[Graph, list[bool]]:
+    """The backward where some results got no gradient, and which of the gradients that it gives are left.
+
+    Not the same as zeros: 0 times the infinite slope of sqrt at 0 is nan. Backward is linear in what comes in, so a step
+    that reads nothing else of it gives nothing.
+    """
+    by = {v: Value(v.array, v.kind, v.source) for v in graph.inputs}
+    nothing = {v for v in graph.inputs if v.source[0] == "seed" and v.source[1] in absent}
+    some = {v for v in graph.inputs if v.source[0] == "seed"} - nothing
+    steps = []
+    for s in graph.steps:
+        given = set(values_in(s.args))
+        if given & nothing and not given & some:
+            nothing.update(s.outs)
+            continue
+        some.update(s.outs if given & some else ())
+        zeros = {v: Value(np.broadcast_to(np.zeros((), v.dtype), v.shape), "constant") for v in given & nothing}
+        by.update((v, Value(v.array, "constant", v.source)) for v in given if v.kind == "constant")
+        by.update((v, copy(v)) for v in s.outs)
+        left = [v for v in values_in(s.args) if v not in zeros]
+        if zeros and s.op == "add" and len(left) == 1 and (left[0].shape, left[0].dtype) == (s.outs[0].shape, s.outs[0].dtype):
+            by[s.outs[0]] = by[left[0]]
+        else:
+            steps.append(Call(s.op, replaced(s.args, by | zeros), tuple([by[v] for v in s.outs]), s.line, shares=s.shares))
+    there = [v not in nothing for v in graph.results]
+    made = Graph(steps, [by[v] for v in graph.inputs], [by[v] for v, kept in zip(graph.results, there) if kept])
+    drop_unused(made)
+    return made, there
+
+
+def outline(graph: Graph) -> Graph:
+    """The same steps on values without the traced arrays."""
+    by = {v: Value(np.empty_like(v.array), "input", v.source) for v in graph.inputs}
+    by |= {v: copy(v) for s in graph.steps for v in s.outs}
+    steps: list[Any] = [Call(s.op, replaced(s.args, by), tuple([by[v] for v in s.outs]), s.line, shares=s.shares)
+                        for s in graph.steps]
+    return Graph(steps, [by[v] for v in graph.inputs], [by.get(v, v) for v in graph.results])
 
 
 def copy(v: Value) -> Value:
