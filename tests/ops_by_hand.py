@@ -341,6 +341,8 @@ HAND = {
     "adaptive_avg_pool_grad": [Sample(x(1, 2, 2), (5,))],
     "scatter_spatial": [Sample(x(1, 2, 2), positions([[[1, 3], [0, 4]]]), (5,))],
     "gather_spatial": [Sample(x(1, 2, 5), positions([[[1, 3], [0, 4]]]))],
+    "blend": [Sample(x(2, 3), 1, ("linear", 3, 5, 0.6, False)), Sample(x(3, 2), 0, ("reflect", 3, 1, 2)),
+              Sample(x(2, 5), 1, ("nearest", 3, 5, 0.6, 0.0), True), Sample(x(2, 3, 2), 1, ("bicubic", 3, 2, 1.5, True))],
     "constant_pad": [Sample(x(2, 3), ((1, 0), (0, 2)), 1.5), Sample(x(2, 3), ((0, -1), (1, -1)), 0)],
     "dropout_mask": [Sample(x(2, 3), 0.5), Sample(x(2, 3, 2), 0.5, True)],
     "moved": [Sample(x(3), x(1, 3, 1), 0.9, 0.2)],

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
 
 from rushlight.errors import explain
 from rushlight.ops.pad import constant_pad
-from rushlight.tensor import Tensor, created, from_array
+from rushlight.ops.resize import blend
+from rushlight.tensor import Tensor
+
+PICKS = ("reflect", "replicate", "circular")
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
@@ -60,17 +60,4 @@ def taken(x: Tensor, dim: int, before: int, after: int, mode: str) -> Tensor:
             "Padding size should be less than the corresponding input dimension, but got: padding "
             f"({before}, {after}) at dimension {dim} of input {list(x.shape)}")
         raise RuntimeError(explain(what, "pad less", size=size, padding=(before, after)))
-    if mode == "circular" and min(before, after) < 0:
-        first, size = max(-before, 0), size + min(before, 0) + min(after, 0)
-        places = first + np.arange(-max(before, 0), size + max(after, 0)) % size
-    else:
-        places = PICKS[mode](np.arange(-before, size + after), size)
-    return x.index_select(dim, created(from_array(places)))
-
-
-# Where each position is found, by mode; positions may lie outside range(size).
-PICKS: dict[str, Any] = {
-    "reflect": lambda at, size: size - 1 - np.abs(size - 1 - np.abs(at)),
-    "replicate": lambda at, size: np.clip(at, 0, size - 1),
-    "circular": lambda at, size: at % size,
-}
+    return blend(x, dim, (mode, size, before, after))

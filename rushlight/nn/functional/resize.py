@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.dtypes import float32
 from rushlight.errors import explain, warn
 from rushlight.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
-from rushlight.ops import elementwise as e
 from rushlight.ops.build import composite
+from rushlight.ops.kernels.resize import nearest
 from rushlight.ops.node_names import called
 from rushlight.ops.pool import avg_pool_grad
-from rushlight.ops.products import matmul
-from rushlight.ops.shape import clone, permute, reshape, transpose
-from rushlight.tensor import Tensor, created, from_array
+from rushlight.ops.resize import blend
+from rushlight.ops.shape import clone, permute, reshape, to, transpose
+from rushlight.tensor import Tensor
 
 MODES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
-A = -0.75                                         # of the cubic convolution
 
 
 def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
@@ -34,13 +34,16 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     n = input.array.ndim - 2
     check_mode(input, n, mode, align_corners, antialias)
     out, factors = target_size(input, n, size, scale_factor, recompute_scale_factor)
+    if mode in MODES and input.array.dtype.itemsize == 2 and input.dtype.is_floating_point:     # rounded once
+        wide = interpolate(to(input, float32), size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
+        return to(wide, input.dtype)
     if mode == "area":
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1](input, out)
     made = input
     if mode == "nearest" and (times := repeats(input, out, factors)):
         made = avg_pool_grad(input, out, times, times, (0,) * n, False, True, 1)      # each element for a window
         return called(made, f"UpsampleNearest{n}DBackward0")
-    for i in range(n):
+    for i in reversed(range(n)):                  # the last dimension first: what is larger, later
         scale = None if factors is None else 1 / factors[i]
         made = resized(made, i + 2, out[i], scale, mode, bool(align_corners), antialias)
     kind = "".join(part.capitalize() for part in mode.split("-"))
@@ -53,14 +56,9 @@ def repeats(x: Tensor, out: tuple[int, ...], factors: list[float] | None) -> tup
     times = tuple([o // s for s, o in zip(size, out)])
     if x.array.dtype.kind not in "fV" or max(times) < 2 or any(s * r != o for s, r, o in zip(size, times, out)):
         return None
-    same = all((nearest(o, s / o if factors is None else 1 / factors[i], 0) == np.arange(o) // times[i]).all()
+    same = all((nearest(s, o, s / o if factors is None else 1 / factors[i])[0] == np.arange(o) // times[i]).all()
                for i, (s, o) in enumerate(zip(size, out)))
     return times if same else None
-
-
-def nearest(out: int, scale: float, half: float) -> np.ndarray:
-    """The positions that are picked, rounded as torch's."""
-    return np.floor((np.arange(out, dtype=np.float32) + np.float32(half)) * np.float32(scale)).astype(np.int64)
 
 
 def check_mode(input: Tensor, n: int, mode: str, align_corners: bool | None, antialias: bool) -> None:
@@ -70,6 +68,9 @@ def check_mode(input: Tensor, n: int, mode: str, align_corners: bool | None, ant
             raise ValueError(explain("align_corners option can only be set with the interpolating modes: linear | "
                                      "bilinear "
                                      "| bicubic | trilinear"))
+    elif mode in MODES and not input.dtype.is_floating_point and input.array.dtype != np.uint8:
+        raise NotImplementedError(explain(f'"compute_indices_weights_{mode.removeprefix("bi").removeprefix("tri")}" not '
+                                          f"implemented for '{input.dtype.scalar_type}'", "convert with .float()"))
     elif mode not in MODES:
         raise NotImplementedError(explain(f"no interpolation mode {mode!r}", "nearest | nearest-exact | area | "
                                                                              "linear | "
@@ -117,60 +118,13 @@ def resized(x: Tensor, dim: int, out: int, scale: float | None, mode: str, align
     """One dimension resized; `scale` is input elements for one of the output."""
     size = x.array.shape[dim]
     if scale is None or align:
-        scale = (size - 1) / max(out - 1, 1) if align else size / out
+        scale = (size - 1) / (out - 1) if align and out > 1 else 0.0 if align else size / out
     if antialias:
-        return mixed(x, dim, filter_matrix(size, out, scale, mode == "bicubic", align))
+        return blend(x, dim, ("antialias", size, out, scale, mode == "bicubic"))
     if mode.startswith("nearest"):
         half = 0.5 if mode == "nearest-exact" else 0.0
-        return x if size == out and scale == 1 else picked(x, dim, nearest(out, scale, half))
-    centre = np.arange(out) * scale if align else (np.arange(out) + 0.5) * scale - 0.5
-    if mode != "bicubic":
-        centre = np.maximum(centre, 0)
-    low = np.floor(centre).astype(np.int64)
-    t = centre - low
-    if mode == "bicubic":
-        taps = [(low + k, cubic(np.abs(t - k))) for k in (-1, 0, 1, 2)]
-    else:
-        taps = [(low, 1 - t), (low + 1, t)]
-    shape = (-1,) + (1,) * (x.array.ndim - dim - 1)
-    total = None
-    for at, weight in taps:
-        part = e.mul(picked(x, dim, at), created(from_array(weight.astype(x.array.dtype).reshape(shape))))
-        total = part if total is None else e.add(total, part)
-    return total  # type: ignore[return-value]
-
-
-def picked(x: Tensor, dim: int, at: np.ndarray) -> Tensor:
-    """The elements at positions along a dimension; those outside are taken from the nearest end."""
-    places = np.clip(at, 0, x.array.shape[dim] - 1)
-    return x.index_select(dim, created(from_array(places)))
-
-
-def cubic(t: np.ndarray, a: float = A) -> np.ndarray:
-    """The weight of an element at distance t < 2 in cubic convolution."""
-    near = ((a + 2) * t - (a + 3)) * t * t + 1
-    far = ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
-    return np.where(t <= 1, near, np.where(t < 2, far, 0.0))
-
-
-def filter_matrix(size: int, out: int, scale: float, is_cubic: bool, align: bool) -> np.ndarray:
-    """(out, size) weights of a filter as wide as what one output element stands for."""
-    width = max(scale, 1.0)
-    reach = width * (2 if is_cubic else 1)
-    rows = np.zeros((out, size))
-    for i in range(out):
-        centre = scale * i + 0.5 if align else scale * (i + 0.5)
-        low, high = max(int(centre - reach + 0.5), 0), min(int(centre + reach + 0.5), size)
-        t = np.abs((np.arange(low, high) - centre + 0.5) / width)
-        weights = cubic(t, -0.5) if is_cubic else np.maximum(1 - t, 0)
-        rows[i, low:high] = weights / weights.sum()
-    return rows
-
-
-def mixed(x: Tensor, dim: int, rows: np.ndarray) -> Tensor:
-    """Each output element as a weighted sum along a dimension."""
-    m = created(from_array(np.ascontiguousarray(rows.T.astype(x.array.dtype))))
-    return transpose(matmul(transpose(x, dim, -1), m), dim, -1)
+        return x if size == out and scale == 1 else blend(x, dim, ("nearest", size, out, scale, half))
+    return blend(x, dim, ("bicubic" if mode == "bicubic" else "linear", size, out, scale, align))
 
 
 def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",

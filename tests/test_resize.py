@@ -1,0 +1,73 @@
+"""Resizing and padding by tables of positions and weights: loops give NumPy's bits, and the answers are torch's."""
+import numpy as np
+import pytest
+
+import rushlight
+from rushlight.ops.kernels import resize
+from rushlight.optional import has_numba
+
+TABLES = [("linear", 32, 64, 31 / 63, True), ("linear", 7, 14, 0.5, False), ("linear", 14, 7, 2.0, False),
+          ("nearest", 16, 20, 0.8, 0.0), ("bicubic", 16, 33, 16 / 33, False), ("antialias", 64, 13, 64 / 13, True),
+          ("reflect", 28, 1, 1), ("reflect", 9, -1, 5), ("replicate", 3, 20, 0), ("circular", 5, 5, -2)]
+
+
+@pytest.mark.skipif(not has_numba(), reason="no loops without Numba")
+@pytest.mark.parametrize("how", TABLES, ids=str)
+@pytest.mark.parametrize("back", [False, True])
+def test_loops_give_the_bits_of_numpy(how, back):
+    for flat in (True, False):
+        resize.loop_of(flat).function or resize.loop_of(flat).build()
+    size = resize.table(how, False).out if back else how[1]
+    for shape in ((17, size), (3, 16, size, 1), (2, size, 5), (40, 7, size, 2, 3)):
+        dim = shape.index(size)
+        x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+        made = resize.by_loop(x, dim, how, back)
+        assert made.tobytes() == resize.by_taps(x, dim, resize.table(how, back)).tobytes()
+
+
+@pytest.mark.parametrize("how", TABLES, ids=str)
+def test_back_is_the_transpose(how):
+    x = np.random.default_rng(0).standard_normal((2, how[1]))
+    g = np.random.default_rng(1).standard_normal((2, resize.table(how, False).out))
+    assert np.vdot(resize.blend(x, 1, how, False), g) == pytest.approx(np.vdot(x, resize.blend(g, 1, how, True)))
+
+
+def test_an_infinite_number_stays_where_it_is():
+    g = rushlight.zeros(1, 1, 5)
+    g[..., 4] = float("inf")
+    x = rushlight.zeros(1, 1, 4, requires_grad=True)
+    rushlight.nn.functional.pad(x, (1, 0), mode="replicate").backward(g)
+    assert x.grad.tolist() == [[[0, 0, 0, float("inf")]]]
+
+
+CALLS = {
+    "bilinear": lambda lib, x: lib.nn.functional.interpolate(x, size=(6, 3), mode="bilinear"),
+    "bicubic": lambda lib, x: lib.nn.functional.interpolate(x, size=(6, 3), mode="bicubic"),
+    "antialias": lambda lib, x: lib.nn.functional.interpolate(x, size=(2, 3), mode="bilinear", antialias=True),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("dtype", ["uint8", "float64"])
+def test_bytes_are_rounded_as_torch_does(name, dtype, oracle):
+    numbers = np.random.default_rng(3).integers(0, 255, (1, 2, 4, 5))
+
+    def ask(lib):
+        return CALLS[name](lib, lib.tensor(numbers).to(getattr(lib, dtype))).float().numpy()
+    np.testing.assert_allclose(ask(rushlight), oracle(ask), rtol=1e-6)
+
+
+@pytest.mark.parametrize("size", [(7, 4), (2, 3), (1, 1)], ids=str)
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_corners_that_are_aligned_and_a_filter(size, mode, oracle):
+    numbers = np.random.default_rng(4).standard_normal((1, 2, 5, 6))
+
+    def ask(lib):
+        x = lib.tensor(numbers)
+        return lib.nn.functional.interpolate(x, size, mode=mode, align_corners=True, antialias=True).numpy()
+    np.testing.assert_allclose(ask(rushlight), oracle(ask), rtol=1e-9)
+
+
+def test_integers_have_no_means():
+    with pytest.raises(NotImplementedError, match="compute_indices_weights_linear.*not implemented for 'Long'"):
+        rushlight.nn.functional.interpolate(rushlight.ones(1, 1, 2, 2).long(), scale_factor=2, mode="bilinear")
