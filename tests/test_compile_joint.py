@@ -91,6 +91,18 @@ def test_the_same_bits_in_the_next_process(tmp_path):
     assert first == second
 
 
+def test_loops_that_the_cache_folder_has_lost(tmp_path):
+    """Functions that call them know them by names that they do not have when they are compiled anew."""
+    how = {"env": {**os.environ, "RUSHLIGHT_CACHE": str(tmp_path)}, "capture_output": True, "text": True, "check": True}
+    first = subprocess.run([sys.executable, "-c", PROCESS], **how).stdout
+    loops = [f for f in tmp_path.glob("loops/*.py") if "loop_" not in f.read_text()]
+    assert 0 < len(loops) < len([*tmp_path.glob("loops/*.py")])
+    for f in loops[::2]:
+        for index in tmp_path.glob(f"loops/__pycache__/{f.stem}*.nbi"):
+            index.unlink()
+    assert subprocess.run([sys.executable, "-c", PROCESS], **how).stdout == first
+
+
 def test_results_of_kernels_need_not_lie_in_order():
     x = torch.rand(2, 6, 4)
 

@@ -56,8 +56,7 @@ def joint(*loops: Any) -> Callable[[FunctionType], Callable]:
 
 
 def bring(loop: Any) -> None:
-    """Load what the cache folder has of a loop before a function that calls it: machine code of that function holds a copy
-    of the loop, used where the loop is not there yet, and a copy may round otherwise in the last bit."""
+    """Load what the cache folder has of a loop before a function that calls it, whose machine code knows it by its name."""
     cache = loop._cache                           # without files, it has none of these names
     index = getattr(getattr(cache, "_cache_file", None), "_load_index", None)
     if index is not None:
@@ -147,6 +146,8 @@ def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
     """
     import numba
     made = numba.njit(cache=True, **flags)(function)
+    if function.__name__ != "kernel":             # a part of a loop, whose machine code holds it
+        return made
     cache = made._cache                           # of no public name; where it has changed, Numba's own way is taken
     if not all([hasattr(cache, name) for name in PRIVATE]):
         function.__globals__.update(scope())
@@ -156,34 +157,43 @@ def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
         numba.core.runtime.rtsys.initialize(target)
         with cache._guard_against_spurious_io_errors():
             data = cache._cache_file.load(cache._index_key(signature, target.codegen()))
-            if data is not None:
+            if data is not None and (not calls or finds_its_loops(target, *data[0])):
                 found = cache._impl.rebuild(target, data)
-                lean(found.library, *data[0])
+                by_name(found.library)
                 return found
         function.__globals__.update(scope())
         target.refresh()
         return None
-    cache.load_overload = load_overload
+
+    def save_overload(signature: Any, found: Any) -> None:
+        save(signature, found)
+        by_name(found.library)
+    calls, save = any([name.startswith("loop_") for name in function.__code__.co_names]), cache.save_overload
+    cache.load_overload, cache.save_overload = load_overload, save_overload
     return made
 
 
-def lean(library: Any, name: str, kind: str, data: Any) -> None:
-    """Let go of the parsed code of a loop that was read from its file as machine code, about 0.4 MB: of use only to a loop
-    that calls this one and is compiled later, for which it is parsed again."""
-    if kind == "object" and hasattr(library, "_get_module_for_linking"):
-        library.text, library._shared_module = data[1], None
-        library.__class__ = lean_class(library.__class__)
+def finds_its_loops(target: Any, name: str, kind: str, data: Any) -> bool:
+    """Whether all loops are there that a function calls, under the names by which its machine code knows them."""
+    from llvmlite.binding import parse_bitcode
+    engine = getattr(target.codegen(), "_engine", None)
+    return engine is not None and kind == "object" and all([
+        engine.is_symbol_defined(f.name) for f in parse_bitcode(data[1]).functions
+        if f.is_declaration and "rushlight_loop" in f.name])
+
+
+def by_name(library: Any) -> None:
+    """Let functions that call this loop find it by its name instead of holding copies of it: these took a tenth of the time of
+    a first step, and its parsed code 0.4 MB."""
+    if hasattr(library, "_get_module_for_linking"):
+        library._shared_module = None
+        library.__class__ = known_by_name(library.__class__)
 
 
 @cache
-def lean_class(own: type) -> type:
-    from llvmlite.binding import parse_bitcode
-
-    def module(self: Any) -> Any:
-        if self._shared_module is None:
-            self._shared_module = parse_bitcode(self.text)
-        return own._get_module_for_linking(self)  # type: ignore[attr-defined]
-    return type("Lean", (own,), {"_get_module_for_linking": module})
+def known_by_name(own: type) -> type:
+    from llvmlite.binding import parse_assembly
+    return type("ByName", (own,), {"_get_module_for_linking": lambda self: parse_assembly("")})
 
 
 def folder() -> Path | None:

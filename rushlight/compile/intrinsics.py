@@ -6,7 +6,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-EXACT = {"error_model": "numpy", "nogil": True}
+EXACT = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}          # nobody calls loops from C
 FLAGS = {"fastmath": {"contract"}, **EXACT}
 
 
@@ -23,8 +23,9 @@ def backend() -> SimpleNamespace:
 
 
 def instructions(numba: Any, intrinsic: Any) -> SimpleNamespace:
-    """What functions of elements are made with."""
-    return SimpleNamespace(numba=numba, jit=numba.njit(**FLAGS), libm=math, select=select(numba, intrinsic),
+    """What functions of elements are made with. `jit`: of those that only loops call, not Python."""
+    return SimpleNamespace(numba=numba, jit=numba.njit(no_cpython_wrapper=True, **FLAGS), libm=math,
+                           select=select(numba, intrinsic),
                            cast_bits=lambda frm, to: cast_bits(intrinsic, frm, to), restrict=restrict(numba, intrinsic),
                            scaled=scaled(intrinsic), wide=wide(numba, intrinsic), shaped=shaped(numba, intrinsic),
                            plus=plus(intrinsic),
