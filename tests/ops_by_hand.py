@@ -321,6 +321,7 @@ HAND = {
     "layer_norm": [Sample(x(2, 3), x(3), x(3), (-1,), 1e-5), Sample(x(2, 3, 2), None, None, (1, 2), 1e-5)],
     "batch_norm": [Sample(x(4, 2), x(2), x(2), (0,), 1e-5), Sample(x(3, 2, 2), None, None, (0, 2), 1e-5)],
     "batch_dots": [Sample(x(4, 2), x(4, 2), x(1, 2), (0,)), Sample(x(3, 2, 2), x(3, 2, 2), x(1, 2, 1), (0, 2))],
+    "group_norm": [Sample(x(3, 4, 2), x(4), x(4), 2, 1e-5), Sample(x(2, 6), None, None, 3, 1e-5)],
     "frozen_batch_norm": [Sample(x(4, 2), x(2), x(2), x(2, constant=True), x(2, constant=True, signed=False), 1e-5)],
     "nll_loss": [Sample(x(3, 4), positions([1, 0, 3]), None, reduction=r) for r in ("mean", "sum", "none")]
                 + [Sample(x(3, 4), positions([1, -100, 3]), x(4, constant=True, **POSITIVE)),

@@ -60,3 +60,33 @@ def test_batch_norm(shape, affine):
     for t, w in zip((x, weight, bias), wide):
         if t is not None:
             assert rushlight.allclose(t.grad.double(), w.grad, rtol=1e-4, atol=2e-5 * (1 + float(w.grad.abs().max())))
+
+
+@pytest.mark.parametrize("shape", [(8, 6, 40, 30), (3, 12, 5000), (2, 6, 4, 50, 60), (2000, 12, 4), (16, 24, 20, 20)])
+@pytest.mark.parametrize("groups", [1, 2, 6])
+@pytest.mark.parametrize("affine", [True, False])
+def test_group_norm(shape, groups, affine):
+    """As in double precision, which NumPy does."""
+    x = rushlight.tensor(normal(*shape) + 5, requires_grad=True)
+    weight, bias = (rushlight.tensor(normal(shape[1], seed=k), requires_grad=True) if affine else None for k in (1, 2))
+    g = rushlight.tensor(normal(*shape, seed=3))
+    wide = [None if t is None else t.detach().double().requires_grad_() for t in (x, weight, bias)]
+    y = F.group_norm(x, groups, weight, bias)
+    expected = F.group_norm(wide[0], groups, *wide[1:])
+    y.backward(g)
+    expected.backward(g.double())
+    assert rushlight.allclose(y.double(), expected, rtol=1e-5, atol=2e-5)
+    for t, w in zip((x, weight, bias), wide):
+        if t is not None:
+            assert rushlight.allclose(t.grad.double(), w.grad, rtol=1e-4, atol=2e-5 * (1 + float(w.grad.abs().max())))
+
+
+def test_instance_norm_moves_its_statistics():
+    x = rushlight.tensor(normal(4, 6, 50, 50) + 5)
+    found = []
+    for t in (x, x.double()):
+        mean, var = rushlight.zeros(6).to(t.dtype), rushlight.ones(6).to(t.dtype)
+        y = F.instance_norm(t, mean, var)
+        found.append((y, mean, var))
+    for a, b in zip(*found):
+        assert rushlight.allclose(a.double(), b, rtol=1e-5, atol=2e-5)

@@ -82,6 +82,8 @@ def rows() -> Iterator[tuple[str, Callable[[], None]]]:
         ("layer_norm", "weight"): (gs, x, one, one, 1e-5), ("layer_norm", "bias"): (gs,),
         ("batch_norm", ""): (y, None, None, (0, 2), 1e-5), ("batch_norm", "x"): ([*ys], y, None, mean, mean, (0, 2), 1e-5),
         ("batch_norm", "weight"): (ys, y, mean, mean, (0, 2), 1e-5), ("batch_norm", "bias"): (ys, (0, 2)),
+        ("group_norm", ""): (y, None, None, 1, 1e-5), ("group_norm", "x"): ([*ys], y, None, mean, mean, 1, 1e-5),
+        ("group_norm", "weight"): (ys,), ("group_norm", "bias"): (ys,),
         ("batch_dots", ""): (y, y, mean, (0, 2)),
         ("frozen_batch_norm", ""): (y, None, None, own, own, 1e-5), ("frozen_batch_norm", "x"): (y, None, own, 1e-5),
         ("frozen_batch_norm", "weight"): (y, y, own, own, 1e-5), ("frozen_batch_norm", "bias"): (y,)}

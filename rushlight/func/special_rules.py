@@ -272,6 +272,16 @@ def layer_norm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     return call(op, [x.value, *scales], (tuple(d + 1 for d in dims), eps))
 
 
+@rule("group_norm")
+def group_norm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """(B N, C, ...); what may differ from sample to sample, weight and bias, comes after."""
+    x, weight, bias = parts
+    out, mu, var = unfolded(call(op, [folded(x.whole()), None, None], settings), level.size)
+    weight, bias = (p and p.whole().reshape((level.size, 1, -1, *(1,) * (x.ndim - 2))) for p in (weight, bias))
+    out = out if weight is None else out * weight
+    return [out if bias is None else out + bias, mu, var]
+
+
 @rule("batch_norm", "frozen_batch_norm")
 def batch_norm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """Each sample's channels are channels of their own: x (N, B C, ...), scales (B C,), statistics (1, B C, 1, ...)."""

@@ -23,6 +23,16 @@ batch_norm = inner(
     weight=lambda gs, x, mu, var, dims, eps: flat(batch_dots(gs[0], x, mu, dims) * rsqrt(var + eps)),
     bias=lambda gs, dims: flat(sum(gs[0], dims, True)),
     outputs="out mu var", rows=True, node="NativeBatchNormBackward0")
+# mean and var (N, groups, 1)
+group_norm = inner(
+    lambda x, weight, bias, /, groups, eps: group_norm(x, weight, bias, groups, eps),
+    x=lambda gs, x, weight, mu, var, groups, eps: reshape(normalized_back(
+        in_groups(gs[0] if weight is None else gs[0] * per_channel(weight, len(x.shape)), groups), gs[1], gs[2],
+        in_groups(x, groups) - mu, rsqrt(var + eps), (2,)), x.shape),
+    weight=lambda gs, x, mu, var, groups, eps: sum(
+        gs[0] * reshape((in_groups(x, groups) - mu) * rsqrt(var + eps), x.shape), others(x)),
+    bias=lambda gs: sum(gs[0], others(gs[0])),
+    outputs="out mu var", rows=True, node="NativeGroupNormBackward0")
 # what the gradients of x and of weight have in common
 batch_dots = inner(lambda x, y, mu, /, dims: sum(x * (y - mu), dims, True),
                    x=lambda g, y, mu: g * (y - mu), y=lambda g, x: g * x, mu=lambda g, x, dims: -sum(g * x, dims, True),
@@ -57,6 +67,15 @@ def batch_back(gs, x, weight, mu, rstd, dims):
     scale = rstd if weight is None else rstd * per_channel(weight, len(x.shape))
     slope = rstd * rstd * scale * batch_dots(gs[0], x, mu, dims) - 2 * gs[2]
     return scale * gs[0] - (x - mu) * (slope / n) - (scale * sum(gs[0], dims, True) - gs[1]) / n
+
+
+@shared
+def in_groups(x, groups):
+    """(N, C, ...) -> (N, groups, the numbers of C / groups channels)."""
+    n = x.shape[1] // groups
+    for size in x.shape[2:]:
+        n *= size
+    return reshape(x, (x.shape[0], groups, n))
 
 
 @shared

@@ -282,6 +282,34 @@ def batch_norm_bias(gs: list, dims: tuple[int, ...]) -> ndarray | None:
     return out
 
 
+def group_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, groups: int, eps: float) -> Any:
+    given = batch(x)
+    w, b = factors(weight, x.shape[1], 1), factors(bias, x.shape[1], 0)
+    if given is None or w is None or b is None:
+        return None
+    out, mu, var = room(x), np.empty((len(x), groups, 1), FLOAT), np.empty((len(x), groups, 1), FLOAT)
+    by_channels("group_norm", x.size, mu.size, given, w, b, groups, eps, out.reshape(given.shape), mu.reshape(-1),
+                var.reshape(-1))
+    return out, mu, var
+
+
+def group_norm_x(gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var: ndarray, groups: int,
+                 eps: float) -> ndarray | None:
+    g, given, w = batch(gs[0]), batch(x), factors(weight, x.shape[1], 1)
+    if g is None or given is None or w is None or gs[1].any() or gs[2].any():
+        return None
+    out, sums = room(x), np.empty((2, *given.shape[:2]), FLOAT)
+    by_channels("group_norm_x", x.size, mu.size, g, given, w, mu.reshape(-1), var.reshape(-1), groups, eps,
+                out.reshape(given.shape), *sums)
+    gs.append(sums)                               # as of batch norm, but of each sample
+    return out
+
+
+def of_samples(which: int) -> Callable:
+    """What was found for the weight, 0, or the bias, 1, of all samples together."""
+    return lambda gs, *rest: gs[3][which].sum(0, np.float64).astype(FLOAT) if len(gs) > 3 else None
+
+
 def batch_dots(g: ndarray, x: ndarray, mu: ndarray, dims: tuple[int, ...]) -> ndarray | None:
     a, b, n = batch(g), batch(x), g.ndim
     if a is None or b is None or g.shape != x.shape or mu.dtype is not FLOAT or dims != (0, *range(2, n)):
@@ -335,7 +363,8 @@ FUNCTIONS: dict[tuple[str, str], Callable] = {
     ("layer_norm", ""): layer_norm, ("layer_norm", "x"): layer_norm_x, ("layer_norm", "weight"): layer_norm_weight,
     ("layer_norm", "bias"): layer_norm_bias,
     ("batch_norm", ""): batch_norm, ("batch_norm", "x"): batch_norm_x, ("batch_norm", "weight"): batch_norm_weight,
-    ("batch_norm", "bias"): batch_norm_bias, ("batch_dots", ""): batch_dots,
+    ("batch_norm", "bias"): batch_norm_bias, ("group_norm", ""): group_norm, ("group_norm", "x"): group_norm_x,
+    ("group_norm", "weight"): of_samples(0), ("group_norm", "bias"): of_samples(1), ("batch_dots", ""): batch_dots,
     ("frozen_batch_norm", ""): frozen_batch_norm, ("frozen_batch_norm", "x"): frozen_batch_norm_x,
     ("frozen_batch_norm", "weight"): frozen_batch_norm_weight,
     ("frozen_batch_norm", "bias"): lambda g: batch_norm_bias([g], ())}

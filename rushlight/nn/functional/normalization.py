@@ -15,7 +15,7 @@ from rushlight.ops import norm
 from rushlight.ops import reduce as r
 from rushlight.ops.node_names import called
 from rushlight.ops.pad import constant_pad
-from rushlight.ops.shape import repeat, reshape, unsqueeze
+from rushlight.ops.shape import reshape, unsqueeze
 from rushlight.ops.shape import squeeze as squeezed
 from rushlight.tensor import Tensor
 
@@ -132,13 +132,11 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     if prod(size) == 1:
         raise ValueError(explain(f"Expected more than 1 spatial element when training, got input size {input.shape}"))
     check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
-    x = reshape(input, (1, n * c, *size))
-    many_weight, many_bias = (None if t is None else repeat(t, (n,)) for t in (weight, bias))
-    out, mean, var = norm.batch_norm(x, many_weight, many_bias, (0, *range(2, len(size) + 2)), eps)
+    out, mean, var = norm.group_norm(input, weight, bias, c, eps)
     if running_mean is not None or running_var is not None:
-        mean, var = (r.mean(reshape(t.detach(), (n, c)), (0,)) for t in (mean, var))
+        mean, var = (r.mean(squeezed(t.detach(), 2), (0,)) for t in (mean, var))
         follow(running_mean, running_var, mean, var, momentum, prod(size))
-    return reshape(out, input.array.shape)
+    return called(out, "ViewBackward0")
 
 
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
@@ -161,14 +159,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
                                        "input, "
                                        f"but got {what} of shape {list(t.shape)} and input of shape "
                                        f"{list(input.shape)}", f"make the layer take {c} (num_channels={c})"))
-    grouped = reshape(input, (n, num_groups, prod((c // num_groups, *size))))
-    out = reshape(norm.layer_norm(grouped, None, None, (2,), eps)[0], input.array.shape)
-    column = (c,) + (1,) * len(size)
-    if weight is not None:
-        out = e.mul(out, reshape(weight, column))
-    if bias is not None:
-        out = e.add(out, reshape(bias, column))
-    return called(out, "NativeGroupNormBackward0")
+    return norm.group_norm(input, weight, bias, num_groups, eps)[0]
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:

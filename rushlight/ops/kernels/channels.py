@@ -1,7 +1,7 @@
-"""Compiled loops over the channels of large float32 batches (N, C, L): batch norm. As kernels/rows.py; a part of the
-work is the channels from `first` to `end`. What is added up over samples is added in float64. Those named `across` are for
-matrices (N, C), whose channels lie side by side, and do all of them: with an index that might be negative there would be no
-vectors.
+"""Compiled loops over the channels of large float32 batches (N, C, L): batch norm and group norm. As kernels/rows.py; a part
+of the work is the channels from `first` to `end`. What is added up over samples is added in float64. Those named `across` are
+for matrices (N, C), whose channels lie side by side, and do all of them: with an index that might be negative there would be
+no vectors.
 """
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
@@ -105,6 +105,68 @@ def scaled_channels(x, factor, shift, out, first, end):
             s = shift[c]
             for j in range(x.shape[2]):
                 out[k, c, j] = x[k, c, j] * f + s
+
+
+@loop
+def group_norm(x, weight, bias, groups, eps, out, mu, var, first, end):
+    """A part of the work is the groups from `first` to `end`, of all samples' groups."""
+    restrict()
+    wide()
+    n, channels = x.shape[2], x.shape[1] // groups
+    for i in range(first, end):
+        k, c0 = i // groups, i % groups * channels
+        total = 0.0
+        for c in range(c0, c0 + channels):
+            part = f32(0)
+            for j in range(n):
+                part = plus(part, x[k, c, j])
+            total += part
+        mean = f32(total / (channels * n))
+        squares = 0.0
+        for c in range(c0, c0 + channels):
+            part = f32(0)
+            for j in range(n):
+                d = x[k, c, j] - mean
+                part = plus(part, d * d)
+            squares += part
+        mu[i] = mean
+        var[i] = f32(squares / (channels * n))
+        rstd = f32(1) / sqrt(var[i] + f32(eps))
+        for c in range(c0, c0 + channels):
+            scale = weight[c] * rstd
+            shift = bias[c]
+            for j in range(n):
+                out[k, c, j] = (x[k, c, j] - mean) * scale + shift
+
+
+@loop
+def group_norm_x(g, x, weight, mu, var, groups, eps, out, slopes, totals, first, end):
+    """out = (h - mean(h) - d mean(h d) / (var + eps)) / sqrt(var + eps), h = g weight, d = x - mu; for the gradients of
+    weight and bias, of each sample: slopes = sum(g d) / sqrt(var + eps), totals = sum(g)."""
+    restrict()
+    wide()
+    n, channels = x.shape[2], x.shape[1] // groups
+    for i in range(first, end):
+        k, c0, mean = i // groups, i % groups * channels, mu[i]
+        rstd = f32(1) / sqrt(var[i] + f32(eps))
+        total = 0.0
+        along = 0.0
+        for c in range(c0, c0 + channels):
+            part = f32(0)
+            beside = f32(0)
+            for j in range(n):
+                part = plus(part, g[k, c, j])
+                beside = plus(beside, g[k, c, j] * (x[k, c, j] - mean))
+            totals[k, c] = part
+            slopes[k, c] = beside * rstd
+            total += part * weight[c]
+            along += beside * weight[c]
+        share = f32(total / (channels * n)) * rstd
+        slope = f32(along / (channels * n)) * rstd * rstd * rstd
+        for c in range(c0, c0 + channels):
+            scale = weight[c] * rstd
+            for j in range(n):
+                out[k, c, j] = g[k, c, j] * scale - share - (x[k, c, j] - mean) * slope
 
 
 @loop

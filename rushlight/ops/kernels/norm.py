@@ -83,6 +83,19 @@ def batch_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: D
     return scaled(d, var, eps, per_channel(weight, x.ndim), per_channel(bias, x.ndim), x.dtype), mu, var
 
 
+def group_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, groups: int,
+               eps: float) -> tuple[ndarray, ndarray, ndarray]:
+    """Normalized over each group of channels of a sample; weight and bias (C,)."""
+    wide = plain(x).astype(wide_dtype(x.dtype), copy=False)
+    out, mu, var = layer_norm(wide.reshape(len(x), groups, prod(x.shape[1:]) // groups), None, None, (2,), eps)
+    out = out.reshape(x.shape)
+    if weight is not None:
+        out *= per_channel(weight, x.ndim)
+    if bias is not None:
+        out += per_channel(bias, x.ndim)
+    return out.astype(x.dtype, copy=False), mu, var
+
+
 def frozen_batch_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, mu: ndarray, var: ndarray,
                       eps: float) -> ndarray:
     """batch_norm with mean and var, both (C,), given: a factor and a shift for each channel."""
