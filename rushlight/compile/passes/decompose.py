@@ -87,6 +87,15 @@ def layer_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, d
     return scaled(b, d, var, eps, weight, bias), mu, var
 
 
+def group_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, groups: int, eps: float) -> tuple:
+    rows = len(x.array), groups, x.size // (len(x.array) * groups)
+    out, mu, var = layer_norm(b, b.call("reshape", x, rows, shape=rows), None, None, (2,), eps)
+    out, shape = b.call("reshape", out, x.shape, shape=x.shape), (-1, *(1,) * (len(x.shape) - 2))
+    for op, a in (("mul", weight), ("add", bias)):
+        out = out if a is None else b.element(op, out, b.call("reshape", a, shape, shape=(a.size, *shape[1:])))
+    return out, mu, var
+
+
 def frozen_batch_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, mu: Value, var: Value,
                       eps: float) -> Value:
     shape = (-1, *(1,) * (len(x.shape) - 2))
@@ -152,8 +161,8 @@ def nll_loss_grad(b: Builder, g: Value, target: Value, weight: None, size: tuple
 
 
 PARTS: dict[str, Callable] = {f.__name__: f for f in (
-    softmax, log_softmax, mean, var_core, layer_norm, frozen_batch_norm, linear, mm, gather, scatter_add, nll_loss,
-    nll_loss_grad)}
+    softmax, log_softmax, mean, var_core, layer_norm, group_norm, frozen_batch_norm, linear, mm, gather, scatter_add,
+    nll_loss, nll_loss_grad)}
 
 
 def decompose(graph: Graph) -> None:
@@ -187,7 +196,7 @@ def suits(step: Any) -> bool:
         return len(x.shape) >= 2 and all(v.dtype == x.dtype for v in args[1:] if v is not None)
     if step.op == "mm":
         return len(x.shape) > 2 and len(args[1].shape) == 2 and args[1].dtype == x.dtype
-    if step.op in ("layer_norm", "frozen_batch_norm"):
+    if step.op in ("layer_norm", "group_norm", "frozen_batch_norm"):
         return all(v.dtype == x.dtype for v in (*values_in(args), *step.outs))
     if step.op == "var_core":                     # with nothing left to divide by, inf or nan: the kernel knows
         return x.size // out.size > args[2]
