@@ -120,6 +120,25 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(text, category, stacklevel=level + 1)
 
 
+# -- assigned and missing gradients ------------------------------------------------------------------------------------
+
+def check_assigned(shape: tuple, to: tuple, dtype: Any, of: Any) -> None:
+    """RuntimeError if a gradient of this shape and dtype is none for a tensor of those."""
+    if shape != to:
+        raise RuntimeError(explain(f"attempting to assign a gradient of size '{list(shape)}' to a tensor of size "
+                                   f"'{list(to)}'. Please ensure that the gradient and the tensor are the same size"))
+    if dtype is not of:
+        raise RuntimeError(explain(f"attempting to assign a gradient with dtype '{dtype}' to a tensor with grad_dtype "
+                                   f"'{of}'. The gradient must match the tensor's grad_dtype", "convert the gradient first"))
+
+
+def not_populated() -> None:
+    """Warn that `.grad` of a tensor that is no leaf is None, whatever backward does."""
+    warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+         "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
+         ".retain_grad() on the non-leaf Tensor.")
+
+
 # -- misspelt keywords -----------------------------------------------------------------------------------------------
 
 def unexpected(function: str, word: str, known: Iterable[str]) -> TypeError:

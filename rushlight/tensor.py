@@ -16,7 +16,7 @@ from rushlight.autograd.clock import Writes, stamp
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Handle, Node, hooks_of
 from rushlight.device import device, strided
-from rushlight.errors import explain
+from rushlight.errors import check_assigned, explain, not_populated
 from rushlight.size import Size
 
 if TYPE_CHECKING:
@@ -176,17 +176,17 @@ class Tensor(Methods):
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward has accumulated, or None."""
-        return self._grad
+        g, node = self._grad, self.node
+        if g is None and node is not None and not node.leaf and not self.retains_grad:
+            not_populated()
+        return g
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
             if not isinstance(value, Tensor):
                 raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value)}")
-            if value.shape != self.shape or value.dtype is not self.dtype:
-                raise RuntimeError(explain(
-                    f"assigned grad has data of a different size or type: {value.dtype} {tuple(value.shape)}"
-                    f" for a tensor of {self.dtype} {tuple(self.shape)}", "assign a gradient of the tensor's own kind"))
+            check_assigned(value.shape, self.shape, value.dtype, self.dtype)
         self._grad = value
 
     @grad.deleter

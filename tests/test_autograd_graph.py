@@ -81,3 +81,52 @@ def test_writes_to_what_is_saved(oracle, program):
     a = leaf(rushlight, 0.5, 2.0)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         program(a * 3).backward()
+
+
+def test_leaves_are_told_as_soon_as_their_gradient_is_whole():
+    """An optimizer that steps in a hook needs one gradient at a time."""
+    log = []
+    a, b = (rushlight.ones(2, requires_grad=True) for _ in range(2))
+    h = a * 2
+    h.register_hook(lambda g: log.append("h"))
+    k = h * b
+    for name, t in (("a", a), ("b", b)):
+        t.register_post_accumulate_grad_hook(lambda t, name=name: (log.append((name, t.grad.tolist())),
+                                                                      setattr(t, "grad", None)))
+    k.sum().backward()
+    (k.detach() * b + b).sum().backward()         # b in two places
+    assert log == [("b", [2.0, 2.0]), "h", ("a", [2.0, 2.0]), ("b", [3.0, 3.0])]
+    assert a.grad is b.grad is None
+
+
+def test_what_retains_its_gradient_goes_on_after_a_write():
+    x = rushlight.ones(3, requires_grad=True)
+    y = x * 2
+    y.retain_grad()
+    y.register_hook(lambda g: log.append(g.tolist()))
+    log = []
+    y.mul_(3)
+    (y * y).sum().backward()
+    assert y.grad.tolist() == [12.0] * 3          # of what y is now; the hook, of what it was
+    assert log == [[36.0] * 3]
+    assert x.grad.tolist() == [72.0] * 3
+
+
+def test_writes_that_torch_refuses():
+    x = rushlight.ones(3, requires_grad=True)
+    with rushlight.no_grad():
+        v = x[:2]
+        v.mul_(1)
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace"):
+        v.mul_(2)
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+        v.copy_(rushlight.zeros(2))
+    assert x.tolist() == [1.0] * 3
+    with rushlight.inference_mode(), rushlight.enable_grad():
+        assert not (x * 2).requires_grad
+
+
+def test_a_gradient_that_no_backward_fills_is_warned_of():
+    y = rushlight.ones(3, requires_grad=True) * 2
+    with pytest.warns(UserWarning, match="is not a leaf Tensor is being accessed"):
+        assert y.grad is None

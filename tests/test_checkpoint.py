@@ -223,3 +223,12 @@ def test_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         module.checkpoint(lambda x: x.exp(), rushlight.ones(1, requires_grad=True), use_reentrant=False)
+
+
+def test_gradients_of_some_inputs_alone_go_with_the_other_kind():
+    """The backward inside the backward would add to the gradients of everyone."""
+    layer, x = rushlight.nn.Linear(2, 2), rushlight.ones(1, 2, requires_grad=True)
+    for compute in (lambda y: rushlight.autograd.grad(y, x), lambda y: y.backward(inputs=[x])):
+        with pytest.raises(RuntimeError, match="incompatible with .grad\\(\\) or passing an `inputs`"):
+            compute(module.checkpoint(layer, x, use_reentrant=True).sum())
+    assert layer.weight.grad is None

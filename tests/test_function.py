@@ -259,3 +259,62 @@ def test_any_name_may_be_kept_on_the_context():
     assert x.grad.tolist() == [2, 2, 2]
     assert y.grad_fn.dirty == "dirty"             # as in torch, where the node is the context
     assert y.grad_fn.shape == (3,)
+
+
+def test_outputs_that_were_saved_and_written_to():
+    class Exp(rushlight.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            out = x.exp()
+            ctx.save_for_backward(out)
+            return out, x * 1
+
+        @staticmethod
+        def backward(ctx, g, h):
+            out, = ctx.saved_tensors
+            return g * out
+
+    x = rushlight.ones(2, requires_grad=True)
+    out, other = Exp.apply(x)
+    other.add_(1)
+    out.sum().backward(retain_graph=True)
+    out.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()
+
+
+def test_dirty_views_and_leaves():
+    class Double(rushlight.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.mul_(2)
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    a = rushlight.ones(4, requires_grad=True)
+    b = a * 3
+    Double.apply(b[:2])
+    (b * rushlight.tensor([1.0, 2.0, 3.0, 4.0])).sum().backward()
+    assert a.grad.tolist() == [6.0, 12.0, 9.0, 12.0]
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad has been used in an in-place operation"):
+        Double.apply(a)
+
+
+def test_arguments_by_name_are_recorded():
+    class Times(rushlight.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, n=2.0):
+            ctx.n = n
+            return x * n
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.n, None
+
+    x = rushlight.ones(2, requires_grad=True)
+    Times.apply(x=x, n=3.0).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from rushlight.errors import explain, suggesting
 from rushlight.tensor import ADDING, Tensor, created, from_array, method
 
 Tensors = Tensor | Sequence[Tensor]
+chosen: ContextVar[bool] = ContextVar("chosen", default=False)             # whether some gradients only are computed now
 
 
 @suggesting
@@ -176,6 +178,7 @@ def run(seeds: dict[Node, Any], world: str, targets: set[Node] | None, retain: b
     checks = mode().checks
     if checks:
         from rushlight.autograd.finite import check  # loaded with the first anomaly detection
+    asked = None if targets is None else chosen.set(True)
     lazy = world == "arrays" and not checks and "rushlight.ops.large" in sys.modules
     token = current.set(mode().but(grad=create_graph))
     try:
@@ -188,6 +191,8 @@ def run(seeds: dict[Node, Any], world: str, targets: set[Node] | None, retain: b
                 found[node] = g
     finally:
         current.reset(token)
+        if asked is not None:
+            chosen.reset(asked)
     return found
 
 

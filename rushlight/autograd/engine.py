@@ -37,6 +37,25 @@ def reachable(roots: Iterable[Node], since: int = -1) -> list[Node]:
     return todo
 
 
+def told_at_once(order: list[Node]) -> list[Node]:
+    """The same, but a leaf with hooks comes as soon as its gradient is whole, not at the end: an optimizer that steps in a
+    hook lets go of each gradient before the next is there."""
+    leaves = set()
+    for node in reversed(order):
+        if not node.leaf:
+            break
+        if node.hooks is not None:
+            leaves.add(node)
+    if not leaves:
+        return order
+    last = {edge: node for node in order for edge in node.edges if edge in leaves}
+    done: dict[Node, list[Node]] = {}
+    for leaf, node in last.items():
+        done.setdefault(node, []).append(leaf)  # type: ignore[arg-type]
+    early = [n for node in order if node not in last for n in (node, *done.get(node, ()))]
+    return early
+
+
 def leading_to(targets: set[Node], order: list[Node]) -> set[Node]:
     """Those nodes of `order` from which some target can be reached, the targets included."""
     wanted = set(targets)
@@ -56,6 +75,7 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
     """
     order = reachable(seeds, -1 if not targets else min([node.seq for node in targets]))    # older ones lead nowhere
     wanted = None if targets is None else leading_to(targets, order)
+    order = told_at_once(order)
     fast = world == "arrays"
     total = sum_to_array if fast else sum_to_tensor
     grads = dict(seeds)

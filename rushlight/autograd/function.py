@@ -10,12 +10,12 @@ from weakref import ref
 import numpy as np
 
 from rushlight.autograd.clock import tick
-from rushlight.autograd.engine import second_time
+from rushlight.autograd.engine import overwritten, second_time
 from rushlight.autograd.grad_mode import mode, no_grad
 from rushlight.autograd.node import Node, Output, Parts
-from rushlight.autograd.views import expands, wrote
+from rushlight.autograd.views import expands, rebase, wrote
 from rushlight.errors import explain
-from rushlight.tensor import Tensor, from_array
+from rushlight.tensor import Tensor, from_array, writes_of
 
 
 class Context:
@@ -89,6 +89,8 @@ class FunctionNode(Node):
 
     def output(self, saved: SavedOutput) -> Tensor:
         """An output that was saved: kept as its array, so that no cycle exists."""
+        if saved.writes.stamp > self.seq:
+            raise overwritten(self, saved.writes, f"output {saved.number}", saved.array.shape)
         t = from_array(saved.array)
         t.node = self if self.outputs is None else Output(self, saved.number, tick(), saved.array.shape)
         return t if self.hooks is None or self.hooks.dual is None else self.hooks.dual(t, saved.number)
@@ -130,12 +132,12 @@ class FunctionNode(Node):
 
 
 class SavedOutput:
-    """Which output was saved, and its array."""
+    """Which output was saved: its array, and the record of writes to it."""
 
-    __slots__ = ("number", "array")
+    __slots__ = ("number", "array", "writes")
 
-    def __init__(self, number: int, array: np.ndarray):
-        self.number, self.array = number, array
+    def __init__(self, number: int, out: Tensor):
+        self.number, self.array, self.writes = number, out.array, writes_of(out)
 
 
 class Function:
@@ -187,6 +189,8 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward and record it."""
+        if kwargs:
+            args, kwargs = by_place(cls, args, kwargs)
         node = object.__new__(node_class(cls))
         places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         node.places = places
@@ -213,6 +217,14 @@ class Function:
         return result
 
 
+def by_place(cls: type[Function], args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+    """Arguments of forward that were given by name, in their places: tensors among them are recorded, too."""
+    from inspect import signature
+    before = (None,) if cls.setup_context is None else ()
+    bound = signature(cls.forward).bind(*before, *args, **kwargs)
+    return bound.args[len(before):], bound.kwargs
+
+
 def node_class(cls: type[Function]) -> type[FunctionNode]:
     """The class of the function's nodes, `NameBackward`, made once."""
     found = cls.__dict__.get("_node")
@@ -228,14 +240,14 @@ def node_class(cls: type[Function]) -> type[FunctionNode]:
 def finish(node: FunctionNode, args: tuple, made: Any, recorded: bool) -> Any:
     """Outputs with their place in the graph."""
     several = isinstance(made, (tuple, list))
-    outs = [settled(t, args, node) for t in (made if several else (made,))]
+    outs = [settled(t, args, node, recorded) for t in (made if several else (made,))]
     if recorded:
         f = frame(2)
         node.where = (f.f_code, f.f_lasti)
         node.seq = tick()
         link(node, outs, several)
         originals = list(made) if several else [made]
-        node.saved = tuple(SavedOutput(i, outs[i].array) if (i := position(t, originals, outs)) is not None else t
+        node.saved = tuple(SavedOutput(i, outs[i]) if (i := position(t, originals, outs)) is not None else t
                            for t in node.ctx._to_save)
     node.ctx._to_save = node.ctx._dirty = node.ctx._constant = ()
     return (type(made)(outs) if type(made) in (tuple, list) else tuple(outs)) if several else outs[0]
@@ -248,11 +260,14 @@ def position(t: Any, originals: list, outs: list) -> int | None:
     return None
 
 
-def settled(t: Any, args: tuple, node: FunctionNode) -> Any:
+def settled(t: Any, args: tuple, node: FunctionNode, recorded: bool) -> Any:
     """An output as a tensor of its own: an input handed back unchanged becomes an alias, a dirty one stays itself."""
     if not isinstance(t, Tensor):
         return t
     if any(t is d for d in node.ctx._dirty):
+        if recorded and any(x.node is not None and x.node.leaf for x in (t, t.root)):
+            raise RuntimeError(explain("a leaf Variable that requires grad has been used in an in-place operation.",
+                                       "give it a clone()", op=type(node).function.__name__))
         wrote(t)
         return t
     if any(t is a for a in args):
@@ -268,11 +283,22 @@ def link(node: FunctionNode, outs: list, several: bool) -> None:
               and not any(t is c for c in node.ctx._constant)]
     if not several:
         if smooth:
-            outs[0].node, node.shape = node, outs[0].array.shape
+            node.shape = outs[0].array.shape
+            place(outs[0], node)
         return
     node.outputs = [(t.array.shape, t.array.dtype) if isinstance(t, Tensor) else ((), np.float32) for t in outs]
     for i in smooth:
-        outs[i].node = Output(node, i, tick(), outs[i].array.shape)
+        place(outs[i], Output(node, i, tick(), outs[i].array.shape))
+
+
+def place(out: Tensor, node: Node) -> None:
+    """Let an output have come from the node; a dirty one that views another tensor's memory takes that along."""
+    if out.viewing is None or out.root.node is None:
+        out.node = node
+        return
+    alias = from_array(out.array)
+    alias.node = node
+    rebase(out, alias)
 
 
 def once_differentiable(function: Callable) -> Callable:

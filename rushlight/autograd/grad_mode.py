@@ -204,9 +204,15 @@ class no_grad(Setting):
 
 
 class enable_grad(no_grad):
-    """Inside it ops are recorded again, also within `no_grad`. Context manager and decorator."""
+    """Inside it ops are recorded again, also within `no_grad`, but not within `inference_mode`. Context manager and
+    decorator."""
 
-    changes = {"grad": True}
+    @property
+    def changes(self) -> dict[str, Any]:  # type: ignore[override]
+        return {"grad": not mode().inference}
+
+    def again(self) -> Setting:
+        return object.__new__(type(self))
 
 
 class set_grad_enabled(Setting):

@@ -14,7 +14,7 @@ import numpy as np
 
 from rushlight.autograd.clock import stamp, tick
 from rushlight.autograd.grad_mode import current, mode
-from rushlight.autograd.node import Node
+from rushlight.autograd.node import Node, hooks_of
 from rushlight.errors import explain, user_frame
 from rushlight.tensor import Tensor, from_array, writes_of
 
@@ -109,7 +109,7 @@ def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
     """Write the elements of `r` into `x`, in memory and in the graph. Returns `x`; `op` is named in errors."""
     check_fits(x, r, op)
     m = mode()
-    recorded = m.grad and (x.node is not None or r.node is not None)
+    recorded = m.grad and (x.node is not None or r.node is not None or x.root.node is not None)
     if m.watch is not None:
         m.watch.writing(x)
     if recorded:
@@ -155,13 +155,13 @@ def check_fits(x: Tensor, r: Tensor, op: str | None) -> None:
 def check_writable(x: Tensor, op: str | None) -> None:
     """RuntimeError for a write that the graph has no place for."""
     root = x.root
+    if x.viewing is not None and not x.viewing[4]:
+        raise RuntimeError(explain("A view was created in no_grad mode and is being modified inplace with grad mode "
+                                   "enabled.", "make the view outside no_grad(), or clone() it", op=op))
     if any(t.node is not None and t.node.leaf for t in (x, root)):
         what = "a leaf Variable" if x.is_leaf else "a view of a leaf Variable"
         raise RuntimeError(explain(f"{what} that requires grad is being used in an in-place operation.",
                                    "write inside `with torch.no_grad():`, or to a clone()", op=op))
-    if x.viewing is not None and not x.viewing[4]:
-        raise RuntimeError(explain("A view was created in no_grad mode and is being modified inplace with grad mode "
-                                   "enabled.", "make the view outside no_grad(), or clone() it", op=op))
 
 
 def keep_old(x: Tensor, r: Tensor) -> None:
@@ -187,20 +187,29 @@ def rebase(x: Tensor, r: Tensor) -> None:
     """Give x (and, through it, its base and the base's views) the history of what was written."""
     root = x.root
     if root is x:
-        x.node = r.node
+        renewed(x, r.node)
     else:
         node = CopySlices()
         node.edges, node.saved, node.seq, node.shape = (root.node, r.node), (), tick(), root.array.shape
         node.where, node.region = (root.writes.where if root.writes else None), Region(x)
         node.strides = root.array.strides
-        root.node = node
+        renewed(root, node)
     token = current.set(mode().but(grad=True, watch=None))
     try:
         for view in living_views(root):
             _, parent, replay, settings, _ = view.viewing  # type: ignore[misc]
-            view.node = replay(parent, *settings).node
+            renewed(view, replay(parent, *settings).node)
     finally:
         current.reset(token)
+
+
+def renewed(x: Tensor, node: Node | None) -> None:
+    """Give x another history. Whoever asked for its gradient (`retain_grad`) gets that of what x is now; hooks stay with
+    what it was, as in torch."""
+    old, x.node = x.node, node
+    if old is not None and node is not None and old is not node and not old.leaf and (hooks := old.hooks) is not None \
+            and hooks.retained is not None and hooks.retained() is x:
+        hooks_of(node).retained, hooks.retained = hooks.retained, None
 
 
 def living_views(root: Tensor) -> list[Tensor]:

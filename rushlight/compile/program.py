@@ -273,13 +273,14 @@ class Program:
             self.shared = {j: i for i, t in enumerate(tensors) for j, a in enumerate(saved)
                            if np.may_share_memory(t.array, a)}
         inputs: list[Tensor | None] = []
-        for kind, what in backward.sources:
-            if kind == "saved" and what in self.shared:
+        for source in backward.sources:
+            what = source[1]
+            if source[0] == "saved" and what in self.shared:
                 alias = from_array(saved[what])   # the tensor itself would hold the node that it is held by
                 alias.writes = writes_of(tensors[self.shared[what]])
                 inputs.append(alias)
             else:
-                inputs.append(None if kind in ("seed", "saved") else find((kind, what), arguments))
+                inputs.append(None if source[0] in ("seed", "saved") else find(source, arguments))
         shapes = [(tensors[i].array.shape, tensors[i].array.dtype) for i in self.live]
         node = CompiledFunctionBackward()
         node.edges = tuple(find(source, arguments).node for source in self.edges)

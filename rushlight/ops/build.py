@@ -177,7 +177,8 @@ def recorded(input: Tensor, args: tuple) -> bool:
     m = mode()
     if m.watch is not None and m.watch.differentiates:
         return True
-    return m.grad and (input.node is not None or any(isinstance(a, Tensor) and a.node is not None for a in args))
+    return m.grad and (input.node is not None or input.viewing is not None and input.viewing[0].node is not None
+                       or any(isinstance(a, Tensor) and a.node is not None for a in args))
 
 
 def unrecorded(input: Tensor, args: tuple) -> bool:

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from rushlight.amp import autocast_mode as precision
-from rushlight.autograd.backward import backward
+from rushlight.autograd.backward import backward, chosen
 from rushlight.autograd.function import Function
 from rushlight.autograd.grad_mode import enable_grad, no_grad
 from rushlight.autograd.graph import saved_tensors_hooks
@@ -204,6 +204,11 @@ class Rerun(Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple:
+        if chosen.get():
+            raise RuntimeError(explain(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
+                ".backward() without passing the `inputs` argument."))
         function, surroundings, others, positions = ctx.rerun
         args = list(others)
         for i, tensor in zip(positions, ctx.saved_tensors):
