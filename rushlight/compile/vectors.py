@@ -8,7 +8,7 @@ where denormal numbers, which take a hundred times as long, would come. These li
 `transpose(x, i, p, y, j, q)` turns a square of numbers, its rows p apart in x and q in y. `get`, `put` and
 `copy(x, i, y, j, n)`, x[i:i+n] = y[j:j+n], are for numbers of any type; `select(condition, a, b)` chooses without a branch.
 `part(x, i)` is the array from i on, whose users are not counted (x must outlive it): to count them in each call of a
-function took a fifth of attention's time.
+function took a fifth of attention's time. `ahead(x, i)` has the cache fetch the line of x[i], which will be read soon.
 Nothing asks whether i is inside.
 """
 from __future__ import annotations
@@ -159,7 +159,16 @@ def moves(k: SimpleNamespace) -> dict[str, Any]:
         n = k.types.intp
         return k.types.void(x, n, n, y, n, n), generate
 
-    return {"load": load, "store": store, "spread": spread, "evens": evens, "transpose": transpose}
+    @k.intrinsic
+    def ahead(typing, x, i):
+        def generate(context, builder, signature, args):
+            where = builder.bitcast(address(context, builder, signature.args[0], *args), ir.IntType(8).as_pointer())
+            reading, soon, numbers = (ir.Constant(ir.IntType(32), n) for n in (0, 3, 1))
+            called(k, builder, "llvm.prefetch.p0i8", ir.VoidType(), [where, reading, soon, numbers])
+            return context.get_dummy_value()
+        return k.types.void(x, k.types.intp), generate
+
+    return {"load": load, "store": store, "spread": spread, "evens": evens, "transpose": transpose, "ahead": ahead}
 
 
 def called(k: SimpleNamespace, builder: Any, name: str, result: Any, args: Any, **how: Any) -> Any:
