@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -49,11 +50,23 @@ def index_add_zeros(g: ndarray, tensors: Sequence[ndarray], key: tuple, shape: t
     place = merged(key, tensors)
     if builtins_all(getattr(p, "dtype", np.dtype(bool)).kind == "b" for p in place if isinstance(p, ndarray)):
         r[place] = g                              # masks name no place twice
-    elif len(place) == 1 or (len(place) == 2 and place[1] is Ellipsis):
-        add_rows(r, place[0], g)
+    elif builtins_all(isinstance(p, ndarray) and p.dtype.kind == "i" for p in place[:-1]) and (
+            place[-1] is Ellipsis or isinstance(place[-1], ndarray) and place[-1].dtype.kind == "i"):
+        k = len(place) - (place[-1] is Ellipsis)
+        add_rows(r.reshape(-1, *shape[k:]), joined(place[:k], shape), g)
     else:
         np.add.at(r, place, g)
     return r
+
+
+def joined(indices: Sequence[ndarray], shape: tuple) -> ndarray:
+    """Indices of the first dimensions of an array of this shape as one, of all these dimensions in one."""
+    flat = indices[0]
+    if len(indices) > 1:
+        flat = np.zeros((), np.int64)
+        for index, n in zip(indices, shape):
+            flat = flat * n + np.where(index < 0, index + n, index)
+    return flat
 
 
 builtins_all = all
@@ -85,7 +98,7 @@ def add_rows(r: ndarray, index: ndarray, g: ndarray) -> None:
     if flat.size == 0:
         return
     flat = np.where(flat < 0, flat + r.shape[0], flat)
-    if rows.size < 4096:
+    if rows.size < 4096 or r.ndim == 1:
         np.add.at(r, flat, rows)
         return
     fits = rows.size >= MANY and r.dtype == rows.dtype == np.float32 and r.flags.carray
@@ -116,12 +129,18 @@ def clear(g: ndarray, tensors: Sequence[ndarray], key: tuple) -> ndarray:
     return r
 
 
-def along(x: ndarray, index: ndarray, dim: int) -> tuple:
-    """The key that reads x at `index` along `dim`, each index at its own place in the other dimensions."""
-    if not index.ndim:
-        return index,                             # a number stands for a vector of one
-    places = np.ogrid[tuple(slice(n) for n in index.shape)]
-    return tuple(index if d == dim else place for d, place in enumerate(places))
+def places(shape: tuple[int, ...], index: ndarray, dim: int) -> ndarray:
+    """Where elements stand in an array of this shape, flat: at `index` along `dim`, each index at its own place in the
+    other dimensions. To add at one flat index takes NumPy a fifth of the time that a tuple of them does.
+    """
+    step = prod(shape[dim + 1:])
+    flat = index if step == 1 and index.dtype == np.int64 else np.multiply(index, step, dtype=np.int64)
+    for d, n in enumerate(index.shape):
+        if d != dim and n > 1:
+            step = prod(shape[d + 1:])
+            own = np.arange(0, n * step, step).reshape((n,) + (1,) * (index.ndim - 1 - d))
+            flat = flat + own if flat is index else np.add(flat, own, out=flat)
+    return flat
 
 
 UNSIGNED = {np.dtype(f"i{size}"): np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
@@ -154,7 +173,7 @@ def gather(x: ndarray, index: ndarray, dim: int) -> ndarray:
             raise RuntimeError(f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger "
                                f"than self {list(x.shape)} apart from dimension {dim}")
     check_index(index, extent(x, dim), "gather", dim, RuntimeError)
-    return plain(x[along(x, index, dim)])
+    return plain(x).reshape(-1).take(places(x.shape, index, dim))
 
 
 def scatter_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
@@ -166,8 +185,13 @@ def scatter_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarra
         r += source.reshape(-1)[:index.size].sum(dtype=r.dtype)
         return r
     check_index(index, extent(x, dim), "scatter_add", dim, RuntimeError)
-    np.add.at(r, along(r, index, dim), source[tuple(slice(n) for n in index.shape)])
+    add_at(r, index, source[tuple(slice(n) for n in index.shape)], dim)
     return r
+
+
+def add_at(r: ndarray, index: ndarray, source: ndarray, dim: int) -> None:
+    """`scatter_add` into r, which lies in C order."""
+    np.add.at(r.reshape(-1), places(r.shape, index, dim).reshape(-1), source.reshape(-1))
 
 
 def scatter(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
@@ -180,7 +204,7 @@ def scatter(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
         r[...] = part.reshape(-1)[-1] if part.ndim else part
         return r
     check_index(index, extent(x, dim), "scatter", dim, RuntimeError)
-    r[along(r, index, dim)] = part
+    r.reshape(-1)[places(r.shape, index, dim)] = part
     return r
 
 
@@ -199,7 +223,11 @@ def index_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
         r += source.sum(dtype=r.dtype)
         return r
     check_index(index, extent(x, dim), "index_add", dim, RuntimeError if x.ndim > 1 else IndexError)   # as torch
-    add_rows(np.moveaxis(r, dim, 0), index.reshape(-1), np.moveaxis(source, dim, 0))
+    index = index.reshape(-1)
+    if dim % r.ndim == r.ndim - 1 > 0:            # single numbers, not rows
+        add_at(r, np.broadcast_to(index, (*r.shape[:-1], index.size)), source, r.ndim - 1)
+        return r
+    add_rows(np.moveaxis(r, dim, 0), index, np.moveaxis(source, dim, 0))
     return r
 
 

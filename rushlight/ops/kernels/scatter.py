@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels.index import along, check_index
+from rushlight.ops.kernels.index import check_index, places
 
 UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 
@@ -14,17 +14,15 @@ def reduce_at(x: ndarray, index: ndarray, source: ndarray, dim: int, reduce: str
     r = np.array(x, order="C")
     if index.size == 0:
         return r
-    flat = r.reshape(r.shape or 1)
-    index, source = index.reshape(index.shape or 1), source.reshape(source.shape or 1)
-    check_index(index, flat.shape[dim], "scatter_reduce", dim, RuntimeError)
-    place = along(flat, index, dim)
+    shape = r.shape or (1,)
+    flat, index, source = r.reshape(-1), index.reshape(index.shape or 1), source.reshape(source.shape or 1)
+    check_index(index, shape[dim], "scatter_reduce", dim, RuntimeError)
+    place = places(shape, index, dim).reshape(-1)
     if not include_self:
         flat[place] = neutral(reduce, r.dtype)
-    UFUNCS[reduce].at(flat, place, source)
+    UFUNCS[reduce].at(flat, place, np.broadcast_to(source, index.shape).reshape(-1))
     if reduce == "mean":
-        n = np.full(flat.shape, int(include_self))
-        np.add.at(n, place, 1)
-        n = np.maximum(n, 1)
+        n = np.maximum(np.bincount(place, minlength=flat.size) + int(include_self), 1)
         flat[...] = flat // n if r.dtype.kind in "iub" else flat / n
     return r
 
