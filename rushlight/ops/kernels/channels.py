@@ -1,7 +1,7 @@
 """Compiled loops over the channels of large float32 batches (N, C, L): batch norm and group norm. As kernels/rows.py; a
-part of the work is the channels from `first` to `end`. What is added up over samples is added in float64. Those named `across`
-are for matrices (N, C), whose channels lie side by side, and do all of them: with an index that might be negative there would
-be no vectors.
+part of the work is the channels from `first` to `end`. What is added up over samples is added in float64. Those named
+`across` are for matrices (N, C), whose channels lie side by side, and do all of them: with an index that might be negative
+there would be no vectors.
 """
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations

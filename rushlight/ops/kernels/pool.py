@@ -165,7 +165,8 @@ def scatter_spatial(g: ndarray, indices: ndarray, size: Ints) -> ndarray:
         check_indices("scatter_spatial", indices, size)
         total = np.zeros(planes * prod(size), wide_dtype(g.dtype))
         np.add.at(total, flat_indices(indices, size).ravel(), g.astype(total.dtype, copy=False).ravel())
-    return like_images(total.astype(g.dtype, copy=False).reshape(*g.shape[:2], *size), like)
+        total = total.astype(g.dtype, copy=False).reshape(*g.shape[:2], *size)
+    return like_images(total, like)               # no view: the gradient of a leaf would be copied
 
 
 def gather_spatial(x: ndarray, indices: ndarray) -> ndarray:
