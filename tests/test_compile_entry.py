@@ -236,3 +236,19 @@ def test_modes_are_torchs():
         compile(affine, mode="fast")
     with pytest.raises(RuntimeError, match="Either mode or options can be specified"):
         compile(affine, mode="default", options={"fuse": False})
+
+
+def test_memory_that_may_not_be_written_is_not():
+    """Loops are called without being asked what they are given: by then somebody has looked."""
+    def f(x, y):
+        x.mul_(2).add_(y)
+        z = x * 3 + y
+        return (z * z + 1).sum()
+    x, y = torch.rand(10), torch.rand(10)
+    g = ready(f, x, y)
+    for fixed in (torch.rand(10), x):
+        before = fixed.array.copy()
+        fixed.array.flags.writeable = False
+        with pytest.raises(RuntimeError):
+            g(fixed, y)
+        assert (fixed.array == before).all()

@@ -157,7 +157,7 @@ def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
         numba.core.runtime.rtsys.initialize(target)
         with cache._guard_against_spurious_io_errors():
             data = cache._cache_file.load(cache._index_key(signature, target.codegen()))
-            if data is not None and (not calls or finds_its_loops(target, *data[0])):
+            if data is not None and (not function.__globals__.get("callees") or finds_its_loops(target, *data[0])):
                 found = cache._impl.rebuild(target, data)
                 by_name(found.library)
                 return found
@@ -168,7 +168,7 @@ def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
     def save_overload(signature: Any, found: Any) -> None:
         save(signature, found)
         by_name(found.library)
-    calls, save = any([name.startswith("loop_") for name in function.__code__.co_names]), cache.save_overload
+    save = cache.save_overload
     cache.load_overload, cache.save_overload = load_overload, save_overload
     return made
 
@@ -224,7 +224,7 @@ def from_file(text: str, key: str, exact: bool, callees: Mapping[str, Callable])
         module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
         sys.modules[path.stem] = module           # Numba looks there for the globals of what it has kept
         spec.loader.exec_module(module)  # type: ignore[union-attr]
-        vars(module).update(callees)
+        vars(module).update(callees, callees=callees)
         return module.kernel
     except OSError:
         return None

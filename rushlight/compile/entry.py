@@ -79,6 +79,7 @@ class Writer:
         if self.args:
             lines.append(f"{', '.join(f'a{i}' for i in range(len(self.args)))}, = args")
         seen: list[tuple[str, Any]] = []
+        written = [self.tensors[k] for place, k in self.program.written if place == "argument"]
         for i, a in enumerate(self.args):
             self.names[f"T{i}"] = type(a)
             if not isinstance(a, Tensor):
@@ -92,6 +93,7 @@ class Writer:
                      f"a{i}.node is None or a{i}.node.leaf is not {a.node.leaf}",
                      f"a{i}._grad is {'not ' * (a._grad is None)}None"]
             tests += [f"x{i} is {'not ' * (other is x)}{name}" for name, other in seen]
+            tests += [f"not x{i}.flags.writeable"] * (i in written)
             lines += [f"if type(a{i}) is not T{i}: {BACK}", f"x{i} = a{i}.array", f"if {' or '.join(tests)}: {BACK}"]
             seen.append((f"x{i}", x))
         for k, t in self.program.identical:

@@ -52,6 +52,9 @@ class Part:
         self.new = [partial(memory.take if n * dtype.itemsize >= LEAST else np.empty, shape, dtype)
                     for shape, dtype in lowering.new for n in [math.prod(shape)]]         # memory for what is handed out
         self.call, self.bind = defined(lowering)
+        self.names = self.call.__globals__        # of the text
+        self.asking = [name for name in self.call.__code__.co_names if hasattr(self.names.get(name), "overloads")
+                       and f"in_parts({name}," not in lowering.text]        # for the types of what they are given
         self.lowering: Lowering | None = lowering
         self.items, self.leases, self.sizes = lowering.report, lowering.plan.leases(), lowering.plan.sizes
         self.inputs = [(v.name, kind(v)) for v in graph.inputs]
@@ -67,7 +70,19 @@ class Part:
 
     def run(self, arrays: list[np.ndarray]) -> tuple[list, list]:
         """The results and the gradients."""
-        return self.call(self.new, *arrays, *self.views)  # type: ignore[misc]
+        found = self.call(self.new, *arrays, *self.views)  # type: ignore[misc]
+        if self.asking:
+            self.settle()
+        return found
+
+    def settle(self) -> None:
+        """Have loops called without asking for the types of what they are given: those of the first run, as `fits` and the
+        signature of arguments see to. Numba looks at each array (W9: 1 us of 10)."""
+        asking, self.asking = self.asking, []
+        for name in asking:
+            if len(self.names[name].overloads) == 1:
+                [known] = self.names[name].overloads.values()
+                self.names[name] = known.entry_point
 
     def trial(self, replay: Replay, arrays: list[np.ndarray], written: list[np.ndarray]) -> tuple[list, list]:
         """`run` on `written`, copies of the arrays that it writes to, each step compared with eager's: or Mismatch."""
@@ -92,7 +107,7 @@ class Part:
 
     def under(self, observer: Callable, name: str) -> Callable:
         """The text as a function that calls the observer after each statement."""
-        names = dict(self.call.__globals__)
+        names = dict(self.names)
         exec(compile(self.observed, f"<rushlight {name}>", "exec"), names)
         return partial(names["watched"], observer)
 
@@ -293,8 +308,10 @@ class Program:
                 tensors[i].node = Output(node, k, tick(), shapes[k][0])
 
     def apart(self, arrays: list[np.ndarray]) -> bool:
-        """Whether arguments are nothing that the function reaches by itself, nor overlap what is written."""
+        """Whether arguments are nothing that the function reaches by itself, nor overlap what is written, which may be."""
         forward, owned = self.forward, self.owned
+        if not all([arrays[k].flags.writeable for k in owned]):
+            return False
         if self.seen is not forward.views:
             self.loose = any(arrays[k].base is not None or k in self.given_in for k in owned)
             self.seen = forward.views
@@ -427,7 +444,7 @@ def distance(a: np.ndarray, b: np.ndarray) -> str:
 
 def layout(a: np.ndarray) -> tuple:
     """What a loop was compiled for."""
-    return a.shape, a.dtype, a.flags.c_contiguous or a.strides
+    return a.shape, a.dtype, a.flags.c_contiguous or a.strides, a.flags.writeable
 
 
 def defined(lowering: Lowering) -> tuple[Callable, Callable]:
