@@ -144,7 +144,7 @@ def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
     To read that it would first load all it needs to compile: 0.7 s of the 1.2 that a compiled step took to begin. So that is
     put off until something has to be compiled, as are the functions that loops call.
     """
-    import numba
+    from rushlight.interrupts import numba
     made = numba.njit(cache=True, **flags)(function)
     if function.__name__ != "kernel":             # a part of a loop, whose machine code holds it
         return made
@@ -183,8 +183,8 @@ def finds_its_loops(target: Any, name: str, kind: str, data: Any) -> bool:
 
 
 def by_name(library: Any) -> None:
-    """Let functions that call this loop find it by its name instead of holding copies of it: these took a tenth of the time of
-    a first step, and its parsed code 0.4 MB."""
+    """Let functions that call this loop find it by its name instead of holding copies of it: these took a tenth of the time
+    of a first step, and its parsed code 0.4 MB."""
     if hasattr(library, "_get_module_for_linking"):
         library._shared_module = None
         library.__class__ = known_by_name(library.__class__)

@@ -14,8 +14,9 @@ FLAGS = {"fastmath": {"contract"}, **EXACT}
 def backend() -> SimpleNamespace:
     """`jit`: the decorator of all our functions; `select`, `bits`...: instructions. ImportError without Numba."""
     try:
-        import numba
         from numba.extending import intrinsic
+
+        from rushlight.interrupts import numba
     except ImportError as e:
         raise ImportError("rushlight.compile fuses loops with Numba, which is not installed: "
                           "pip install rushlight[jit]") from e

@@ -10,10 +10,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import extending, types
+
+from rushlight.interrupts import numba
 
 from . import rejection
 
