@@ -177,7 +177,7 @@ def layer_norm_x(gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var:
                  eps: float) -> ndarray | None:
     n = width(x, dims)
     g, rows, w = matrix(gs[0], n), matrix(x, n), factors(weight, n, 1)
-    if g is None or rows is None or w is None or gs[1].any() or gs[2].any():
+    if g is None or rows is None or w is None or np.count_nonzero(gs[1]) or np.count_nonzero(gs[2]):
         return None
     out, sums = room(x), np.empty((2, n), FLOAT)
     shared(loops().layer_norm_back, (g, rows, w, mu.reshape(-1), var.reshape(-1), eps, out.reshape(-1, n), sums),
@@ -251,7 +251,7 @@ def batch_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: t
 def batch_norm_x(gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var: ndarray, dims: tuple[int, ...],
                  eps: float) -> ndarray | None:
     g, given, w = samples(gs[0]), samples(x), factors(weight, x.shape[1], 1)
-    if g is None or given is None or w is None or gs[1].any() or gs[2].any():
+    if g is None or given is None or w is None or np.count_nonzero(gs[1]) or np.count_nonzero(gs[2]):
         return None
     out, sums = room(x), np.empty((2, x.shape[1]), FLOAT)
     by_channels("batch_norm_x", x.size, x.shape[1], g, given, w, mu.reshape(-1), var.reshape(-1), eps,
@@ -296,7 +296,7 @@ def group_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, groups:
 def group_norm_x(gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var: ndarray, groups: int,
                  eps: float) -> ndarray | None:
     g, given, w = batch(gs[0]), batch(x), factors(weight, x.shape[1], 1)
-    if g is None or given is None or w is None or gs[1].any() or gs[2].any():
+    if g is None or given is None or w is None or np.count_nonzero(gs[1]) or np.count_nonzero(gs[2]):
         return None
     out, sums = room(x), np.empty((2, *given.shape[:2]), FLOAT)
     by_channels("group_norm_x", x.size, mu.size, g, given, w, mu.reshape(-1), var.reshape(-1), groups, eps,
