@@ -61,7 +61,7 @@ def array_of(data: Any, dtype: Dtype) -> Any:
     if hasattr(data, "__getitem__") and hasattr(data, "__len__") and not isinstance(data, (list, tuple, str, bytes, dict)):
         data = list(data)                         # any other sequence: a deque, a range
     if dtype is not None and isinstance(data, (bool, int, float, complex)):
-        return np.asarray(data).astype(dtypes.as_dtype(dtype).numpy)
+        return dtypes.holding(data, dtypes.as_dtype(dtype))
     data, given = plain_lists(data, depth_of(data)), data
     try:
         array = np.array(data)
@@ -72,7 +72,9 @@ def array_of(data: Any, dtype: Dtype) -> Any:
         raise RuntimeError(explain(f"Could not infer dtype of {type(first_leaf(given)).__name__}", "give numbers"))
     if array.dtype.kind in "USV" and array.dtype.names is None:
         raise TypeError(explain(f"new(): invalid data type '{type(first_leaf(given)).__name__}'", "give numbers"))
-    if dtype is not None or array.dtype.kind in "biu":
+    if dtype is not None:
+        return dtypes.holding(array, dtypes.as_dtype(dtype))
+    if array.dtype.kind in "biu":
         return array
     return array.astype(dtype_of(given, array).numpy)
 
@@ -300,7 +302,7 @@ def full(size: Any, fill_value: Any, *, out: Tensor | None = None, dtype: Dtype 
     """
     fill_value = number(fill_value)
     d = dtypes.of_scalar(fill_value) if dtype is None else dtypes.as_dtype(dtype)
-    return made(np.full(shape_of((size,)), fitting(fill_value, d), d.numpy), None, requires_grad, device, out)
+    return made(np.full(shape_of((size,)), dtypes.holding(fill_value, d), d.numpy), None, requires_grad, device, out)
 
 
 def full_like(input: Tensor, fill_value: Any, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False,
@@ -311,23 +313,13 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Dtype = None, device: An
     tensor([7., 7.])
     """
     fill_value = number(fill_value)
-    fill_value = fitting(fill_value, input.dtype if dtype is None else dtypes.as_dtype(dtype))
+    fill_value = dtypes.holding(fill_value, input.dtype if dtype is None else dtypes.as_dtype(dtype))
     return made(like(input.array, dtype, memory_format, fill_value), None, requires_grad, device)
 
 
 def number(value: Any) -> Any:
     """A Python number, also from a tensor of one element."""
     return value.item() if isinstance(value, Tensor) else value
-
-
-def fitting(value: Any, d: dtypes.dtype) -> Any:
-    """The number for a tensor of this dtype. RuntimeError for one with an imaginary part where the dtype is real."""
-    if not isinstance(value, complex) or d.is_complex:
-        return value
-    if value.imag:
-        raise RuntimeError(explain(f"value cannot be converted to type {d.scalar_type.lower()} without overflow",
-                                   "take its real part, or give a complex dtype"))
-    return value.real
 
 
 def scalar_tensor(s: Any, *, dtype: Dtype = None, layout: Any = None, device: Any = None, requires_grad: bool = False,

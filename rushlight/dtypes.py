@@ -172,6 +172,28 @@ def of_scalar(value: Any) -> dtype:
 
 # -- promotion -----------------------------------------------------------------------------------------------
 
+def holding(numbers: Any, d: dtype) -> np.ndarray:
+    """Python's numbers as an array of this dtype. RuntimeError for those that it cannot hold: parts that are imaginary,
+    integers out of its range (unsigned ones may be given as what is added to 2^n)."""
+    kind, python = d.numpy.kind, numbers.__class__
+    if python is float and kind == "f" and -6e4 < numbers < 6e4 or python is int and -1 < numbers < 128:
+        return np.array(numbers, d.numpy)         # the short way: a third of the time
+    a, wrong = np.asarray(numbers), False
+    if a.dtype == d.numpy:
+        return a
+    if a.dtype.kind == "c" and kind not in "cb":
+        wrong, a = bool(a.imag.any()), a.real
+    if kind in "iu" and a.dtype.kind in "iufO" and a.dtype != d.numpy:
+        limits = np.iinfo(d.numpy)
+        lowest = -int(limits.max) if kind == "u" and a.dtype.kind != "f" else limits.min
+        wrong = wrong or not bool(((a >= lowest) & (a <= limits.max)).all())
+    if wrong:
+        raise RuntimeError(explain(f"value cannot be converted to type {str(d).removeprefix('torch.')} without overflow",
+                                   "give a dtype that holds it, or the real part of a complex number"))
+    with np.errstate(all="ignore"):
+        return a.astype(d.numpy)
+
+
 @cache
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The dtype to which both convert, by torch's table: int64, float16 -> float16; uint8, int8 -> int16.

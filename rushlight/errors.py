@@ -135,8 +135,8 @@ def check_assigned(shape: tuple, to: tuple, dtype: Any, of: Any) -> None:
 def not_populated() -> None:
     """Warn that `.grad` of a tensor that is no leaf is None, whatever backward does."""
     warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-         "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
-         ".retain_grad() on the non-leaf Tensor.")
+         "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
+         "use .retain_grad() on the non-leaf Tensor.")
 
 
 # -- misspelt keywords -----------------------------------------------------------------------------------------------

@@ -349,7 +349,7 @@ class Tensor(Methods):
                              contents=tensor_contents)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item() if self.array.ndim == 0 else str(self), spec)   # a 0-d tensor as its number
+        return format(self.item(), spec) if self.array.ndim == 0 else object.__format__(self, spec)
 
 
 class AccumulateGrad(Node):

@@ -159,3 +159,15 @@ def test_an_array_that_cannot_be_written_is_not_written():
     with pytest.raises(RuntimeError, match="clone"):
         t.add_(1)
     assert (t + 1).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(("dtype", "value"), [("uint8", 256), ("uint8", -256), ("int8", -129), ("uint8", -1.5),
+                                              ("int16", 1e5), ("int64", 1e30), ("int8", float("nan")), ("int32", 2 ** 31)])
+def test_numbers_that_do_not_fit_are_refused(dtype, value):
+    dtype = getattr(rushlight, dtype)
+    for make in (lambda: rushlight.tensor([1, value], dtype=dtype), lambda: rushlight.tensor(value, dtype=dtype),
+                 lambda: rushlight.full((2,), value, dtype=dtype), lambda: rushlight.ones(2, dtype=dtype).fill_(value)):
+        with pytest.raises(RuntimeError, match=f"value cannot be converted to type {str(dtype)[6:]} without overflow"):
+            make()
+    assert rushlight.tensor([-1, -255], dtype=rushlight.uint8).tolist() == [255, 1]     # torch takes these
+    assert rushlight.full((1,), -1, dtype=rushlight.uint8).tolist() == [255]

@@ -101,12 +101,7 @@ def copy_(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
 def one_value(value: Any, input: Tensor, name: str) -> Tensor:
     """The value to write everywhere, a number or a 0-d tensor, as a tensor."""
     if not isinstance(value, Tensor):
-        if isinstance(value, complex) and input.array.dtype.kind != "c":
-            if value.imag:
-                raise RuntimeError(explain(f"value cannot be converted to type {input.dtype} without overflow",
-                                           "take its real part", op=name))
-            value = value.real
-        return created(from_array(np.asarray(value).astype(input.array.dtype)))
+        return created(from_array(dtypes.holding(value, input.dtype)))
     if value.array.ndim:
         raise RuntimeError(explain(f"{name} only supports 0-dimension value tensor but got tensor with {value.array.ndim} "
                                    "dimensions.", "give a number, or use copy_()"))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.dtypes import holding
 from rushlight.errors import explain
 from rushlight.ops import shape as s
 from rushlight.ops.arguments import wrap
@@ -22,13 +23,11 @@ from rushlight.tensor import Tensor, created, from_array, method, noticed, numbe
 
 def one_number(value: Any, input: Tensor, name: str) -> Tensor:
     """A number or a 0-d tensor as a 0-d tensor of the input's dtype. RuntimeError for what does not fit."""
-    plain = numbers(value) if isinstance(value, Tensor) else value
-    if input.array.dtype.kind != "c" and np.iscomplexobj(plain) and np.any(np.imag(plain)):
+    if not isinstance(value, Tensor):
+        return created(from_array(holding(value, input.dtype)))
+    if value.array.dtype.kind == "c" and input.array.dtype.kind not in "cb" and np.any(np.imag(numbers(value))):
         raise RuntimeError(explain(f"value cannot be converted to type {input.dtype} without overflow", "take its real part",
                                    op=name))
-    if not isinstance(value, Tensor):
-        plain = value if input.array.dtype.kind == "c" else np.real(value)
-        return created(from_array(np.asarray(plain).astype(input.array.dtype)))
     if value.array.ndim:
         raise RuntimeError(explain(f"{name} only supports a 0-dimensional value tensor, but got tensor with "
                                    f"{value.array.ndim} dimension(s).", "give a number"))
