@@ -1,4 +1,4 @@
-"""Batch norm of evaluation, of much: its loops (kernels/channels.py) against double precision, which NumPy does."""
+"""Norms of channels and softmax across them, of much: their loops (kernels/channels.py) against double precision."""
 from __future__ import annotations
 
 import numpy as np
@@ -90,3 +90,28 @@ def test_instance_norm_moves_its_statistics():
         found.append((y, mean, var))
     for a, b in zip(*found):
         assert rushlight.allclose(a.double(), b, rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize(("shape", "dim"), [((8, 21, 64, 64), 1), ((64, 1024), 0), ((3, 5, 40, 7, 5), 1),
+                                            ((3, 50, 3000), -2), ((3, 50, 3000, 3), 0)])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax_between_dimensions(shape, dim, name):
+    """As in double precision, which NumPy does."""
+    x = rushlight.tensor(normal(*shape) * 5)
+    x[..., 1] = 100.0
+    x.requires_grad_()
+    wide = x.detach().double().requires_grad_()
+    y, expected = (getattr(rushlight, name)(t, dim) for t in (x, wide))
+    g = rushlight.tensor(normal(*shape, seed=3))
+    y.backward(g)
+    expected.backward(g.double())
+    assert rushlight.allclose(y.double(), expected, rtol=1e-5, atol=1e-6)
+    assert rushlight.allclose(x.grad.double(), wide.grad, rtol=1e-4, atol=2e-5)
+
+
+def test_softmax_between_dimensions_of_infinities():
+    x = rushlight.tensor(normal(2, 3, 64, 64))
+    x[0, :, 0, 0], x[0, 1, 1, 1], x[1, 1, 5, 5] = float("-inf"), float("nan"), float("inf")
+    for name in ("softmax", "log_softmax"):
+        found, expected = (getattr(rushlight, name)(t, 1).double() for t in (x, x.double()))
+        assert rushlight.allclose(found, expected, rtol=1e-5, atol=1e-5, equal_nan=True)

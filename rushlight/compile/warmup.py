@@ -70,10 +70,10 @@ def kinds_of(op: Op) -> Iterator[tuple[str, tuple]]:
 def rows() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops over rows: called for an array at the least size that takes them."""
     from rushlight.ops.kernels import index
-    from rushlight.ops.rows import FUNCTIONS, loops
+    from rushlight.ops.rows import FUNCTIONS, between, loops
     x, one = np.ones((2, 8), np.float32), np.ones((2, 1), np.float32)
     y, mean = np.ones((2, 1, 16), np.float32), np.ones((1, 1, 1), np.float32)
-    own = np.ones(1, np.float32)
+    own, z = np.ones(1, np.float32), np.ones((1, 2, 16), np.float32)
     gs, ys = [x, 0 * one, 0 * one], [y, 0 * mean, 0 * mean]
     arguments: dict[tuple[str, str], tuple] = {
         ("layer_norm", ""): (x, None, None, (1,), 1e-5), ("layer_norm", "x"): ([*gs], x, None, one, one, (1,), 1e-5),
@@ -92,6 +92,8 @@ def rows() -> Iterator[tuple[str, Callable[[], None]]]:
         yield f"{name}, derivative by {of}" if of else name, lambda f=function, given=given: f(*given)  # type: ignore[misc]
     for name in ("sums", "norms", "largest_of", "smallest_of", "running_sums_of_rows"):
         yield name, lambda name=name: getattr(loops(), name)(x, x.copy() if name[0] == "r" else x[0, :2].copy())
+    for name in ("softmax", "log_softmax"):
+        yield f"{name} between dimensions", lambda name=name: (between(name, 1, z), between(name + "_x", 1, z, z))  # type: ignore
     yield "index_add", lambda: index.adding()(x.copy(), np.zeros(1, np.int64), x[:1])
 
 
@@ -106,7 +108,7 @@ def recurrent() -> Iterator[tuple[str, Callable[[], None]]]:
 
 def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops of direct convolution, those of few filters too, as of depthwise ones; of the others, 16 filters to 64."""
-    from rushlight.ops.kernels import gathered, pool_loops, winograd
+    from rushlight.ops.kernels import gathered, pool_loops, resize, winograd
     from rushlight.ops.kernels.conv import plan
     from rushlight.ops.kernels.direct import correlate, spread, weigh
     for filters in (8, 6, 4, 2, 1):
@@ -127,6 +129,8 @@ def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
     for how in (((), ()), *pool_loops.FREQUENT):
         yield f"max_pool {how[0]}", pool_loops.maxima(*how).build
     yield "max_pool, derivative", pool_loops.scatter().build
+    for flat in (True, False):
+        yield "resizing, " + ("of rows" if flat else "of columns"), resize.loop_of(flat).build
 
 
 def attention() -> Iterator[tuple[str, Callable[[], None]]]:

@@ -43,11 +43,13 @@ def shared(loop: Callable, arguments: tuple, how: tuple[int, ...], size: int) ->
 
 
 def along_rows(name: str) -> Callable:
-    """A function of an array along its last dimension."""
+    """A function of an array along a dimension."""
     def run(x: ndarray, dim: int) -> ndarray | None:
+        if dim != -1 and dim != x.ndim - 1:
+            return between(name, dim, x)
         n = x.shape[-1] if x.ndim else 0
         rows = matrix(x, n)
-        if rows is None or dim != -1 and dim != x.ndim - 1:
+        if rows is None:
             return None
         out = room(x)
         shared(getattr(loops(), name), (rows, out.reshape(-1, n)), (1, 1), x.size)
@@ -56,16 +58,31 @@ def along_rows(name: str) -> Callable:
 
 
 def along_rows_back(name: str) -> Callable:
-    """A function of a gradient and of what the forward gave, along their last dimension."""
+    """A function of a gradient and of what the forward gave, along a dimension."""
     def run(g: ndarray, y: ndarray, dim: int) -> ndarray | None:
+        if dim != -1 and dim != y.ndim - 1:
+            return between(name, dim, g, y)
         n = y.shape[-1] if y.ndim else 0
         slopes, rows = matrix(g, n), matrix(y, n)
-        if slopes is None or rows is None or dim != -1 and dim != y.ndim - 1 or g.shape != y.shape:
+        if slopes is None or rows is None or g.shape != y.shape:
             return None
         out = room(y)
         shared(getattr(loops(), name), (slopes, rows, out.reshape(-1, n)), (1, 1, 1), y.size)
         return out
     return run
+
+
+def between(name: str, dim: int, *arrays: ndarray) -> ndarray | None:
+    """The same along another dimension than the last: vectors are of what lies after it."""
+    shape = arrays[-1].shape
+    fits = all([a.dtype is FLOAT and a.shape == shape and a.flags.carray for a in arrays]) and loops() is not None
+    if not fits or prod(shape[dim % len(shape) + 1:]) < SHORT or not 0 < shape[dim] <= LONG:
+        return None
+    from rushlight.ops.kernels import channels
+    out, samples = room(arrays[-1]), prod(shape[:dim % len(shape)])
+    given = [a.reshape(samples, -1) for a in (*arrays, out)]
+    shared(getattr(channels, name), (*given, shape[dim]), (*[1] * len(given), 0), out.size)
+    return out
 
 
 def laid_out(g: ndarray) -> ndarray:

@@ -219,3 +219,95 @@ def batch_norm_x_across(g, x, weight, mu, var, eps, out, slopes, totals):
     for k in range(samples):
         for c in range(n):
             out[k, c] = scale[c] * (g[k, c] - share[c] - (x[k, c] - mu[c]) * slope[c])
+
+
+# -- along the middle one of three dimensions, of n numbers; arrays are (samples, n across), and 1024 sums are made at a time
+
+@loop
+def softmax(x, out, n):
+    restrict()
+    wide()
+    across = x.shape[1] // n
+    top, total = empty(1024, f32), empty(1024, f32)
+    for i in range(x.shape[0]):
+        for start in range(0, across, 1024):
+            width, first = min(1024, across - start), i * n * across + start
+            for j in range(width):
+                top[j] = f32(-inf)
+                total[j] = f32(0)
+            for at in range(first, first + n * across, across):
+                for j in range(width):
+                    top[j] = largest(top[j], get(x, at + j))
+            for at in range(first, first + n * across, across):
+                for j in range(width):
+                    e = exp(get(x, at + j) - top[j])
+                    put(out, at + j, e)
+                    total[j] += e
+            for at in range(first, first + n * across, across):
+                for j in range(width):
+                    put(out, at + j, get(out, at + j) / total[j])
+
+
+@loop
+def softmax_x(g, y, out, n):
+    """out = y (g - sum(g y))."""
+    restrict()
+    wide()
+    across = y.shape[1] // n
+    along = empty(1024, f32)
+    for i in range(y.shape[0]):
+        for start in range(0, across, 1024):
+            width, first = min(1024, across - start), i * n * across + start
+            for j in range(width):
+                along[j] = f32(0)
+            for at in range(first, first + n * across, across):
+                for j in range(width):
+                    along[j] += get(g, at + j) * get(y, at + j)
+            for at in range(first, first + n * across, across):
+                for j in range(width):
+                    put(out, at + j, get(y, at + j) * (get(g, at + j) - along[j]))
+
+
+@loop
+def log_softmax(x, out, n):
+    restrict()
+    wide()
+    across = x.shape[1] // n
+    top, total = empty(1024, f32), empty(1024, f32)
+    for i in range(x.shape[0]):
+        for start in range(0, across, 1024):
+            width, first = min(1024, across - start), i * n * across + start
+            for j in range(width):
+                top[j] = f32(-inf)
+                total[j] = f32(0)
+            for at in range(first, first + n * across, across):
+                for j in range(width):
+                    top[j] = largest(top[j], get(x, at + j))
+            for at in range(first, first + n * across, across):
+                for j in range(width):
+                    total[j] += exp(get(x, at + j) - top[j])
+            for j in range(width):
+                total[j] = log(total[j])
+            for at in range(first, first + n * across, across):
+                for j in range(width):
+                    put(out, at + j, (get(x, at + j) - top[j]) - total[j])
+
+
+@loop
+def log_softmax_x(g, y, out, n):
+    """out = g - exp(y) sum(g)."""
+    restrict()
+    wide()
+    across = y.shape[1] // n
+    total = empty(1024, f32)
+    for i in range(y.shape[0]):
+        for start in range(0, across, 1024):
+            width, first = min(1024, across - start), i * n * across + start
+            for j in range(width):
+                total[j] = f32(0)
+            for at in range(first, first + n * across, across):
+                for j in range(width):
+                    total[j] += get(g, at + j)
+            for at in range(first, first + n * across, across):
+                for j in range(width):
+                    put(out, at + j, get(g, at + j) - exp(get(y, at + j)) * total[j])
