@@ -20,10 +20,10 @@ from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Node, Output
 from rushlight.compile.check import Checker, Mismatch
 from rushlight.compile.graph import Graph, Store, is_random
+from rushlight.compile.halves import Kept, Subsets, keyed
 from rushlight.compile.lower import Lowering
 from rushlight.compile.passes import optimize
-from rushlight.compile.passes.split import outline as outlined
-from rushlight.compile.passes.split import read_late, split, without
+from rushlight.compile.passes.split import read_late, split
 from rushlight.compile.proofs import Proof, recorded
 from rushlight.compile.replay import Replay
 from rushlight.compile.report import Item, Stopwatch, Timings, drawing, kind, memory_table
@@ -326,34 +326,6 @@ class Program:
         return True
 
 
-class Kept:
-    """Tensors that the node looks after by itself, as not all of them are read each time."""
-
-    __slots__ = ("tensors",)
-
-    def __init__(self, tensors: list[Tensor | None]):
-        self.tensors = tensors
-
-
-class Subsets:
-    """Backwards for some of several results, made when they are asked for."""
-
-    def __init__(self, late: Graph, part: Callable[[Graph], Part], results: int):
-        self.late, self.part = outlined(late) if results > 1 else Graph(), part
-        self.known: dict[frozenset[int], tuple[Part, list[bool], list[int]]] = {}
-
-    def of(self, absent: set[int], whole: Part) -> tuple[Part, list[bool], list[int]]:
-        """The part that runs without gradients of these, which results it has, and where in `whole` its inputs are."""
-        key = frozenset(absent)
-        if key not in self.known:
-            graph, there = without(self.late, absent)
-            part = self.part(graph)
-            part.let_go()
-            known = {keyed(s): i for i, s in enumerate(whole.sources)}
-            self.known[key] = part, there, [known[keyed(s)] for s in part.sources]
-        return self.known[key]
-
-
 class CompiledFunctionBackward(Node):
     """The node of a compiled function's results: its rule is the other half of the program."""
 
@@ -422,12 +394,6 @@ def picker(sources: list[Source], suffix: str = "") -> Callable[[list[Any]], lis
 
 def of_grad(what: Any, arguments: list[Any]) -> Tensor:
     return (arguments[what] if isinstance(what, int) else what)._grad
-
-
-def keyed(source: Source) -> tuple:
-    """A source as a key of a dict."""
-    kind, what = source
-    return kind, what if isinstance(what, int) else id(what)
 
 
 def distance(a: np.ndarray, b: np.ndarray) -> str:
