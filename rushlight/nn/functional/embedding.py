@@ -129,12 +129,15 @@ def pooled(rows: Tensor, bag: np.ndarray, count: int, mode: str) -> Tensor:
     width = rows.array.shape[1]
     blank = from_array(np.zeros((count, width), rows.array.dtype))
     if mode == "max":
-        best = np.full((count, width), -np.inf, rows.array.dtype)
-        np.maximum.at(best, bag, rows.array)
         if bag.size == 0:
             return blank
+        counts = np.bincount(bag, minlength=count)
+        filled = np.flatnonzero(counts)
+        begins = (np.cumsum(counts) - counts)[filled]
+        best = np.repeat(np.maximum.reduceat(rows.array, begins, 0), counts[filled], 0)
+        places = np.where(rows.array == best, np.arange(len(bag))[:, None], len(bag))
         first = np.full((count, width), len(bag))
-        np.minimum.at(first, bag, np.where(rows.array == best[bag], np.arange(len(bag))[:, None], len(bag)))
+        first[filled] = np.minimum.reduceat(places, begins, 0)
         taken = rows.gather(0, from_array(np.minimum(first, len(bag) - 1)))
         return e.where(from_array(first < len(bag)), taken, 0.0)
     total = blank.index_add(0, from_array(bag), rows)

@@ -5,8 +5,14 @@ between the centres of the corner elements if `align`. A point has K taps, numbe
 """
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy import ndarray
+
+from rushlight.compile.paying import Loop
+from rushlight.ops.kernels.along import FLOAT, in_parts
+from rushlight.ops.kernels.memory import memory
 
 Ints = tuple[int, ...]
 OFFSETS = {"nearest": (0,), "bilinear": (0, 1), "bicubic": (-1, 0, 1, 2)}
@@ -82,6 +88,9 @@ def grid_taps(x: ndarray, size: Ints, mode: str, padding: str, align: bool) -> t
 
 def sampled(x: ndarray, weight: ndarray, at: ndarray) -> ndarray:
     """out[n, c, p] = sum over k of weight[n, k, p] x[n, c, at[n, k, p]]; x (N, C, S) -> (N, C, P)."""
+    made = sampled_by_loop(x, weight, at)
+    if made is not None:
+        return made
     r = np.zeros((*x.shape[:2], at.shape[2]), x.dtype)
     for image, weights, places, out in zip(x, weight, at, r):
         for w, place in zip(weights, places):
@@ -89,6 +98,42 @@ def sampled(x: ndarray, weight: ndarray, at: ndarray) -> ndarray:
             part *= w
             out += part
     return r
+
+
+SAMPLED = """def kernel(x, weight, at, out):
+    restrict()
+    wide()
+    channels, size, taps, points = x.shape[1], x.shape[2], at.shape[1], at.shape[2]
+    for n in range(x.shape[0]):
+        for c in range(channels):
+            image, to = (n * channels + c) * size, (n * channels + c) * points
+            for p in range(points):
+                put(out, to + p, f32(0))
+            for near in range(n * taps * points, (n + 1) * taps * points, points):
+                for p in range(points):
+                    put(out, to + p, get(out, to + p) + get(weight, near + p) * get(x, image + get(at, near + p)))
+"""
+
+
+@cache
+def sampling() -> Loop:
+    def example() -> tuple:
+        x = np.zeros((1, 1, 1), FLOAT)
+        return x, x, np.zeros((1, 1, 1), np.int64), x.copy()
+    return Loop(lambda: SAMPLED, 15, example)
+
+
+def sampled_by_loop(x: ndarray, weight: ndarray, at: ndarray) -> ndarray | None:
+    """The same numbers; None while NumPy is to do it."""
+    if not x.dtype is FLOAT is weight.dtype or not all([a.flags.carray and a.size for a in (x, weight, at)]):
+        return None
+    loop, size = sampling(), at.size * x.shape[1]
+    if loop.function is None:
+        loop.pay(size)
+        return None
+    out = memory.take((*x.shape[:2], at.shape[2]), FLOAT)
+    in_parts(loop.function, (x, weight, at, out), size)
+    return out
 
 
 def sampled_back(g: ndarray, weight: ndarray, at: ndarray, size: int) -> ndarray:

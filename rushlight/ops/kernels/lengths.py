@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from numpy import ndarray
 
 from rushlight.adding import added
 from rushlight.ops.kernels.reduce import LEAST, by_loop
+from rushlight.optional import has_numba
 
 ROOM = 1 << 20                                    # so many differences are held at a time
 
@@ -40,12 +43,35 @@ def start(p: float) -> dict[str, float]:
     return {"initial": 0.0} if p > 0 else {}
 
 
+@cache
+def distances() -> Callable | None:
+    """The loop for two matrices; None without Numba."""
+    if not has_numba():
+        return None
+    from rushlight.compile.cache import compiled
+    return compiled("""def kernel(x, y, out):
+    restrict()
+    wide()
+    for i in range(x.shape[0]):
+        for j in range(y.shape[0]):
+            total = f32(0)
+            for k in range(x.shape[1]):
+                d = x[i, k] - y[j, k]
+                total = plus(total, d * d)
+            out[i, j] = sqrt(total)
+""")
+
+
 def euclidean(x: ndarray, y: ndarray) -> ndarray:
     """The distances between rows of x (..., m, n) and rows of y (..., k, n), of differences: a few rows at a time."""
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     m, n = x.shape[-2:]
     k = y.shape[-2]
     r = np.zeros((*batch, m, k), x.dtype)
+    near = distances() if r.size * n >= LEAST and x.dtype == y.dtype == np.float32 and x.ndim == y.ndim == 2 else None
+    if near is not None:
+        near(np.ascontiguousarray(x), np.ascontiguousarray(y), r)
+        return r
     rows = max(1, ROOM // max(1, int(np.prod(batch)) * k * n))
     for i in range(0, m if r.size and n else 0, rows):
         d = x[..., i:i + rows, None, :] - y[..., None, :, :]

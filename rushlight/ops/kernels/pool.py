@@ -206,6 +206,8 @@ def avg_pool(x: ndarray, kernel: Ints, stride: Ints, padding: Ints, ceil_mode: b
     ones = (1,) * len(kernel)
     out = pooled_size(op, x.shape[1:], kernel, stride, padding, ones, ceil_mode)
     size = x.shape[2:]
+    if kernel == size and not any(padding) and divisor_override is None and x.dtype.kind not in "iu":
+        return whole_planes(x)
     divisor = window_sizes(size, kernel, stride, padding, out, count_include_pad, divisor_override)
     sums = window_sums(x, tuple(map(tap_pairs, size, kernel, stride, padding, out)), out)
     return flat_like(divided(sums, divisor, x.dtype), x)
@@ -243,7 +245,7 @@ def adaptive_avg_pool(x: ndarray, output_size: Ints) -> ndarray:
     check_ordered(op, x, integers=False)
     check_adaptive(op, x.shape, output_size)
     if prod(output_size) == 1:
-        return plane_means(x, prod(size)).astype(x.dtype, copy=False).reshape(*x.shape[:2], *output_size)
+        return whole_planes(x)
     sums = window_sums(x, tuple(map(adaptive_pairs, size, output_size)), output_size)
     return flat_like(divided(sums, adaptive_sizes(size, output_size), x.dtype), x)
 
@@ -264,12 +266,12 @@ def adaptive_avg_pool_grad(g: ndarray, size: Ints) -> ndarray:
     return window_spread(shares, tuple(map(adaptive_pairs, size, out)), size).astype(g.dtype, copy=False)
 
 
-def plane_means(x: ndarray, n: int) -> ndarray:
-    """The mean of each plane of n numbers of x (N, C, *size), flat; BLAS takes a third of the time for small planes."""
-    planes, wide = x.reshape(-1, n), wide_dtype(x.dtype)
-    if n > SMALL or x.dtype != wide:
-        return planes.mean(-1, dtype=wide)
-    return planes @ np.ones(n, wide) / wide.type(n)
+def whole_planes(x: ndarray) -> ndarray:
+    """The mean of each plane of x (N, C, *size), (N, C, 1, ...); BLAS takes a third of the time for small planes."""
+    n, wide = prod(x.shape[2:]), wide_dtype(x.dtype)
+    planes = x.reshape(-1, n)
+    r = planes.mean(-1, dtype=wide) if n > SMALL or x.dtype != wide else planes @ np.ones(n, wide) / wide.type(n)
+    return r.astype(x.dtype, copy=False).reshape(*x.shape[:2], *(1,) * (x.ndim - 2))
 
 
 def window_sums(x: ndarray, pairs: tuple[Pairs, ...], out: Ints) -> ndarray:

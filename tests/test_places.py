@@ -1,0 +1,83 @@
+"""Elements by place: flat positions, sampling at points, distances: large ones, whose ways are not those of small ones."""
+import numpy as np
+import pytest
+
+import rushlight
+import rushlight.nn.functional as F
+from rushlight.ops.kernels import grid, index
+from rushlight.optional import has_numba
+
+rng = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_positions_are_those_of_take_along_axis(dim, dtype):
+    x = rng.standard_normal((5, 6, 7))
+    at = rng.integers(0, x.shape[dim], (4, 3, 2)).astype(dtype)
+    part = tuple(slice(None) if d == dim else slice(n) for d, n in enumerate(at.shape))
+    assert (x.reshape(-1)[index.places(x.shape, at, dim)] == np.take_along_axis(x[part], at, dim)).all()
+    assert index.places(x.shape, at, dim).dtype == np.int64
+
+
+def test_large_positions_do_not_overflow():
+    at = np.full((1, 1), 3, np.int32)
+    assert index.places((4, 1 << 30), at, 0).tolist() == [[3 << 30]]
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("reduce", ["sum", "mean", "prod", "amax", "amin"])
+def test_reduced_places_of_transposed_tensors(reduce, keep, oracle):
+    numbers, at, source = rng.standard_normal((6, 3)), rng.integers(0, 3, (6, 4)), rng.standard_normal((6, 4))
+
+    def ask(lib):
+        x, i, s = (lib.tensor(a).T for a in (numbers, at, source))
+        return x.scatter_reduce(0, i % 3, s, reduce, include_self=keep).numpy()
+    np.testing.assert_allclose(ask(rushlight), oracle(ask), rtol=1e-12)
+
+
+def test_gradient_of_two_indices_adds_up():
+    x = rushlight.zeros(3, 4, 5, requires_grad=True)
+    x[rushlight.tensor([0, -1, 2]), rushlight.tensor([[1], [-3]])].sum().backward()
+    expected = np.zeros((3, 4, 5))
+    expected[0, 1], expected[2, 1] = 2, 4
+    assert (x.grad.numpy() == expected).all()
+
+
+def test_bags_and_the_first_of_their_largest(oracle):
+    numbers, rows = rng.integers(0, 3, (5, 4)).astype(np.float64), rng.integers(0, 5, 9)
+
+    def ask(lib):
+        table = lib.tensor(numbers, requires_grad=True)
+        made = lib.nn.functional.embedding_bag(lib.tensor(rows), table, lib.tensor([0, 0, 4, 9]), mode="max")
+        made.backward(lib.arange(16.0, dtype=lib.float64).reshape(4, 4))
+        return np.stack([*made.detach().numpy(), *table.grad.numpy()])
+    np.testing.assert_allclose(ask(rushlight), oracle(ask))
+
+
+@pytest.mark.skipif(not has_numba(), reason="no loops without Numba")
+@pytest.mark.parametrize("size", [(2, 3, 50, 4, 20), (1, 16, 64, 4, 100), (3, 1, 7, 8, 33), (2, 5, 9, 1, 4)])
+def test_samples_by_a_loop_have_the_same_bits(size, monkeypatch):
+    n, c, s, k, p = size
+    x, weight = (rng.standard_normal(shape).astype(np.float32) for shape in ((n, c, s), (n, k, p)))
+    at = rng.integers(0, s, (n, k, p))
+    grid.sampling().function or grid.sampling().build()
+    found = grid.sampled_by_loop(x, weight, at)
+    monkeypatch.setattr(grid, "sampled_by_loop", lambda *given: None)
+    assert found.tobytes() == grid.sampled(x, weight, at).tobytes()
+
+
+def test_near_points_keep_their_distance():
+    """300 x 250 points of 4 numbers around 1000, 1e-3 apart: products of matrices would lose all of it."""
+    x = rushlight.tensor(1000 + 1e-3 * rng.standard_normal((300, 4))).float()
+    y = rushlight.tensor(1000 + 1e-3 * rng.standard_normal((250, 4))).float()
+    assert rushlight.allclose(rushlight.cdist(x, y), rushlight.cdist(x.double(), y.double()).float(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", [7, (7, 7)])
+def test_one_window_that_is_the_plane(kernel):
+    x = rushlight.tensor(rng.standard_normal((3, 4, 7, 7)), requires_grad=True)
+    made = F.avg_pool2d(x, kernel)
+    assert made.shape == (3, 4, 1, 1)
+    assert rushlight.allclose(made, x.mean((2, 3), True))
+    assert F.avg_pool2d(x, kernel, divisor_override=7).allclose(7 * made)
