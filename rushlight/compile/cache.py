@@ -238,7 +238,7 @@ def in_memory(text: str, key: str, exact: bool, callees: Mapping[str, Callable])
 
 
 def prune(place: Path) -> None:
-    """Make room: the files that were used longest ago go first."""
+    """Make room: the oldest files go first. (When one was last used nobody notes: Numba compares the time in it.)"""
     files = sorted(place.glob("rushlight_loop_*.py"), key=lambda f: f.stat().st_mtime)
     for old in files[:max(0, len(files) - MOST_FILES)]:
         for part in (*place.glob(f"__pycache__/{old.stem}*"), old):
