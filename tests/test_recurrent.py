@@ -221,10 +221,12 @@ def test_loops_of_large_layers(monkeypatch, name, settings, lengths):
 
 @pytest.mark.parametrize("seed", range(24))
 def test_loops_are_the_kernels(monkeypatch, seed):
-    """Loops and NumPy give the same, for any number of rows and columns, in both orders of memory; either reads what the
-    other has saved."""
+    """Loops and NumPy give the same, for any number of rows and columns, in both orders of memory, on one core and on some;
+    either reads what the other has saved."""
     pytest.importorskip("numba")
     monkeypatch.setattr(loops, "LEAST", 1)
+    monkeypatch.setattr(loops, "MUCH", 1)
+    monkeypatch.setattr(loops, "cores", lambda: 1 + seed // 3 % 3)
     rng = np.random.default_rng(seed)
     name = ("lstm", "gru", "rnn")[seed % 3]
     hidden, batch, steps, reverse = *rng.integers(1, (70, 120, 5)).tolist(), bool(seed % 2)

@@ -11,24 +11,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy import ndarray
 
+from rushlight.compile.parallel import pool
 from rushlight.ops.cells import GRU, LSTM, RELU, STATE, TANH, Cell
 from rushlight.ops.kernels import recurrent as kernels
 from rushlight.ops.kernels.matmul import mm
 from rushlight.ops.kernels.memory import aligned, memory
 from rushlight.ops.kernels.recurrent import Arrays, Sizes, Steps, steps_of
 from rushlight.optional import has_numba, spent
+from rushlight.threads import cores
 
 LEAST = 1 << 15                                   # numbers in the gates of all steps from which loops are used: 2.5 ms, 1.2
 PASSES = 16                                       # of NumPy for a step
 FLOAT = np.dtype(np.float32)
 NOTHING, ZEROS = np.empty(0, FLOAT), np.zeros(64, FLOAT)
 HIGHEST = 6                                       # rows of a tile
+MUCH = 1 << 24                                    # multiplications from which all cores share the sequences: 0.3 ms
 
 
 class Loops(NamedTuple):
@@ -149,15 +152,16 @@ def forward(cell: Cell, given: Given, sizes: Sizes, reverse: bool) -> tuple[ndar
     do, (n, p), width = loops(cell, projection is not None), start.shape, x.shape[-1]
     rows, hidden, line = rows_of(steps_of(x, n, sizes, reverse), False, by_sequence(x)), width // cell.count, line_of(width)
     turned, last = weight.T, None if projection is None else projection.T
-    flat, tile = rows.flat(x), rows_together(n) * line
+    bounds, flat, tile = shares(n, x.size * p), rows.flat(x), rows_together(n) * line
     out, saved = memory.take((len(flat), p), FLOAT), memory.take((len(flat), do.saved, hidden), FLOAT)
-    h, more, first, second, product, narrow = room((n + HIGHEST) * p, line, panels(turned) * p * wide(),
-                                                   panels(last) * hidden * wide(), tile,
-                                                   0 if projection is None else tile)
+    h, more, first, second, *tiles = room(
+        (n + HIGHEST) * p, line, panels(turned) * p * wide(), panels(last) * hidden * wide(),
+        *(tile, 0 if projection is None else tile) * len(bounds))
     h[:n * p], h[n * p:], more[:width], more[width:] = start.ravel(), 0, 0 if bias is None else bias, 0
     state, first, second = NOTHING if c is None else c.copy(), lay(turned, first), lay(last, second)
-    do.forward(rows.spans, rows.apart, n, hidden, p, line, ZEROS, flat.ravel(), first, more, second, h, state.ravel(),
-               product, narrow, out.ravel(), saved.ravel())
+    pool.run(do.forward, [(
+        *share, rows.spans, rows.apart, n, hidden, p, line, ZEROS, flat.ravel(), first, more, second, h, state.ravel(),
+        *tiles[2 * k:2 * k + 2], out.ravel(), saved.ravel()) for k, share in enumerate(bounds)])
     return rows.shaped(out, x), h[:n * p].reshape(n, p).copy(), state, saved.swapaxes(0, 1)
 
 
@@ -168,23 +172,32 @@ def back(cell: Cell, given: Given, sizes: Sizes, reverse: bool, out: ndarray, sa
         return *step_back(cell, given, out, saved, g_out, g_h, g_c), NOTHING
     x, start, weight, c, _, projection = given
     do, (n, p), width = loops(cell, projection is not None), start.shape, x.shape[-1]
-    steps, hidden = steps_of(x, n, sizes, reverse), width // cell.count
+    steps, hidden, bounds = steps_of(x, n, sizes, reverse), width // cell.count, shares(n, x.size * p)
     rows = rows_of(steps, True, by_sequence(x))
     out, gh, state = rows.flat(out), g_h.copy(), np.zeros((n, hidden), FLOAT) if g_c is None else g_c.copy()
-    g, g_bias = memory.take((len(out), width), FLOAT), np.zeros(width, FLOAT)
+    g, g_bias = memory.take((len(out), width), FLOAT), np.zeros((len(bounds), width), FLOAT)
     g_x = memory.take((len(out), width), FLOAT) if cell.apart else g
     total = NOTHING if projection is None else memory.take((len(out), p), FLOAT)
     line = line_of(width)
     tile = rows_together(n) * line
-    first, second, *tiles = room(panels(weight) * width * wide(), panels(projection) * p * wide(), tile,
-                                 *[0 if projection is None else tile] * 2, tile, line)
+    first, second, *tiles = room(panels(weight) * width * wide(), panels(projection) * p * wide(),
+                                 *(tile, *(0 if projection is None else tile,) * 2, tile, line) * len(bounds))
     early, saved = np.ascontiguousarray(start if c is None else c), np.ascontiguousarray(saved.swapaxes(0, 1))
-    do.back(rows.spans, rows.apart, n, hidden, p, line, ZEROS, rows.flat(g_out).ravel(), lay(weight, first),
-            lay(projection, second), gh.ravel(), state.ravel(), early.ravel(), *tiles, out.ravel(), saved.ravel(),
-            total.ravel(), g.ravel(), g_x.ravel(), g_bias)
+    g_out, first, second = rows.flat(g_out), lay(weight, first), lay(projection, second)
+    pool.run(do.back, [(
+        *share, rows.spans, rows.apart, n, hidden, p, line, ZEROS, g_out.ravel(), first, second, gh.ravel(), state.ravel(),
+        early.ravel(), *tiles[5 * k:5 * k + 5], out.ravel(), saved.ravel(), total.ravel(), g.ravel(), g_x.ravel(),
+        g_bias[k]) for k, share in enumerate(bounds)])
     if c is None and STATE in cell.sources:
         gh += state
-    return rows.shaped(g_x, x), gh, state, mm(g.T, rows.before(start, out, steps)), g_bias, total
+    return rows.shaped(g_x, x), gh, state, mm(g.T, rows.before(start, out, steps)), np.add.reduce(g_bias, 0), total
+
+
+def shares(sequences: int, work: int) -> list[tuple[int, int]]:
+    """The first tile of each core's sequences, and the one after its last; `work`: multiplications."""
+    tiles = -(-sequences // HIGHEST)
+    parts = min(cores(), tiles) if work >= MUCH else 1
+    return [*pairwise([tiles * k // parts for k in range(parts + 1)])]
 
 
 def rows_together(sequences: int) -> int:

@@ -133,15 +133,17 @@ def fetched(array: str, width: str) -> list[str]:
 
 
 def kernel(parameters: str, *parts: list[str], begin: Sequence[str] = (), finish: Sequence[str] = ()) -> str:
-    """A function that does all parts for each tile of the `batch` sequences and each step; `begin`, `finish`: for each tile.
+    """A function that does all parts for each step and each tile of the `batch` sequences, from the tile `low` to `high`;
+    `begin`, `finish`: before and after the steps.
 
     `spans` holds a step's first row in x, the number of rows, and their first in `saved`; rows of a step stand `apart` rows
     apart in x. `nothing`: zeros.
     """
     six, five = HEIGHTS
-    return "\n".join([f"def kernel(spans, apart, batch, n, m, line, nothing, {parameters}):", "    restrict()", "    wide()",
-                      f"    tiles = (batch + {six - 1}) // {six}", f"    sixes = max(batch - {five} * tiles, 0)",
-                      f"    for group in range(0, tiles, {TOGETHER}):", f"        last = min(group + {TOGETHER}, tiles)",
+    return "\n".join([f"def kernel(low, high, spans, apart, batch, n, m, line, nothing, {parameters}):",
+                      "    restrict()", "    wide()",
+                      f"    sixes = max(batch - (batch + {six - 1}) // {six} * {five}, 0)",
+                      f"    for group in range(low, high, {TOGETHER}):", f"        last = min(group + {TOGETHER}, high)",
                       f"        i, top = {five} * group + min(group, sixes), {five} * last + min(last, sixes)",
                       *(f"        {line}" for line in begin), "        for s in range(spans.shape[0] - 1):",
                       "            first, begin, end = spans[s, 0], spans[s, 2], min(top, spans[s, 1])",
