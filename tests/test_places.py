@@ -4,7 +4,7 @@ import pytest
 
 import rushlight
 import rushlight.nn.functional as F
-from rushlight.ops.kernels import grid, index
+from rushlight.ops.kernels import grid, index, strided
 from rushlight.optional import has_numba
 
 rng = np.random.default_rng(0)
@@ -81,3 +81,20 @@ def test_one_window_that_is_the_plane(kernel):
     assert made.shape == (3, 4, 1, 1)
     assert rushlight.allclose(made, x.mean((2, 3), True))
     assert F.avg_pool2d(x, kernel, divisor_override=7).allclose(7 * made)
+
+
+@pytest.mark.parametrize("last", [1, 2, 3, 4, 5])
+def test_few_numbers_in_the_last_dimension_are_copied_place_by_place(last):
+    x = rng.standard_normal((8, last, 6, 400))
+    y = strided.copied(x.transpose(0, 2, 3, 1))
+    assert y.flags.c_contiguous
+    assert (y == x.transpose(0, 2, 3, 1)).all()
+
+
+def test_reshape_stays_a_view_where_there_is_one():
+    x = rushlight.zeros(2, 60, 70, 2)
+    x[:, :, :, :1].reshape(2, 4200, 1)[0, 0, 0] = 5.0
+    x.permute(2, 0, 1, 3).reshape(70, 240)[0, 1] = 7.0            # a copy
+    assert x[0, 0, 0].tolist() == [5, 0]
+    with pytest.raises(RuntimeError, match="shape '\\[7, 7\\]' is invalid for input of size 16800"):
+        x.permute(2, 0, 1, 3).reshape(7, 7)

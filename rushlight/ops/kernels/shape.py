@@ -10,15 +10,27 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels.strided import plain, suggested
+from rushlight.ops.kernels.strided import FEW, MANY, copied, plain, suggested
 
 
 def reshape(x: ndarray, shape: tuple) -> ndarray:
     try:
-        return x.reshape(shape)
+        if x.size < MANY or x.flags.c_contiguous or x.shape[-1] > FEW:
+            return x.reshape(shape)
+        return without_copy(x, shape)
     except ValueError as error:
         raise RuntimeError(f"{misshapen(x, shape)}; cure: the sizes must multiply to {x.size}, and -1 stands for what is "
                            "left") from error
+
+
+def without_copy(x: ndarray, shape: tuple) -> ndarray:
+    """`reshape`, by a view if there is one; a copy is made in the way that is fast for few numbers in the last dimension."""
+    try:
+        return x.reshape(shape, copy=False)
+    except ValueError:
+        return copied(x).reshape(shape)
+    except TypeError:                             # NumPy 2.0 does not know
+        return x.reshape(shape)
 
 
 def misshapen(x: ndarray, shape: tuple) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy import ndarray
 
 SIDE = 128                                        # rows and columns of a square of a large matrix
+FEW, MANY = 4, 1 << 13                            # numbers in the last dimension, and in all, copied place by place
 
 
 def plain(a: ndarray) -> ndarray:
@@ -17,11 +18,17 @@ def plain(a: ndarray) -> ndarray:
 
 
 def copied(a: ndarray) -> ndarray:
-    """A copy in C order. Large transposed ones in squares that the cache holds: 4096 x 1024 take 11 ms, at once 47."""
+    """A copy in C order. Large transposed ones in squares that the cache holds: 4096 x 1024 take 11 ms, at once 47. With few
+    numbers in the last dimension, each of its places by itself: pixels from channels take 0.45 ms, at once 1.4."""
     near = a.strides.index(a.itemsize) if a.itemsize in a.strides else -1
-    if near in (-1, a.ndim - 1) or min(a.shape[near], a.shape[-1]) < 2 * SIDE:
+    few = a.shape[-1] <= FEW and a.size >= MANY if a.ndim > 1 else False
+    if near in (-1, a.ndim - 1) or not few and min(a.shape[near], a.shape[-1]) < 2 * SIDE:
         return a.copy()
     out = np.empty(a.shape, a.dtype)
+    if few:
+        for i in range(a.shape[-1]):
+            out[..., i] = a[..., i]
+        return out
     before, between = [(slice(None),) * n for n in (near, a.ndim - near - 2)]
     for i in range(0, a.shape[near], SIDE):
         for j in range(0, a.shape[-1], SIDE):
