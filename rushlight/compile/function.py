@@ -226,6 +226,7 @@ class Compiled:
         if wrong:
             return self.give_up(f"gave other numbers as a program than as it is ({wrong}); please report this")
         outline.let_go()
+        old.clear()
         if much:
             give_back()
         programs.append(program)

@@ -1,4 +1,4 @@
-"""A loop that is compiled once NumPy, doing its work, has taken as long as compiling will.
+"""A loop that is compiled once NumPy, doing its work, has taken as long as compiling will, or for a compiled program.
 
 Only for loops that give NumPy's results to the last bit, so that nobody can tell from the numbers which has run: `text`
 is compiled with every operation rounded by itself.
@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextvars import ContextVar
 from math import inf
 from typing import Any
 
 from rushlight.optional import CALL, ELEMENT, has_numba
 
 LEAST = 0.1                                       # seconds before which nobody asks what compiling costs
+MUCH = 1 << 14                                    # numbers from which a compiled program does not wait
+at_once: ContextVar[bool] = ContextVar("at_once", default=False)           # in the first run of a compiled program
 
 
 class Loop:
@@ -29,10 +32,11 @@ class Loop:
         self.price, self.known = LEAST if has_numba() else inf, False
 
     def pay(self, elements: int) -> None:
-        """Note that NumPy has done the work, in `calls` calls; compile the loop when that has cost enough."""
+        """Note that NumPy has done the work, in `calls` calls; compile the loop when that has cost enough, or `at_once`."""
         self.owed += self.calls * (CALL + ELEMENT * elements)
-        if self.owed > self.price:
-            if self.known:
+        now = self.price < inf and elements >= MUCH and at_once.get()
+        if now or self.owed > self.price:
+            if self.known or now:
                 self.build()
             else:
                 self.ask()

@@ -24,6 +24,7 @@ from rushlight.compile.halves import Kept, Subsets, keyed
 from rushlight.compile.lower import Lowering
 from rushlight.compile.passes import optimize
 from rushlight.compile.passes.split import read_late, split
+from rushlight.compile.paying import at_once
 from rushlight.compile.proofs import Proof, recorded
 from rushlight.compile.replay import Replay
 from rushlight.compile.report import Item, Stopwatch, Timings, drawing, kind, memory_table
@@ -52,6 +53,7 @@ class Part:
         self.new = [partial(memory.take if n * dtype.itemsize >= LEAST else np.empty, shape, dtype)
                     for shape, dtype in lowering.new for n in [math.prod(shape)]]         # memory for what is handed out
         self.call, self.bind = defined(lowering)
+        self.fresh = True                         # it has not run yet
         self.names = self.call.__globals__        # of the text
         self.asking = [name for name in self.call.__code__.co_names if hasattr(self.names.get(name), "overloads")
                        and f"in_parts({name}," not in lowering.text]        # for the types of what they are given
@@ -70,16 +72,20 @@ class Part:
 
     def run(self, arrays: list[np.ndarray]) -> tuple[list, list]:
         """The results and the gradients."""
-        found = self.call(self.new, *arrays, *self.views)  # type: ignore[misc]
-        if self.asking:
-            self.settle()
+        if not self.fresh:
+            return self.call(self.new, *arrays, *self.views)  # type: ignore[misc]
+        self.fresh, token = False, at_once.set(True)
+        try:
+            found = self.call(self.new, *arrays, *self.views)  # type: ignore[misc]
+        finally:
+            at_once.reset(token)
+        self.settle()
         return found
 
     def settle(self) -> None:
         """Have loops called without asking for the types of what they are given: those of the first run, as `fits` and the
         signature of arguments see to. Numba looks at each array (W9: 1 us of 10)."""
-        asking, self.asking = self.asking, []
-        for name in asking:
+        for name in self.asking:
             if len(self.names[name].overloads) == 1:
                 [known] = self.names[name].overloads.values()
                 self.names[name] = known.entry_point
