@@ -122,3 +122,42 @@ def test_a_view_of_written_memory_is_not_handed_out():
         view = g(x := torch.ones(2, 3))
     view[5] = 9
     assert x[1, 2].item() == 9
+
+
+def test_results_that_share_memory_keep_their_history():
+    """What a program returns knows nothing of other tensors: a write to a part of it would pass the whole by."""
+    def f(x, w):
+        c = w * x
+        return c, c[0]
+
+    def g(x, w):
+        return w.view(-1), x * w
+
+    for h in (f, g):
+        compiled = compile(h, backend="numpy")
+        for _ in range(5):
+            found = []
+            for k in (h, compiled):
+                w = torch.linspace(0, 1, 4).view(2, 2).requires_grad_() * 1.0
+                leaf = w.clone().detach().requires_grad_()
+                first, second = k(torch.full((2, 2), 2.0), leaf * 1)
+                (first if h is g else second).sigmoid_()
+                (first.sum() + second.sum()).backward()
+                found.append(leaf.grad)
+            assert torch.equal(*found)
+
+
+def test_steps_without_results_in_a_backward_for_some_results():
+    def f(x, w, i):
+        return w[i].sum(), (w * x).max(1)[0], x.gather(1, i[None]) * w[0]
+
+    g = compile(f, backend="numpy")
+    for used in ([0], [1], [1, 2]):
+        for _ in range(4):
+            found = []
+            for h in (f, g):
+                w = torch.linspace(0, 1, 9).view(3, 3).requires_grad_()
+                outs = h(torch.arange(9.0).view(3, 3), w, torch.tensor([2, 0, 2]))
+                sum([outs[k].sum() for k in used]).backward()
+                found.append(w.grad)
+            assert torch.allclose(*found)

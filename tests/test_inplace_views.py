@@ -427,8 +427,11 @@ def test_a_result_that_no_rule_needs_may_be_overwritten(oracle):
         (scores.softmax(-1) @ x).sum().backward()
         return x.grad
     np.testing.assert_allclose(ask(rushlight).numpy(), oracle(ask), rtol=1e-6)
-    y = rushlight.ones(2, requires_grad=True)
-    z = rushlight.ones(2) / y                     # but its rule for y needs the quotient
+    y = rushlight.full((2,), 2.0, requires_grad=True)
+    z = rushlight.ones(2) / y                     # nor does its rule for y need the quotient
+    z.mul_(2).sum().backward()
+    assert y.grad.tolist() == [-0.5, -0.5]
+    z = y.exp()                                   # but that of exp does
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         z.mul_(2).sum().backward()
 

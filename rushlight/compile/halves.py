@@ -1,4 +1,4 @@
-"""The backward of a program with several results: which of its inputs are looked after, and backwards for some results only."""
+"""Of a backward with several results: the inputs that are looked after, and backwards for some of the results alone."""
 from __future__ import annotations
 
 from collections.abc import Callable

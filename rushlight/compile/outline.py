@@ -89,6 +89,7 @@ class Outline:
                    for source, t, old in grads if t._grad is not old]
         edges, wrt = backward_of(waiting, tracer, grads, self.expected.wrt) if waiting else ([], [])
         overlaps(tracer, flat, before)
+        self.check_shown([t for _, t, _ in grads], waiting)
         if tracer.problem is not None:
             raise TypeError(tracer.problem)
         self.graph: Graph = tracer.graph(self.values, changed)
@@ -98,6 +99,15 @@ class Outline:
         self.bytes = [v.array.tobytes() for v in self.numbers]
         self.lines: list[tuple[str, Line]] = [(s.op, s.line) for s in self.graph.steps]
         self.targets = [s.target.source for s in self.graph.steps if isinstance(s, Store)]
+
+    def check_shown(self, everyone: list[Tensor], live: list[Tensor]) -> None:
+        """TypeError where a result that has a history shows memory of another one, or of a tensor that has one: a write to
+        either must change both histories, and what a program returns does not know of other tensors."""
+        arrays = {id(a): a for a in (*self.expected.results, *[t.array for t in everyone if t.node is not None])}
+        for a in [t.array for t in live] if len(arrays) > 1 else ():
+            for b in arrays.values():
+                if a is not b and np.may_share_memory(a, b) and shared(a, b):
+                    raise TypeError("returns tensors that share memory")
 
     def number(self, t: Tensor, tracer: Tracer, waiting: list[Tensor]) -> tuple[int, bool]:
         """The number of a result, and whether backward has already gone through it."""
@@ -191,6 +201,14 @@ def plan_key(plan: Any) -> Any:
     if kind in ("list", "dict", "object"):
         return kind, repr(what[0]), tuple(map(plan_key, what[1]))
     return plan
+
+
+def shared(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays have an element in common; True where that is hard to say."""
+    try:
+        return np.shares_memory(a, b, max_work=10_000)
+    except Exception:                             # TooHardError, whose place differs between NumPy's versions
+        return True
 
 
 def overlaps(tracer: Tracer, flat: list[Any], snapshot: Snapshot) -> None:

@@ -120,9 +120,9 @@ def without(graph: Graph, absent: set[int]) -> tuple[Graph, list[bool]]:
         zeros = {v: Value(np.broadcast_to(np.zeros((), v.dtype), v.shape), "constant") for v in given & nothing}
         by.update((v, Value(v.array, "constant", v.source)) for v in given if v.kind == "constant")
         by.update((v, copy(v)) for v in s.outs)
-        left, out = [v for v in values_in(s.args) if v not in zeros], s.outs[0]
-        if zeros and s.op == "add" and len(left) == 1 and (left[0].shape, left[0].dtype) == (out.shape, out.dtype):
-            by[out] = by[left[0]]
+        left = [v for v in values_in(s.args) if v not in zeros]
+        if zeros and s.op == "add" and [(v.shape, v.dtype) for v in left] == [(v.shape, v.dtype) for v in s.outs]:
+            by[s.outs[0]] = by[left[0]]
         else:
             steps.append(Call(s.op, replaced(s.args, by | zeros), tuple([by[v] for v in s.outs]), s.line, shares=s.shares))
     there = [v not in nothing for v in graph.results]
