@@ -17,7 +17,8 @@ from rushlight.compile.memory import Plan
 from rushlight.compile.passes.fuse import RESHAPES, Cluster, Fusion
 from rushlight.compile.passes.simplify import uniform
 from rushlight.compile.report import Item, Parts, item_of, kind
-from rushlight.compile.small_products import COPY, is_small, product
+from rushlight.compile.small_products import COPY, is_small
+from rushlight.compile.small_products import text as product_text
 from rushlight.compile.whole import Whole
 from rushlight.errors import line_of
 from rushlight.ops.table import TABLE
@@ -219,7 +220,7 @@ class Lowering:
         """A product of few numbers as a loop."""
         a, b = (self.turned.get(v, v) for v in step.args)
         turns = a is not step.args[0], b is not step.args[1]
-        name = self.loop(product(*turns))
+        name = self.loop(product_text(step, *turns))
         a_text, b_text = (f"{x}.T" if turn else x for x, turn in zip("ab", turns))
         self.wholes.setdefault(name, f"def {name}_whole(a, b, out):\n    matmul({a_text}, {b_text}, out=out)\n")
         self.make(step.outs[0])

@@ -36,7 +36,8 @@ INSTEAD = {
 NUMPY = ("asarray", "copyto", "inf", "matmul", "nan")            # what a program imports by name
 TYPES = {"f32": "np.float32", "f64": "np.float64", "i64": "np.int64", "b1": "np.bool_", "empty": "np.empty"}
 INSTRUCTIONS = ("restrict", "wide", "plus", "largest", "smallest")
-REGISTERS = ("get", "put", "copy", "load", "load_first", "store", "store_first", "spread", "none", "fma")    # of products
+REGISTERS = ("get", "put", "copy", "load", "load_first", "store", "store_first", "spread", "none", "fma",
+             "dots")                              # of products
 RUNTIME = ("check_index", "check_classes", "in_parts", "memory", "f32", "f64", "i64")
 SMALL = 64                                        # elements of a constant that are written as numbers
 WIDE = "kind(np.float64)"
@@ -74,6 +75,9 @@ class Module(Bundle):
             return TYPES[name]
         if name in INSTRUCTIONS:
             return f"{self.need(OURS, 'backend')}().{name}"
+        if name == "dots":
+            kinds, machine = (self.need(HERE + "vectors", made) for made in ("kinds", "machine"))
+            return f"{self.need(OURS, 'numba')} and {self.need(HERE + 'tiles', name)}({kinds}({machine}()[0]))"
         if name not in elements():
             return f"{self.need(OURS, 'numba')} and {self.need(HERE + 'vectors', 'functions')}()[{name!r}]"
         own, real = (name[:-2], "float64") if name.endswith("64") else (name, "float32")

@@ -7,17 +7,27 @@
 for c < columns, of which the last register has 1 to all. Sums stay in registers: for each p, V loads of y, R of x and R V
 fused multiply-adds, 24 for 10 with AVX-512, which can do one load for each. `memory(address)` is a flat array there,
 `word(address)` the number of 64 bits.
+
+`dots(x, i, row, y, j, across, more, m, out, o, line, deep, last)` is for y whose columns lie number by number, `across`
+apart. It makes SQUARE[0] rows of SQUARE[1] numbers, as many together as a register holds, each from its own register of
+sums, 16 products for 8 loads:
+
+    out[o + r line + c] = more[m + c] + sum over p < deep of x[i + r row + p] y[j + c across + p]
+
+Rows beyond row `last` are that one again.
 Written as LLVM's instructions, since Numba takes thrice as long for the same with a local variable for each sum.
 """
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 from typing import Any
 
-from rushlight.compile.vectors import address, kinds, machine
+from rushlight.compile.vectors import address, called, kinds, machine
 
 HEIGHTS = 6, 5                                    # rows of a tile: of both together, any number from 20 on
 WIDTH = {32: 4, 16: 2}                            # registers -> those of the widest tile's columns
+SQUARE = {16: (4, 4), 8: (2, 4), 4: (2, 2)}       # numbers in a register -> rows and columns of `dots`
 
 
 @cache
@@ -25,8 +35,9 @@ def tiles() -> dict[str, Any]:
     """The names, for the globals of loops."""
     lanes, registers = machine()
     k = kinds(lanes)
-    pairs = [(rows, width) for rows in HEIGHTS for width in range(1, WIDTH[registers] + 1)]
-    return {"memory": memory(k), "word": word(k), **{f"tile{rows}x{width}": tile(k, rows, width) for rows, width in pairs}}
+    pairs = product(HEIGHTS, range(1, WIDTH[registers] + 1))
+    return {"memory": memory(k), "word": word(k), "dots": dots(k),
+            **{f"tile{rows}x{width}": tile(k, rows, width) for rows, width in pairs}}
 
 
 def memory(k: Any) -> Any:
@@ -67,73 +78,144 @@ def tile(k: Any, rows: int, width: int) -> Any:
     return tile
 
 
-class Tile:
-    """The instructions of one tile."""
+def dots(k: Any) -> Any:
+    @k.intrinsic
+    def dots(typing, x, i, row, y, j, across, more, m, out, o, line, deep, last):
+        n = k.types.intp
 
-    def __init__(self, k: Any, context: Any, builder: Any, kinds: Any, args: Any, rows: int, width: int):
-        self.k, self.ir, self.context, self.builder, self.kinds, self.rows = k, k.ir, context, builder, kinds, rows
-        self.x, self.y, self.more, self.out = (args[i:i + 3] for i in (0, 3, 6, 9))      # array, place, step between rows
-        self.deep, columns = args[12:]
-        self.lane, self.width = k.ir.IntType(32), width
-        left = builder.trunc(builder.sub(columns, self.number((width - 1) * k.lanes)), self.lane)
-        self.known = builder.icmp_signed("<", k.ir.Constant(k.ir.VectorType(self.lane, k.lanes), list(range(k.lanes))),
-                                         self.spread(left))
+        def generate(context, builder, signature, args):
+            Dots(k, context, builder, signature.args, args).write()
+            return context.get_dummy_value()
+        return k.types.void(x, n, n, y, n, n, more, n, out, n, n, n, n), generate
+    return dots
+
+
+class Registers:
+    """What tiles and dots are written with."""
+
+    def __init__(self, k: Any, context: Any, builder: Any):
+        self.k, self.ir, self.context, self.builder, self.lane = k, k.ir, context, builder, k.ir.IntType(32)
+        self.zeros, self.align = k.ir.Constant(k.vector, [0.0] * k.lanes), k.ir.Constant(self.lane, 4)
 
     def number(self, n: int) -> Any:
         return self.context.get_constant(self.k.types.intp, n)
 
-    def at(self, array: Any, r: Any, c: Any, number: bool = False) -> Any:
-        """The address of register c, or of the number c, of row r."""
-        b = self.builder
-        place = b.add(b.add(array[1], b.mul(array[2], r)), c if number else self.number(c * self.k.lanes))
-        found = address(self.context, b, self.kinds[0], array[0], place)
-        return found if number else b.bitcast(found, self.k.vector.as_pointer())
+    def pointer(self, array: Any, place: Any, kind: Any = None) -> Any:          # array: its type and itself
+        found = address(self.context, self.builder, *array, place)
+        return self.builder.bitcast(found, (kind or self.k.vector).as_pointer())
+
+    def places(self, numbers: list[int]) -> Any:
+        return self.ir.Constant(self.ir.VectorType(self.lane, len(numbers)), numbers)
+
+    def first(self, count: Any) -> Any:
+        """Which numbers of a register are before this one."""
+        every = self.places(list(range(self.k.lanes)))
+        return self.builder.icmp_signed("<", every, self.spread(self.builder.trunc(count, self.lane)))
+
+    def load_first(self, where: Any, known: Any) -> Any:
+        kind = f"v{self.k.lanes}f32.p0v{self.k.lanes}f32"
+        return self.call(f"llvm.masked.load.{kind}", self.k.vector, where, self.align, known, self.zeros)
 
     def spread(self, value: Any) -> Any:
         b, lanes = self.builder, self.k.lanes
         nothing = self.ir.Constant(self.ir.VectorType(value.type, lanes), self.ir.Undefined)
         alone = b.insert_element(nothing, value, self.ir.Constant(self.lane, 0))
-        return b.shuffle_vector(alone, nothing, self.ir.Constant(self.ir.VectorType(self.lane, lanes), [0] * lanes))
+        return b.shuffle_vector(alone, nothing, self.places([0] * lanes))
 
     def call(self, name: str, result: Any, *args: Any) -> Any:
-        found = self.builder.module.globals.get(name) or self.ir.Function(
-            self.builder.module, self.ir.FunctionType(result, [a.type for a in args]), name=name)
-        return self.builder.call(found, args)
+        return called(self.k, self.builder, name, result, args)
+
+    def summed(self, sums: list[Any], start: Any, end: Any, step: int, factors: Any) -> list[Any]:
+        """The sums plus, for each p from start on, each x times each y of `factors(p)`."""
+        k, b = self.k, self.builder
+        before, loop, after = b.block, b.append_basic_block("products"), b.append_basic_block("sums")
+        b.cbranch(b.icmp_signed("<", start, end), loop, after)
+        b.position_at_end(loop)
+        phis = [b.phi(v.type) for v in (start, *sums)]
+        xs, ys = factors(phis[0])
+        made = [b.add(phis[0], self.number(step)), *(self.call(f"llvm.fma.v{k.lanes}f32", k.vector, x, y, total)
+                                                     for (x, y), total in zip(product(xs, ys), phis[1:]))]
+        b.cbranch(b.icmp_signed("<", made[0], end), loop, after)
+        b.position_at_end(after)
+        results = [b.phi(v.type) for v in made]
+        for old, new, *both in zip((start, *sums), made, phis, results):
+            for phi in both:
+                phi.add_incoming(old, before)
+                phi.add_incoming(new, loop)
+        return results[1:]
+
+
+class Tile(Registers):
+    """The instructions of one tile."""
+
+    def __init__(self, k: Any, context: Any, builder: Any, kinds: Any, args: Any, rows: int, width: int):
+        super().__init__(k, context, builder)              # array, place, step between rows:
+        self.x, self.y, self.more, self.out = (((kinds[i], args[i]), *args[i + 1:i + 3]) for i in (0, 3, 6, 9))
+        self.deep, columns = args[12:]
+        self.rows, self.width = rows, width
+        self.known = self.first(builder.sub(columns, self.number((width - 1) * k.lanes)))
+
+    def at(self, array: Any, r: Any, c: Any, number: bool = False) -> Any:
+        """The address of register c, or of the number c, of row r."""
+        b = self.builder
+        place = b.add(b.add(array[1], b.mul(array[2], r)), c if number else self.number(c * self.k.lanes))
+        return self.pointer(array[0], place, self.ir.FloatType() if number else None)
 
     def write(self) -> None:
-        sums = self.add_up()
+        sums = self.summed([self.zeros] * self.rows * self.width, self.number(0), self.deep, 1, self.factors)
         for r in range(self.rows):
             for v in range(self.width):
                 self.put(r, v, sums[r * self.width + v])
 
-    def add_up(self) -> list[Any]:
-        k, b = self.k, self.builder
-        before, loop, after = b.block, b.append_basic_block("products"), b.append_basic_block("sums")
-        b.branch(loop)
-        b.position_at_end(loop)
-        p, *sums = phis = [b.phi(self.deep.type), *[b.phi(k.vector) for _ in range(self.rows * self.width)]]
-        for phi in phis:
-            phi.add_incoming(self.number(0) if phi is p else self.ir.Constant(k.vector, [0.0] * k.lanes), before)
+    def factors(self, p: Any) -> tuple[list[Any], list[Any]]:
+        b = self.builder
         ys = [b.load(self.at(self.y, p, v), align=4) for v in range(self.width)]
-        made = []
-        for r in range(self.rows):
-            x = self.spread(b.load(self.at(self.x, self.number(r), p, number=True)))
-            own = sums[r * self.width:(r + 1) * self.width]
-            made += [self.call(f"llvm.fma.v{k.lanes}f32", k.vector, x, y, total) for y, total in zip(ys, own)]
-        following = b.add(p, self.number(1))
-        for phi, value in zip(phis, [following, *made]):
-            phi.add_incoming(value, loop)
-        b.cbranch(b.icmp_signed("<", following, self.deep), loop, after)
-        b.position_at_end(after)
-        return made
+        return [self.spread(b.load(self.at(self.x, self.number(r), p, number=True))) for r in range(self.rows)], ys
 
     def put(self, r: int, v: int, total: Any) -> None:
-        b, vector, align = self.builder, self.k.vector, self.ir.Constant(self.lane, 4)
+        b = self.builder
         frm, to = (self.at(array, self.number(r), v) for array in (self.more, self.out))
-        kind = f"v{self.k.lanes}f32.p0v{self.k.lanes}f32"
         if v < self.width - 1:
             b.store(b.fadd(total, b.load(frm, align=4)), to, align=4)
             return
-        zeros = self.ir.Constant(vector, [0.0] * self.k.lanes)
-        more = self.call(f"llvm.masked.load.{kind}", vector, frm, align, self.known, zeros)
-        self.call(f"llvm.masked.store.{kind}", self.ir.VoidType(), b.fadd(total, more), to, align, self.known)
+        kind = f"v{self.k.lanes}f32.p0v{self.k.lanes}f32"
+        self.call(f"llvm.masked.store.{kind}", self.ir.VoidType(), b.fadd(total, self.load_first(frm, self.known)), to,
+                  self.align, self.known)
+
+
+class Dots(Registers):
+    """The instructions of one square of dot products."""
+
+    def __init__(self, k: Any, context: Any, builder: Any, kinds: Any, args: Any):
+        super().__init__(k, context, builder)
+        _, i, row, _, j, across, _, self.m, _, o, line, self.deep, last = args
+        self.x, self.y, self.more, self.out = ((kinds[n], args[n]) for n in (0, 3, 6, 8))
+        rows, self.columns = SQUARE[k.lanes]
+        numbers = [self.number(r) for r in range(rows * self.columns)]
+        those = [builder.select(builder.icmp_signed("<", r, last), r, last) for r in numbers[:rows]]
+        self.own, self.to, self.other = ([builder.add(start, builder.mul(r, step)) for r in many] for start, step, many in (
+            (i, row, those), (o, line, those), (j, across, numbers[:self.columns])))
+
+    def write(self) -> None:
+        b, lanes, small = self.builder, self.k.lanes, self.ir.VectorType(self.ir.FloatType(), self.columns)
+        end = b.and_(self.deep, self.number(-lanes))
+        known = self.first(b.sub(self.deep, end))
+        sums = self.summed([self.zeros] * lanes, self.number(0), end, lanes, self.factors(lambda at: b.load(at, align=4)))
+        sums = self.summed(sums, end, self.deep, lanes, self.factors(lambda at: self.load_first(at, known)))
+        total, more = self.along(sums), b.load(self.pointer(self.more, self.m, small), align=4)
+        for r, place in enumerate(self.to):
+            own = b.shuffle_vector(total, total, self.places(list(range(r * self.columns, (r + 1) * self.columns))))
+            b.store(b.fadd(own, more), self.pointer(self.out, place, small), align=4)
+
+    def factors(self, load: Any) -> Any:
+        return lambda p: ([load(self.pointer(array, self.builder.add(start, p))) for start in starts]
+                          for array, starts in ((self.x, self.own), (self.y, self.other)))
+
+    def along(self, sums: list[Any]) -> Any:
+        """Each register's sum: pairs change halves, quarters... and are added up."""
+        b, lanes = self.builder, self.k.lanes
+        while half := len(sums) // 2:
+            ways = [self.places([c + there if c & half else c + here for c in range(lanes)])
+                    for there, here in ((lanes - half, 0), (lanes, half))]
+            sums = [b.fadd(*(b.shuffle_vector(*pair, way) for way in ways)) for pair in zip(sums, sums[half:])]
+        return sums[0]

@@ -1,4 +1,9 @@
-"""Products: BLAS through NumPy, and compiled loops (kernels/product_loops.py) for shapes at which they are faster."""
+"""Products: BLAS through NumPy, and compiled loops (kernels/product_loops.py) for shapes at which they are faster.
+
+On several cores loops do all that is large: with one product by threads of BLAS among them, a GPT's step took 62 ms
+instead of 42, a large MLP's 100 instead of 57. A few rows times a transpose take OpenBLAS a third of the time the other
+way round: 8 x 128 by 384 x 128 20 us instead of 57, 8 x 1024 by 1024 x 1024 550 instead of 1240; and loops 14 and 330.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -66,12 +71,16 @@ def into(x: ndarray, y: ndarray, out: ndarray) -> None:
 
 
 def blas(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
-    """x y of matrices. A few rows times a transpose, as of a layer's weight, take OpenBLAS a third of the time the other way
-    round: 8 x 128 by 384 x 128 20 us instead of 57, 8 x 1024 by 1024 x 1024 550 instead of 1240.
-    """
+    """x y of matrices; by OpenBLAS the other way round where a few rows meet a transpose, as of a layer's weight."""
     few = y.strides[0] == 4 and 2 < len(x) < FEW_ROWS and len(x) * y.shape[-1] > FLAT and x.dtype is FLOAT is y.dtype
     if not few:
         return np.dot(x, y, out)
+    work = x.size * y.shape[-1]
+    loops = compiled() if 0 < work <= FEW and len(y) == x.shape[1] > 1 and spent.paid(work) else None
+    if loops is not None:
+        out = np.empty((len(x), y.shape[1]), FLOAT) if out is None else out
+        loops(x, y, out)
+        return out
     turned = np.dot(y.T, x.T.copy()).T
     if out is None:
         return turned.copy()
@@ -80,14 +89,16 @@ def blas(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
 
 
 def suits(x: ndarray, y: ndarray) -> bool:
-    """Whether loops are faster than OpenBLAS, if there are any (the table in benchmarks/products.py): where the second is a
-    transpose, and where OpenBLAS has to copy. On several cores they do all that is large: with one product by threads of
-    BLAS among them, a GPT's step took 62 ms instead of 42, a large MLP's 100 instead of 57."""
+    """Whether loops, if there are any, are faster than OpenBLAS (benchmarks/products.py): where the second is a transpose,
+    and where OpenBLAS has to copy or finds few rows or columns."""
     *many, m, k = x.shape
-    if not x.dtype is FLOAT is y.dtype or x.ndim != y.ndim or [*many, k] != [*y.shape[:-1]] or m < 20 or k < 16:
+    if not x.dtype is FLOAT is y.dtype or x.ndim != y.ndim or [*many, k] != [*y.shape[:-1]]:
         return False
     n = y.shape[-1]
     work = m * k * n
+    if m < 20 or n < 20 and x.strides[-1] != 4 or k < 16:
+        turned = 2 < m < 20 <= n and m * n > FLAT and y.strides[0] == 4
+        return not many and min(m, k) > 1 and (turned or work > LEAST and n > 1)
     if work <= LEAST:
         return n >= 16 and y.strides[-2] == 4 and x.strides[-1] == 4
     return n >= BROAD or x.strides[-1] == 4 or work >= MANY and cores() > 1

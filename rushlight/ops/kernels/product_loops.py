@@ -3,7 +3,19 @@
 After Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a block of y, as large as half the
 L2 cache, is copied in panels of 64 columns so that it lies as it is read; six rows of x at a time meet all its panels
 (compile/tiles.py), so that they stay in the L1 cache, and rows of the result are written from left to right. Rows of x are
-read where they are; a transposed x is turned first, part by part.
+read where they are; a transposed x is turned first, part by part. Less than 20 rows of x read y where it lies: rows meet
+the rows of a transpose, as of a layer's weight, 16 numbers of the result at a time; else a panel of y passes by.
+
+`product` takes any strides; k is at least 2, and m at least LOW, or, of two matrices, m at least 2 and n 16.
+
+`kernel(x_id, y_id, out_id, more_id, room_at)`: out = x y + more for all matrices of x (..., m, deep) and y (..., deep, n);
+whether one of the last two strides of each is a number's, as it must be. The rows of out (..., m, n) lie number by number;
+more (n,), or zeros (1, a panel). room: for a block of y, then for rows of x. It finds what it has to know where NumPy's C
+interface says that arrays have it (their PyArrayObject_fields): to ask for it in Python took 3 us, a tenth of the time of a
+product (32, 128) (128, 512).
+
+`lay(x, at, down, beside, high, many, out, gap, apart)`: out[p gap + c] = x[at + p down + c beside], p < high, c < many;
+panels of as many columns as a tile has lie `apart`. down or beside is 1; where down is, high is at least a register.
 """
 from __future__ import annotations
 
@@ -16,21 +28,19 @@ from numpy import ndarray
 
 from rushlight.compile.cache import compiled
 from rushlight.compile.parallel import cores, pool
-from rushlight.compile.tiles import HEIGHTS, WIDTH
+from rushlight.compile.tiles import HEIGHTS, SQUARE, WIDTH
 from rushlight.compile.vectors import machine
 
 DEEP, TURNED = 512, 256                           # numbers added up one after the other; of a transposed x
 BLOCK, SMALL, SHARE = 1 << 17, 1 << 15, 128       # numbers of y's block: SHARE for each row: few meet it soon
 FEW, NEAR = 48, 1 << 16                           # rows that read y where it lies, of so many numbers: it is in L2
-ROWS = 512                                        # of a transposed x turned at a time: half the L2 cache
+ROWS = 128                                        # of a transposed x turned at a time, beside the block in L2
 SHARED = 1 << 24                                  # multiplications from which all cores share the work: 0.27 ms on one
 LEAST = 64                                        # rows or columns for each
+LOW, THIN = 20, 32                                # less rows meet y where it lies, so many of its rows at a time
+TURN = 16                                         # rows that can be turned
 
 TEXT = """def kernel(x_id, y_id, out_id, more_id, room_at):
-    \"\"\"out = x y + more for all matrices of x (..., m, deep) and y (..., deep, n); whether one of the last two strides of
-    each is a number's, as it must be. The rows of out (..., m, n) lie number by number; more (n,), or zeros (1, a panel).
-    room: for a block of y, then for rows of x.
-    \"\"\"
     x_sizes, x_steps = word(x_id + {sizes}), word(x_id + {steps})
     y_sizes, y_steps = word(y_id + {sizes}), word(y_id + {steps})
     out_steps, above = word(out_id + {steps}), (word(x_id + {dimensions}) & 255) - 2
@@ -43,12 +53,13 @@ TEXT = """def kernel(x_id, y_id, out_id, more_id, room_at):
         return False
     room, turned, more = memory(room_at), memory(room_at + {block} * 4), memory(word(more_id + {data}))
     row, step, down, beside, line = row >> 2, step >> 2, down >> 2, beside >> 2, line >> 2
-    most = {deep} if step == 1 else {turned}
+    passing = m <= {low} and step == 1
+    most = {turned} if step != 1 else {thin} if passing else {deep}
     groups = 1 if step == 1 else (m + {rows} - 1) // {rows}
     pieces = (deep + most - 1) // most
     panels = (n + {panel} - 1) // {panel}
     some = min({block}, max({small}, m * {share})) // ((deep + pieces - 1) // pieces * {panel})
-    parts = (panels + some - 1) // some
+    parts = panels if passing else (panels + some - 1) // some
     products = 1
     for d in range(above):
         products *= word(x_sizes + 8 * d)
@@ -60,26 +71,32 @@ TEXT = """def kernel(x_id, y_id, out_id, more_id, room_at):
             x_now, y_now = x_now + k * word(x_steps + 8 * d), y_now + k * word(y_steps + 8 * d)
             out_now += k * word(out_steps + 8 * d)
         x, y, out = memory(x_now), memory(y_now), memory(out_now)
-        for group in range(groups):
-            top = m * group // groups
-            high = m * (group + 1) // groups - top
-            tiles = (high + {six} - 1) // {six}
-            sixes = high - {five} * tiles
-            for piece in range(pieces):
-                first = deep * piece // pieces
-                length = deep * (piece + 1) // pieces - first
-                rows, at, far = x, top * row + first, row
-                if step != 1:         # an odd number of vectors: rows do not meet in the same lines of the cache
-                    rows, at, far = turned, 0, ((length + {lanes} - 1) // {lanes} | 1) * {lanes}
-                    lay(x, top + first * step, 1, step, high, length, turned, far, {panel})
-                for part in range(parts):
-                    start = panels * part // parts * {panel}
-                    broad = min(n, panels * (part + 1) // parts * {panel}) - start
-                    laid, place, across, apart = room, 0, {panel}, length * {panel}
-                    if beside == 1 and m <= {few} and down * length <= {near} and n % {lanes} == 0:
-                        laid, place, across, apart = y, first * down + start, down, {panel}
-                    else:
-                        lay(y, first * down + start * beside, down, beside, length, broad, room, {panel}, apart)
+        if m < {low} and down == 1:
+            for at in range(0, n, {columns}):
+                j = min(at, n - {columns})
+                for i in range(0, m, {high}):
+                    dots(x, i * row, row, y, j * beside, beside, more, j * given, out, i * line + j, line, deep, m - 1 - i)
+            continue
+        for piece in range(pieces):
+            first = deep * piece // pieces
+            length = deep * (piece + 1) // pieces - first
+            for part in range(parts):
+                start = panels * part // parts * {panel}
+                broad = min(n, panels * (part + 1) // parts * {panel}) - start
+                laid, place, across, apart = room, 0, {panel}, length * {panel}
+                if beside == 1 and n % {lanes} == 0 and (m <= {few} and down * length <= {near} or passing):
+                    laid, place, across, apart = y, first * down + start, down, {panel}
+                else:
+                    lay(y, first * down + start * beside, down, beside, length, broad, room, {panel}, apart)
+                for group in range(groups):
+                    top = m * group // groups
+                    high = m * (group + 1) // groups - top
+                    rows, at, far = x, top * row + first, row
+                    if step != 1:     # an odd number of vectors: rows do not meet in the same lines of the cache
+                        rows, at, far = turned, 0, ((length + {lanes} - 1) // {lanes} | 1) * {lanes}
+                        lay(x, top + first * step, 1, step, high, length, turned, far, {panel})
+                    tiles = (high + {six} - 1) // {six}
+                    sixes = high - {five} * tiles
                     for t in range(tiles):
                         i = {five} * t + min(t, sixes)
                         for j in range(0, broad, {panel}):
@@ -97,10 +114,6 @@ LAY = """
 
 @cached
 def lay(x, at, down, beside, high, many, out, gap, apart):
-    \"\"\"out[p gap + c] = x[at + p down + c beside], p < high, c < many; panels of {panel} columns lie `apart`.
-
-    down or beside is 1, high at least {lanes}.
-    \"\"\"
     whole = many // {lanes} * {lanes}
     last = whole // {panel} * apart + whole % {panel}
     if beside == 1:
@@ -110,9 +123,9 @@ def lay(x, at, down, beside, high, many, out, gap, apart):
             if whole < many:
                 store(out, p * gap + last, load_first(x, at + p * down + whole, many - whole))
         return
-    for part in range(0, high, {lanes}):
-        p = min(part, high - {lanes})
-        for c in range(0, whole, {lanes}):
+    for c in range(0, whole, {lanes}):            # lines are fetched ahead, so x is read along them
+        for part in range(0, high, {lanes}):
+            p = min(part, high - {lanes})
             transpose(x, at + p + c * beside, beside, out, p * gap + c // {panel} * apart + c % {panel}, gap)
     for p in range(high if whole < many else 0):
         store(out, p * gap + last, none())
@@ -123,10 +136,8 @@ def lay(x, at, down, beside, high, many, out, gap, apart):
 
 @cache
 def kernel() -> Any:
-    """The loop for this processor. It finds what it has to know where NumPy's C interface says that arrays have it (their
-    PyArrayObject_fields): to ask for it in Python took 3 us, a tenth of the time of a product (32, 128) (128, 512)."""
     lanes, registers = machine()
-    width, (six, five), head = WIDTH[registers], HEIGHTS, object.__basicsize__
+    width, (six, five), (high, columns), head = WIDTH[registers], HEIGHTS, SQUARE[lanes], object.__basicsize__
     lines = []
     for rows in HEIGHTS:
         for count in range(width, 0, -1):
@@ -136,8 +147,8 @@ def kernel() -> Any:
     tiles = "\n".join(" " * 28 + line for line in lines)
     return compiled((TEXT + LAY).format(
         tiles=tiles, lanes=lanes, width=width, panel=width * lanes, six=six, five=five, deep=DEEP, turned=TURNED, rows=ROWS,
-        block=BLOCK, small=SMALL, share=SHARE, few=FEW, near=NEAR, data=head, dimensions=head + 8, sizes=head + 16,
-        steps=head + 24))
+        block=BLOCK, small=SMALL, share=SHARE, few=FEW, near=NEAR, low=LOW, thin=THIN, high=high, columns=columns,
+        data=head, dimensions=head + 8, sizes=head + 16, steps=head + 24))
 
 
 class Room(local):
@@ -157,8 +168,7 @@ NOTHING = np.zeros((1, 64), np.float32)           # what is added to a panel of 
 
 
 def product(x: ndarray, y: ndarray, out: ndarray, more: ndarray | None = None) -> None:
-    """out = x y + more, all float32: x (..., m, k), y (..., k, n), out (..., m, n) whose rows lie number by number, as
-    more (n,) does; m at least 20, k at least 16."""
+    """out = x y + more: x (..., m, k), y (..., k, n), out (..., m, n) whose rows lie number by number, more (n,)."""
     more = NOTHING if more is None else more
     if x.size * y.shape[-1] < SHARED or cores() == 1:
         run(x, y, out, more)
@@ -176,10 +186,23 @@ def product(x: ndarray, y: ndarray, out: ndarray, more: ndarray | None = None) -
 
 def run(x: ndarray, y: ndarray, out: ndarray, more: ndarray) -> None:
     """The loop, in this thread's room."""
-    if not kernel()(id(x), id(y), id(out), id(more), room().place):
+    (m, n), (six, five) = out.shape[-2:], HEIGHTS
+    rows = max(m, five * -(-m // six))            # that tiles make
+    if m <= LOW and out.ndim == 2 and (x.strides[1] != 4 or y.strides[0] != 4 and m < rows):
+        few, made = np.zeros((rows, x.shape[1]), np.float32), np.empty((rows, n), np.float32)
+        few[:m] = x
+        run(few, y, made, more)
+        out[...] = made[:m]
+    elif n < LOW <= m and out.ndim == 2 and x.strides[1] != 4:     # (y^T x^T)^T
+        turned = np.empty((n, m), np.float32)
+        run(y.T, x.T, turned, NOTHING)
+        np.add(turned.T, more if more.ndim == 1 else 0, out=out)
+    elif x.shape[-1] < TURN and y.strides[-1] != 4:
+        run(x, y.copy(), out, more)
+    elif not kernel()(id(x), id(y), id(out), id(more), room().place):
         run(straight(x), straight(y), out, more)
 
 
 def straight(x: ndarray) -> ndarray:
-    """The matrices, or copies, whose rows or columns lie number by number."""
+    """Matrices whose rows or columns lie number by number."""
     return x if x.flags.aligned and 4 in x.strides[-2:] else np.ascontiguousarray(x)
