@@ -111,14 +111,14 @@ def real_if(number: Any, dtype: np.dtype) -> np.dtype:
 
 
 def infix(sign: str, rank: int, result: np.dtype | None = None) -> tuple[Callable, Callable]:
-    """`x sign y` and its reflection; the right operand of - and / needs brackets at the same rank."""
+    """`x sign y` and its reflection; the right operand needs brackets at the same rank."""
     def operator(x: Any, y: Any) -> Scalar:
         x, y = meet(x, y)
         if result is None and x.dtype == BOOL:
             raise NotFused
         if sign == "/" and x.dtype == INT:
             raise NotFused
-        right = y.within(rank + (sign in "-/" or result is BOOL))
+        right = y.within(rank + 1)             # a (b c) is not (a b) c in the last bit
         return Scalar(f"{x.within(rank + (result is BOOL))} {sign} {right}", result or x.dtype, rank)
     return operator, lambda x, y: operator(y, x)
 
