@@ -329,3 +329,30 @@ def test_set_num_threads_holds_for_loops(monkeypatch):
     finally:
         rushlight.set_num_threads(before[1])
         threads.chosen = before[0]
+
+
+CHANNELS = {"prelu": ("prelu_core", "", ((4, 8, 20, 20), (8, 1, 1))),
+            "prelu back": ("prelu_core", "x", ((4, 8, 20, 20), (4, 8, 20, 20), (1, 8, 1, 1))),
+            "samples and channels": ("addcmul", "", ((4, 8, 40), (4, 8, 1), (4, 8, 1), 0.5)),
+            "two of three": ("addcmul", "", ((4, 8, 40), (8, 1), (8, 1), 1.0))}
+
+
+@pytest.mark.parametrize("case", CHANNELS)
+def test_a_number_for_each_channel(case):
+    """The bits of NumPy, which broadcasts."""
+    name, of, shapes = CHANNELS[case]
+    rng = np.random.default_rng(2)
+    args = [rng.standard_normal(s).astype(np.float32) if isinstance(s, tuple) else s for s in shapes]
+    op = TABLE[name]
+    kinds, arrays, shape = large.looked_at(tuple(args))
+    assert "channel" in [kind[1] for kind in kinds]
+    loop = large.loop_of(name, of, kinds)
+    loop.paid.build()
+    np.testing.assert_array_equal(loop.call(arrays, shape), rebind(op.rules[of] if of else op.forward, ARRAYS)(*args))
+
+
+def test_what_broadcasts_otherwise_is_left_to_numpy():
+    x = np.ones((4, 8, 40), np.float32)
+    for shape in ((40,), (8, 40), (4, 1, 40), (3, 8, 1), (2, 4, 8, 1)):
+        assert large.looked_at((x, np.arange(np.prod(shape), dtype=np.float32).reshape(shape))) is None
+    assert large.looked_at((x, x[:, :, :1].copy() + 1, x[0, :, :1] + np.arange(8, dtype=np.float32)[:, None])) is None

@@ -2,8 +2,8 @@
 
 The text of the loop is the rule, of the forward or of a derivative, run on symbols (compile/expressions.py), so there is
 nothing to write for a new op. Every element is read once and written once, on all cores, into memory that is used again.
-NumPy stays where a loop cannot be written or would not be faster: other dtypes and layouts, arrays that broadcast, and
-functions of libm.
+NumPy stays where a loop cannot be written or would not be faster: other dtypes and layouts, arrays that broadcast but for
+those with a number for each channel, and functions of libm.
 
 A loop of arithmetic gives NumPy's results to the last bit and is compiled once NumPy's passes have cost as much
 (compile/paying.py). One with exp, tanh and the like differs in the last bits (tests/test_scalars.py): there the size
@@ -32,6 +32,7 @@ TYPES = {np.dtype(np.float32): "f4", np.dtype(np.float64): "f8", np.dtype(np.boo
 EXACT = {"where", "maximum", "minimum", "fmax", "fmin", "abs", "sign", "isnan", "isinf", "isfinite", "signbit", "copysign",
          "floor", "ceil", "trunc", "round", "sqrt", "rsqrt", "f32", "f64"}
 SLOW = {np.log1p, np.log2, np.log10, np.deg2rad, np.rad2deg}         # ufuncs that loops are several times faster than
+SHORT = 16                                        # numbers that share one, from which a loop takes them
 LONGEST = 4000                                    # characters of an expression
 
 
@@ -43,8 +44,11 @@ class Loop:
         self.how = (1,) + tuple([1 if kind[1] == "each" else 0 for kind in kinds if kind[0] != "value"])
         self.cost = 1 + passes // 4 + 8 * len(names - EXACT)
         self.paid = self.function = None
-        empty = [np.empty((0,) if kind[1] == "each" else (), kind[0]) for kind in kinds if kind[0] != "value"]
-        self.example = np.empty(0, dtype), *empty
+        given = [kind for kind in kinds if kind[0] != "value"]
+        each = (0, 1, 1) if any([kind[1] == "channel" for kind in given]) else (0,)
+        shapes = {"each": each, "channel": (1,), "one": ()}
+        self.example = np.empty(each, dtype), *(np.empty(shapes[kind[1]], kind[0]) for kind in given)
+        self.like = next((i for i, kind in enumerate(given) if kind[1] == "each"), 0)
         if names <= EXACT:
             from rushlight.compile.paying import Loop as Paid
             self.paid = Paid(lambda: text, passes, lambda: self.example)
@@ -67,7 +71,7 @@ class Loop:
                 self.paid.pay(size if size < FRESH else 12 * size)  # type: ignore[union-attr]
                 return None
         out = memory.take(shape, self.dtype)
-        shared(function, (out.reshape(-1), *arrays), self.how, size * self.cost)
+        shared(function, (out.reshape(arrays[self.like].shape), *arrays), self.how, size * self.cost)
         return out
 
 
@@ -93,7 +97,7 @@ def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
         return kernel(*args)
     kinds, arrays, shape = seen
     if isinstance(kernel, np.ufunc) and kernel not in SLOW:
-        return in_turns(op, kernel, kinds, arrays, shape)
+        return kernel(*args) if any([kind[1] == "channel" for kind in kinds]) else in_turns(op, kernel, kinds, arrays, shape)
     try:
         loop = loop_of(op.name, of, kinds)
     except TypeError:                             # a setting that is no number
@@ -104,9 +108,10 @@ def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
 
 def looked_at(args: tuple) -> tuple[tuple, list[ndarray], tuple[int, ...]] | None:
     """The kinds of the arguments, the arrays without dimensions, and the result's shape; None if a loop cannot take
-    them. An array's kind is its dtype and whether there is a number in it for "each" element or "one" for all.
+    them. An array's kind is its dtype and whether there is a number in it for "each" element, for each "channel" (then
+    the others are of three dimensions, channels the middle one), or "one" for all.
     """
-    kinds, arrays, shape = [], [], None
+    kinds, arrays, shape, channels = [], [], None, None
     for a in args:
         if a.__class__ is not ndarray:
             kinds.append(("value", a))
@@ -120,14 +125,33 @@ def looked_at(args: tuple) -> tuple[tuple, list[ndarray], tuple[int, ...]] | Non
             continue
         if shape is None:
             shape = a.shape
-        if a.shape != shape or not (a.flags.c_contiguous and a.flags.aligned):
+        if not (a.flags.c_contiguous and a.flags.aligned):
             return None
-        kinds.append((dtype, "each"))
+        if a.shape != shape:
+            found = channels_of(a, shape)
+            if found is None or channels not in (None, found):
+                return None
+            channels = found
+        kinds.append((dtype, "each" if a.shape == shape else "channel"))
         arrays.append(a.reshape(-1))
     if shape is None or any([a.__class__ is ndarray and (a.ndim > len(shape) or a.size > 1 and a.shape != shape)
-                             for a in args]):
+                             and kind[1] != "channel" for a, kind in zip(args, kinds)]):
         return None
+    if channels is not None:
+        arrays = [a.reshape(-1, *channels) if a.size > channels[0] else a for a in arrays]
     return tuple(kinds), arrays, shape
+
+
+def channels_of(a: ndarray, shape: tuple[int, ...]) -> tuple[int, int] | None:
+    """How many numbers there are, each for how many that lie together in an array of this shape: (1, C, 1, 1) beside
+    (N, C, H, W) are C, for H W each. None where it is otherwise, or too few for a loop.
+    """
+    lead = len(shape) - a.ndim
+    own = [lead + d for d, n in enumerate(a.shape) if n > 1]
+    if lead < 0 or not own or a.shape[own[0] - lead:own[-1] + 1 - lead] != shape[own[0]:own[-1] + 1]:
+        return None
+    together = prod(shape[own[-1] + 1:])
+    return (a.size, together) if together >= SHORT else None
 
 
 def in_turns(op: Op, ufunc: np.ufunc, kinds: tuple, arrays: list[ndarray], shape: tuple[int, ...]) -> ndarray:
@@ -148,13 +172,14 @@ def loop_of(name: str, of: str, kinds: tuple) -> Loop | None:
     if len(dtypes) != 1:
         return None
     given, parameters = [], []
+    at = "b, c, i" if any([kind[1] == "channel" for kind in kinds]) else "i"
     for kind in kinds:
         if kind[0] == "value":
             given.append(kind[1])
             continue
         x = f"x{len(parameters)}"
         parameters.append(x)
-        given.append(Scalar(f"{x}[i]" if kind[1] == "each" else f"{x}_", np.dtype(kind[0])))
+        given.append(Scalar(f"{x}[{at}]" if kind[1] == "each" else f"{x}_", np.dtype(kind[0])))
     try:
         made = expression_of(TABLE[name], of, given)
     except (NotFused, TypeError, AttributeError, ValueError):
@@ -164,10 +189,21 @@ def loop_of(name: str, of: str, kinds: tuple) -> Loop | None:
     names = {found.removesuffix("64") for found in re.findall(r"(\w+)\(", made.text)}
     if not worth_while(names, "f8" in dtypes):
         return None
-    ones = [f"    {x}_ = {x}[()]" for x, kind in zip(parameters, (k for k in kinds if k[0] != "value")) if kind[1] == "one"]
-    text = "\n".join([f"def kernel(out, {', '.join(parameters)}):", "    restrict()", "    wide()", *ones,
-                      "    for i in range(out.shape[0]):", f"        out[i] = {made.text}"]) + "\n"
+    text = text_of(parameters, [kind[1] for kind in kinds if kind[0] != "value"], made.text)
     return Loop(text, kinds, made.dtype, names, len(re.findall(r"[-+*/<>=(]", made.text)) + 10 * made.text.count("where"))
+
+
+def text_of(names: list[str], counts: list[str], formula: str) -> str:
+    """The function: every element once, channel by channel if some arrays have a number for each."""
+    ones, channels = ([x for x, count in zip(names, counts) if count == wanted] for wanted in ("one", "channel"))
+    lines = [f"def kernel(out, {', '.join(names)}):", "    restrict()", "    wide()", *(f"    {x}_ = {x}[()]" for x in ones)]
+    if channels:
+        lines += ["    for b in range(out.shape[0]):", "        for c in range(out.shape[1]):",
+                  *(f"            {x}_ = {x}[c]" for x in channels),
+                  "            for i in range(out.shape[2]):", f"                out[b, c, i] = {formula}"]
+    else:
+        lines += ["    for i in range(out.shape[0]):", f"        out[i] = {formula}"]
+    return "\n".join(lines) + "\n"
 
 
 def worth_while(names: set[str], wide: bool) -> bool:
