@@ -4,8 +4,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from rushlight.copying import disabled as _disabled_torch_function_impl
 from rushlight.device import device
 from rushlight.errors import LinAlgError as _LinAlgError
+from rushlight.overrides import DisableTorchFunction, DisableTorchFunctionSubclass
 from rushlight.tensor import Tensor
 
 _TensorMeta = type(Tensor)
@@ -63,4 +65,4 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
 
 _nn = SimpleNamespace(_parse_to=_parse_to)
 
-__all__ = ["_LinAlgError"]
+__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "_LinAlgError", "_disabled_torch_function_impl"]

@@ -1,6 +1,8 @@
-"""Copies and pickles of tensors: leaves of the graph only, with their attributes."""
+"""Copies and pickles of tensors: leaves of the graph only, with their attributes; and classes of tensors that users make."""
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Any
 
 from numpy import ndarray
@@ -46,6 +48,26 @@ def unfilled(cls: type, *args: Any, **kwargs: Any) -> Any:
     return t
 
 
+def disabled(func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+    """The `__torch_function__` of classes whose tensors are treated like plain ones, and give plain ones: Parameter."""
+    return func(*args, **(kwargs or {}))
+
+
+def torch_function(cls: type, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+    """What a function does with tensors of a class of the user's: as with plain ones, but it gives some of that class."""
+    return sys.modules["rushlight"].overrides.default(cls, func, types, args, kwargs)
+
+
+def subclassed(cls: type, **options: Any) -> None:
+    """A new class of tensors takes part in torch's functions (overrides.py), if it is a user's."""
+    super(Tensor, cls).__init_subclass__(**options)  # type: ignore[misc]
+    if cls.__module__.partition(".")[0] != "rushlight":
+        sys.modules["rushlight"].overrides.take_part(cls)
+
+
+Tensor._asks = False                              # type: ignore[attr-defined]
+method(classmethod(torch_function), "__torch_function__")  # type: ignore[type-var]
+method(classmethod(subclassed), "__init_subclass__")  # type: ignore[type-var]
 method(staticmethod(unfilled), "__new__")
 method(reduce_ex, "__reduce_ex__")
 method(deepcopy_tensor, "__deepcopy__")

@@ -89,7 +89,7 @@ class Outline:
                    for source, t, old in grads if t._grad is not old]
         edges, wrt = backward_of(waiting, tracer, grads, self.expected.wrt) if waiting else ([], [])
         overlaps(tracer, flat, before)
-        self.check_shown([t for _, t, _ in grads], waiting)
+        self.check_shown([t for _, t, _ in grads], waiting, tracer)
         if tracer.problem is not None:
             raise TypeError(tracer.problem)
         self.graph: Graph = tracer.graph(self.values, changed)
@@ -100,9 +100,16 @@ class Outline:
         self.lines: list[tuple[str, Line]] = [(s.op, s.line) for s in self.graph.steps]
         self.targets = [s.target.source for s in self.graph.steps if isinstance(s, Store)]
 
-    def check_shown(self, everyone: list[Tensor], live: list[Tensor]) -> None:
+    def check_shown(self, everyone: list[Tensor], live: list[Tensor], tracer: Tracer) -> None:
         """TypeError where a result that has a history shows memory of another one, or of a tensor that has one: a write to
-        either must change both histories, and what a program returns does not know of other tensors."""
+        either must change both histories, and what a program returns does not know of other tensors. Also where two show
+        the memory of a constant, of which each would get a copy."""
+        roots: dict[int, np.ndarray] = {}
+        for a in self.expected.results:
+            root = tracer.owner.get(id(a), a)
+            if roots.setdefault(id(root), a) is not a and (v := tracer.cells.get(id(root))) is not None \
+                    and v.kind == "constant":
+                raise TypeError("returns tensors that share memory")
         arrays = {id(a): a for a in (*self.expected.results, *[t.array for t in everyone if t.node is not None])}
         for a in [t.array for t in live] if len(arrays) > 1 else ():
             for b in arrays.values():

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from rushlight.autograd.clock import tick
 from rushlight.autograd.node import Node
 from rushlight.compile.guards import PLAIN
+from rushlight.errors import NoArray
 from rushlight.tensor import Tensor
 
 
@@ -52,6 +53,8 @@ def opened(value: Any) -> tuple[Frame, list] | None:
 def signature(value: Any, flat: list[Any], others: list[Any]) -> Any:
     """What an argument must be like for a program to apply; tensors are collected in `flat`, objects in `others`."""
     if isinstance(value, Tensor):
+        if value._asks:                           # a class of the user's: a program would give plain tensors
+            raise NoArray
         a, place = value.array, 0
         for t in flat:                            # the first that shows this very array
             if t.array is a:

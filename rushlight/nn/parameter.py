@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.copying import rebuild
+from rushlight.copying import disabled, rebuild
 from rushlight.device import present
 from rushlight.printing import format_parameter
 from rushlight.tensor import Tensor, from_array, noticed, writes_of
@@ -24,6 +24,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
+    __torch_function__ = staticmethod(disabled)
 
     def __init__(self, data: Any = None, requires_grad: bool = True):
         on_memory_of(self, data)
@@ -53,6 +54,7 @@ class Buffer(Tensor):
     """
 
     __slots__ = ()
+    __torch_function__ = staticmethod(disabled)
     persistent: bool
 
     def __init__(self, data: Any = None, *, persistent: bool = True):
