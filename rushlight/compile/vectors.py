@@ -102,7 +102,16 @@ def numbers(k: SimpleNamespace) -> dict[str, Any]:
             return made._getvalue()
         return k.types.Array(x.dtype, 1, "C")(x, k.types.intp), generate
 
-    return {"get": get, "put": put, "copy": copy, "part": part}
+    @k.intrinsic
+    def ahead(typing, x, i):
+        def generate(context, builder, signature, args):
+            where = builder.bitcast(address(context, builder, signature.args[0], *args), k.ir.IntType(8).as_pointer())
+            reading, soon, numbers = (k.ir.Constant(k.ir.IntType(32), n) for n in (0, 3, 1))
+            called(k, builder, "llvm.prefetch.p0i8", k.ir.VoidType(), [where, reading, soon, numbers])
+            return context.get_dummy_value()
+        return k.types.void(x, k.types.intp), generate
+
+    return {"get": get, "put": put, "copy": copy, "part": part, "ahead": ahead}
 
 
 def moves(k: SimpleNamespace) -> dict[str, Any]:
@@ -159,16 +168,7 @@ def moves(k: SimpleNamespace) -> dict[str, Any]:
         n = k.types.intp
         return k.types.void(x, n, n, y, n, n), generate
 
-    @k.intrinsic
-    def ahead(typing, x, i):
-        def generate(context, builder, signature, args):
-            where = builder.bitcast(address(context, builder, signature.args[0], *args), ir.IntType(8).as_pointer())
-            reading, soon, numbers = (ir.Constant(ir.IntType(32), n) for n in (0, 3, 1))
-            called(k, builder, "llvm.prefetch.p0i8", ir.VoidType(), [where, reading, soon, numbers])
-            return context.get_dummy_value()
-        return k.types.void(x, k.types.intp), generate
-
-    return {"load": load, "store": store, "spread": spread, "evens": evens, "transpose": transpose, "ahead": ahead}
+    return {"load": load, "store": store, "spread": spread, "evens": evens, "transpose": transpose}
 
 
 def called(k: SimpleNamespace, builder: Any, name: str, result: Any, args: Any, **how: Any) -> Any:
