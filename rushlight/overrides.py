@@ -259,11 +259,12 @@ def is_tensor_method_or_property(func: Callable) -> bool:
 
 def resolve_name(f: Any) -> str | None:
     """A function's name as one would write it."""
+    own = getattr(f, "__name__", "")
     if is_tensor_method_or_property(f):
-        return f"torch.Tensor.{getattr(f, '__name__', f)}"
+        return f"torch.Tensor.{own}"
     for name in NAMESPACES:
-        if getattr(sys.modules.get(name), getattr(f, "__name__", ""), None) is f:
-            return f"{name.replace('rushlight', 'torch', 1)}.{f.__name__}"
+        if own and getattr(sys.modules.get(name), own, None) is f:
+            return f"{name.replace('rushlight', 'torch', 1)}.{own}"
     return None
 
 
