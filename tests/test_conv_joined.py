@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from conv_problem import innermost, windows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,20 +21,15 @@ def problem(seed, images, channels, filters, size, kernel, stride, padding, dila
 
 @st.composite
 def problems(draw):
-    n = draw(st.integers(1, 3))
-    numbers = lambda low, high: tuple([draw(st.integers(low, high)) for _ in range(n)])
-    kernel, stride, padding, dilation = numbers(1, 4), numbers(1, 3), numbers(0, 3), numbers(1, 3)
-    least = [max(1, d * (k - 1) + 1 - 2 * p) for k, d, p in zip(kernel, dilation, padding)]
-    size = tuple([low + draw(st.integers(0, 6)) for low in least])
     return problem(draw(st.integers(0, 1000)), draw(st.integers(1, 5)), draw(st.integers(1, 4)), draw(st.integers(1, 4)),
-                   size, kernel, stride, padding, dilation)
+                   *draw(windows(widest=4, room=6, length=6)))
 
 
 @settings(max_examples=100, deadline=None)
 @given(problems())
 def test_joined_is_columns(given):
     x, w, g, p = given
-    x = np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 1, -1)), -1, 1)       # of any layout
+    x = innermost(x)                              # of any layout
     np.testing.assert_allclose(joined.correlate(x, w, p), columns.correlate_columns(x, w, p), atol=1e-12)
     np.testing.assert_allclose(joined.spread(g, w, p), columns.spread_columns(g, w, p), atol=1e-12)
     np.testing.assert_allclose(joined.weigh(g, x, p), columns.weigh_columns(g, x, p), atol=1e-12)
@@ -62,12 +58,11 @@ def test_last_layers_of_nets(shape, dtype):
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 4), st.sampled_from([3, 64, 100]), st.sampled_from([32, 90]),
        st.sampled_from([(500,), (16, 33), (4, 8, 16)]), st.integers(0, 100), st.booleans(), st.booleans())
-def test_one_tap_is_columns(images, channels, filters, size, seed, innermost, paid):
+def test_one_tap_is_columns(images, channels, filters, size, seed, last, paid):
     """By BLAS and by loops, which products that were paid for go by."""
     ones = (1,) * len(size)
     x, w, g, p = problem(seed, images, channels, filters, size, ones, ones, (0,) * len(size), ones)
-    a, b, c = (np.moveaxis(np.ascontiguousarray(np.moveaxis(v, 1, -1)), -1, 1) if innermost else v
-               for v in (v.astype(np.float32) for v in (x, w, g)))
+    a, b, c = (innermost(v) if last else v for v in (v.astype(np.float32) for v in (x, w, g)))
     bias = np.arange(filters, dtype=np.float32)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(matmul.spent, "left", 0 if paid else matmul.PAID)

@@ -1,10 +1,10 @@
 """Winograd's convolution of float32 against columns in float64: sizes, paddings, channels that fill no vector, layouts."""
 from __future__ import annotations
 
-from types import SimpleNamespace
-
+import conv_problem
 import numpy as np
 import pytest
+from conv_problem import check, innermost
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,17 +16,7 @@ from rushlight.ops.kernels import winograd
 
 
 def problem(seed, images, channels, filters, size, padding):
-    rng = np.random.default_rng(seed)
-    normal = lambda *shape: rng.standard_normal(shape, np.float32)
-    s = SimpleNamespace(x=normal(images, channels, *size), w=normal(filters, channels, 3, 3), bias=normal(filters))
-    s.plan = columns.plan(size, s.w.shape, (1, 1), padding, (1, 1), 1)
-    s.g = normal(images, filters, *s.plan.out)
-    return s
-
-
-def innermost(a):
-    """The same numbers with channels last in memory."""
-    return np.ascontiguousarray(a.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+    return conv_problem.problem(seed, images, channels, filters, 1, size, (3, 3), (1, 1), padding, (1, 1))
 
 
 def near(ours, theirs):
@@ -34,15 +24,6 @@ def near(ours, theirs):
     assert ours.dtype == np.float32
     assert ours.shape == theirs.shape
     assert np.abs(ours - theirs).max(initial=0) <= 2e-6 * np.abs(theirs).max(initial=1)
-
-
-def check(s):
-    x, w, g = (a.astype(np.float64) for a in (s.x, s.w, s.g))
-    expected = columns.correlate_columns(x, w, s.plan)
-    near(winograd.correlate(s.x, s.w, s.plan), expected)
-    near(winograd.correlate(s.x, s.w, s.plan, s.bias), columns.with_bias(expected, s.bias))
-    near(winograd.spread(s.g, s.w, s.plan), columns.spread_columns(g, w, s.plan))
-    near(winograd.weigh(s.g, s.x, s.plan), columns.weigh_columns(g, x, s.plan))
 
 
 @settings(max_examples=60, deadline=None)
@@ -54,18 +35,18 @@ def test_winograd_is_columns(data):
     s = problem(draw(0, 1000), draw(1, 20), draw(1, 40), draw(1, 70), size, padding)
     if data.draw(st.booleans()):
         s.x, s.g = innermost(s.x), innermost(s.g)
-    check(s)
+    assert check(winograd, s, near)
 
 
 @pytest.mark.parametrize("shape", [
     (3, 130, 150, (9, 9), (1, 1)), (2, 16, 32, (60, 61), (1, 1)), (300, 64, 16, (4, 4), (1, 1))])
 def test_large_shapes(shape):
-    check(problem(0, *shape))
+    assert check(winograd, problem(0, *shape), near)
 
 
 def test_parts_on_several_cores(monkeypatch):
     monkeypatch.setattr(parallel, "cores", lambda: 3)
-    check(problem(1, 700, 16, 20, (5, 6), (1, 1)))
+    assert check(winograd, problem(1, 700, 16, 20, (5, 6), (1, 1)), near)
 
 
 def test_results_lie_as_the_images():
