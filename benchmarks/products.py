@@ -31,6 +31,31 @@ torch 2.13:
     (48, 32, 32, 32)        83  0.91  1.07       62  1.86  2.33       86  0.90  1.15
     (4, 256, 256, 256)     119  1.08  1.02      120  1.21  1.03      113  1.07  1.00
 
+Few rows, few numbers to add up, few columns, and operands that are not in any cache (100 MB of them in turns), the same
+day on a busier machine (load 8):
+
+    (4, 128, 512)           58  0.97  1.17       36  3.64  1.01       37  0.97  0.73
+    (8, 128, 384)           53  0.58  0.64       34  2.13  0.82       51  0.59  0.61
+    (16, 512, 128)          71  1.22  0.66       63  1.96  3.62       51  0.87  0.47
+    (4, 1024, 1024)         32  2.55  0.98       39  4.57  1.68       31  2.44  0.97
+    (10, 1024, 1024)        50  2.31  1.28       47  2.99  1.64       51  2.47  1.25
+    (19, 1024, 1024)        51  1.78  1.09       70  2.78  1.97       57  1.77  1.15
+    (1024, 10, 1024)        65  1.94  1.14       60  1.82  0.97       62  1.85  0.97
+    (1024, 1024, 10)        39  1.36  0.86       43  1.42  1.09       44  2.06  2.09
+  cold
+    (8, 128, 384)           20  0.81  0.93       18  1.53  0.88       19  0.83  0.91
+    (10, 1024, 1024)        30  2.12  1.63       30  2.19  1.74       29  2.01  1.52
+    (64, 128, 512)          74  1.22  0.76       73  1.27  0.91       69  1.17  0.73
+    (64, 1024, 1024)        64  1.08  1.32       79  1.40  1.25       62  1.05  1.30
+    (512, 1600, 128)       115  1.23  1.05      111  1.31  1.11       95  1.33  1.45
+    (512, 768, 128)        107  1.26  1.02      105  1.26  1.04       94  1.38  1.56
+
+Cold or not makes no difference at 1024 x 1024 x 1024 (104 and 107; torch 113 and 112), a third at 64 rows. There the order
+in which a transpose is laid out decides: along its rows 72 us for 128 rows of 1024 numbers, where squares beside each
+other, from rows 4096 bytes apart, took 140; in L2 both took 50. Prefetches for dot products of few rows lost 2 to 10 %,
+one line or eight ahead, to L1, L2 or L3. Operands that begin with a line of the cache: 2 to 5 %. Masked loads throughout,
+for the sake of one loop, took 1.5 times as long: each needs a unit that multiplies.
+
 On a less busy one (load 4) 1024 x 1024 x 1024: 130 127 116 (MKL 131 130 125, OpenBLAS 113 115 109);
 (1024, 128, 512): 131 130 124 (MKL 140 140 136). A tile alone makes 143 with 128 numbers to add up, 149 with 512. What is
 short of that: y laid out (3 % at 1024 rows), the result fetched from L3 and written back (8 %; prefetching its lines gives
@@ -53,6 +78,7 @@ A whole step beside that with the loops of the morning, in turns on a busy machi
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from time import thread_time
 
 import numpy as np
@@ -64,6 +90,10 @@ ROUNDS, BLOCK = 10, 0.004                         # seconds
 SHAPES = [(768, 128, 384), (768, 128, 128), (768, 128, 512), (768, 512, 128), (128, 768, 512), (384, 768, 128),
           (64, 784, 128), (128, 64, 784), (32, 128, 512), (64, 256, 128), (1600, 128, 512), (512, 512, 512),
           (1024, 784, 1024), (1024, 1024, 1024), (768, 128, 65), (1024, 1024, 10)]
+FEW = [(4, 128, 512), (8, 128, 384), (16, 512, 128), (4, 1024, 1024), (10, 1024, 1024), (19, 1024, 1024), (1024, 10, 1024)]
+COLD = [(8, 128, 384), (10, 1024, 1024), (64, 128, 512), (64, 1024, 1024), (512, 1600, 128), (512, 768, 128),
+        (1024, 1024, 1024)]
+BEYOND = 100_000_000                              # bytes: more than caches hold
 STACKS = [(16, 128, 64, 128), (32, 64, 32, 64), (48, 32, 32, 32), (4, 256, 256, 256)]
 
 
@@ -82,25 +112,40 @@ def fastest(works: list[Callable]) -> list[float]:
     return best
 
 
-def show(shape: tuple[int, ...]) -> None:
-    """One line: all three layouts of (..., m, k) times (..., k, n)."""
+def operands(shape: tuple[int, ...], turned: str) -> tuple[np.ndarray, np.ndarray]:
+    """x and y, one of them a transpose."""
     *many, m, k, n = shape
+    x, y = (np.random.rand(*many, *(sizes[::-1] if turned == name else sizes)).astype(np.float32)
+            for name, sizes in (("x", (m, k)), ("y", (k, n))))
+    return x.swapaxes(-1, -2) if turned == "x" else x, y.swapaxes(-1, -2) if turned == "y" else y
+
+
+def show(shape: tuple[int, ...], nbytes: int = 0) -> None:
+    """One line: all three layouts of (..., m, k) times (..., k, n), of so many operands in turns that they fill nbytes."""
     cells = []
     for turned in ("", "y", "x"):
-        x, y = (np.random.rand(*many, *(sizes[::-1] if turned == name else sizes)).astype(np.float32)
-                for name, sizes in (("x", (m, k)), ("y", (k, n))))
-        x, y = x.swapaxes(-1, -2) if turned == "x" else x, y.swapaxes(-1, -2) if turned == "y" else y
-        tx, ty = torch.from_numpy(x), torch.from_numpy(y)
-        own, blas, other = fastest([lambda: matmul.mm(x, y), lambda: np.matmul(x, y), lambda: torch.matmul(tx, ty)])  # noqa: B023
-        cells.append(f"{2e-9 * x.size * n / own:5.0f} {blas / own:5.2f} {other / own:5.2f}")
+        given = [operands(shape, turned)]
+        given += [operands(shape, turned) for _ in range(nbytes // sum(a.nbytes for a in given[0]))]
+        tensors = [(torch.from_numpy(x), torch.from_numpy(y)) for x, y in given]
+        own, blas, other = fastest([partial(in_turns, *work) for work in (
+            (matmul.mm, given), (np.matmul, given), (torch.matmul, tensors))])
+        cells.append(f"{2e-9 * given[0][0].size * shape[-1] * len(given) / own:5.0f} {blas / own:5.2f} {other / own:5.2f}")
     print(f"    {shape!s:20}", "    ".join(cells), flush=True)
+
+
+def in_turns(product: Callable, given: list) -> None:
+    for x, y in given:
+        product(x, y)
 
 
 def main() -> None:
     torch.set_num_threads(1)
     matmul.spent.left = 0                         # loops from the first product on
-    for shape in SHAPES + STACKS:
+    for shape in FEW + SHAPES + STACKS:
         show(shape)
+    print("cold")
+    for shape in COLD:
+        show(shape, BEYOND)
 
 
 if __name__ == "__main__":
