@@ -431,3 +431,20 @@ def test_what_eagers_backward_does_not_read_may_be_written_to():
                 found.append(w.grad.tolist())
             assert found[0] == pytest.approx(found[1], rel=1e-5)
     assert programs(g)
+
+
+def test_a_write_between_pieces_to_what_backward_reads_is_noticed():
+    """Also in watched runs, in which an argument's history begins anew (a gradient was wrong in silence)."""
+    def f(x, w):
+        b = (w * x).sigmoid()
+        if b.sum() > 1e9:
+            return b
+        with torch.no_grad():
+            b.mul_(0.5)
+        return (b + 1).sum()
+
+    for h in (f, compile(f, backend="numpy")):
+        for _ in range(CALLS):
+            w = torch.ones(2, requires_grad=True)
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                h(torch.ones(2), w).backward()

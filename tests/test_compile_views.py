@@ -161,3 +161,19 @@ def test_steps_without_results_in_a_backward_for_some_results():
                 sum([outs[k].sum() for k in used]).backward()
                 found.append(w.grad)
             assert torch.allclose(*found)
+
+
+@pytest.mark.parametrize("f", [lambda x: x.clone().view(-1), lambda x: (x * 1)[0], lambda x: x.float().clone()[1],
+                               lambda x: (x.exp(), x.exp().view(-1)), lambda x: (x * 2, (x * 2).clone().t())])
+def test_results_show_no_memory_that_they_did_not_show(f):
+    """Passes leave out copies; the views of a copy must not show the original, nor one result another."""
+    g = compile(f, backend="numpy")
+    for _ in range(5):
+        found = []
+        for h in (f, g):
+            x = torch.ones(2, 2)
+            made = h(x)
+            made = made if isinstance(made, tuple) else (made,)
+            found.append([t.add_(5).tolist() for t in made] + [t.tolist() for t in (x, *made)])
+        assert found[0] == found[1]
+    assert programs(g)

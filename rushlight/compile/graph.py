@@ -216,6 +216,30 @@ def memory_of(graph: Graph) -> dict[Value, Value]:
     return origin
 
 
+def homes(graph: Graph) -> list[Value]:
+    """The value whose memory each result shows, then each gradient."""
+    origin = memory_of(graph)
+    return [origin.get(v, v) for v in (*graph.results, *(v for _, v in graph.grads if v is not None))]
+
+
+def keep_apart(graph: Graph, before: list[Value]) -> None:
+    """Copy results and gradients that show memory which they did not show `before` passes left out copies: an input's, or
+    each other's. The world may write to them."""
+    now, shown, waiting = homes(graph), {}, iter(before)  # type: ignore[var-annotated]
+    places = iter(now)
+
+    def own(v: Value) -> Value:
+        home, old = next(places), next(waiting)
+        if home.kind == "constant" or (home is old or home.source == old.source if home.kind == "input" else
+                                       shown.setdefault(home, old) is old):
+            return v
+        made = Value(np.empty(v.shape, v.dtype))
+        graph.steps.append(Call("clone", (v,), (made,)))
+        return made
+    graph.results = [own(v) for v in graph.results]
+    graph.grads = [(t, None if v is None else own(v)) for t, v in graph.grads]
+
+
 def all_values(steps: Iterable[Call | Store]) -> Iterator[Value]:
     for step in steps:
         yield from values_in(step.args)

@@ -64,6 +64,8 @@ def entered(flat: list[Tensor]) -> Iterator[Callable[[], None]]:
         for t, entry, origin in begun:
             entry.edges = (origin,)
             t.node = origin if t.node is entry else t.node
+            if t.writes is not None:              # what was written meanwhile, the node that made it must know
+                origin.writes = t.writes
 
 
 class Outline:

@@ -19,7 +19,7 @@ from rushlight.autograd.engine import overwritten
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Node, Output
 from rushlight.compile.check import Checker, Mismatch
-from rushlight.compile.graph import Graph, Store, is_random
+from rushlight.compile.graph import Graph, Store, homes, is_random, keep_apart
 from rushlight.compile.halves import Kept, Subsets, keyed
 from rushlight.compile.lower import Lowering
 from rushlight.compile.passes import optimize
@@ -151,7 +151,9 @@ class Program:
         self.repeatable = not graph.grads and not any(isinstance(s, Store) or is_random(s) for s in graph.steps)
         run, self.given = recorded(graph), graph.seeds()
         watched = read_late(graph) if live else None
+        shown = homes(graph)
         optimize(graph, options)
+        keep_apart(graph, shown)
         how = options.get("fuse", True), options.get("threads", True)
         targets = [s.target for s in graph.steps if isinstance(s, Store)]
         self.written = [v.source for v in targets]
