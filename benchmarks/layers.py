@@ -94,8 +94,8 @@ One thread of a Cascade Lake Xeon at 2.5 GHz (AVX-512) that others used, too, 21
 
 Rows from MaxPool2d on were measured in the evening, with loops in the cache folder and paid for (PReLU's takes 400 calls).
 
-What falls short: padding by reflection copies twice; windows of uneven sizes are slices of NumPy; small layers of one image are
-calls of Python (0.1 ms) around 0.05 ms of work; products of 64 rows and less.
+What falls short: padding by reflection copies twice; windows of uneven sizes are slices of NumPy; small layers of one image
+are calls of Python (0.1 ms) around 0.05 ms of work; products of 64 rows and less.
 """
 from __future__ import annotations
 
