@@ -26,9 +26,7 @@ batch_norm = inner(
 # mean and var (N, groups, 1)
 group_norm = inner(
     lambda x, weight, bias, /, groups, eps: group_norm(x, weight, bias, groups, eps),
-    x=lambda gs, x, weight, mu, var, groups, eps: reshape(normalized_back(
-        in_groups(gs[0] if weight is None else gs[0] * per_channel(weight, len(x.shape)), groups), gs[1], gs[2],
-        in_groups(x, groups) - mu, rsqrt(var + eps), (2,)), x.shape),
+    x=lambda gs, x, weight, mu, var, groups, eps: group_back(gs, x, weight, in_groups(x, groups) - mu, rsqrt(var + eps)),
     weight=lambda gs, x, mu, var, groups, eps: sum(
         gs[0] * reshape((in_groups(x, groups) - mu) * rsqrt(var + eps), x.shape), others(x)),
     bias=lambda gs: sum(gs[0], others(gs[0])),
@@ -67,6 +65,13 @@ def batch_back(gs, x, weight, mu, rstd, dims):
     scale = rstd if weight is None else rstd * per_channel(weight, len(x.shape))
     slope = rstd * rstd * scale * batch_dots(gs[0], x, mu, dims) - 2 * gs[2]
     return scale * gs[0] - (x - mu) * (slope / n) - (scale * sum(gs[0], dims, True) - gs[1]) / n
+
+
+@shared
+def group_back(gs, x, weight, d, rstd):
+    """`normalized_back` of groups d, for x."""
+    g = gs[0] if weight is None else gs[0] * per_channel(weight, len(x.shape))
+    return reshape(normalized_back(in_groups(g, d.shape[1]), gs[1], gs[2], d, rstd, (2,)), x.shape)
 
 
 @shared

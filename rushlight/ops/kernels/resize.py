@@ -17,7 +17,6 @@ from rushlight.compile.paying import Loop
 from rushlight.ops.kernels.along import FLOAT, MUCH
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.windows import wide_dtype
-from rushlight.threads import cores
 
 A = -0.75                                         # of the cubic convolution
 Rows = tuple[ndarray, "ndarray | None"]           # positions and weights, (taps, out)
@@ -261,9 +260,12 @@ def by_loop(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray | None:
     made = memory.take((*x.shape[:dim], out, *x.shape[dim + 1:]), FLOAT)
     tail = () if flat else (after,)
     arguments = x.reshape(many, -1, *tail), *listed(how, back), made.reshape(many, out, *tail)
-    if max(x.size, made.size) < MUCH or many < PLANES * cores():
+    if max(x.size, made.size) < MUCH:
+        loop.function(*arguments)
+        return made
+    from rushlight.compile.parallel import cores, in_parts  # not where there are no threads
+    if many < PLANES * cores():
         loop.function(*arguments)
     else:
-        from rushlight.compile.parallel import in_parts
         in_parts(loop.function, arguments, (1, 0, 0, 0, 1))
     return made
