@@ -66,6 +66,15 @@ class Source:
                 start, end = self.span(node.returns)
                 yield self.text.rindex(" ->", 0, start), end
 
+    def details(self, statement: ast.AST) -> Iterator[tuple[int, int]]:
+        """Where docstrings go on after their first paragraph."""
+        for node in ast.walk(statement):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
+                start, end = self.span(node.body[0])
+                gap = self.text.find("\n\n", start, end)
+                if gap >= 0:
+                    yield gap, end - len('"""')
+
     def whole(self, statement: ast.stmt) -> tuple[int, int]:
         """The lines of a statement, from its decorators and the comments above it."""
         first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
@@ -234,9 +243,10 @@ class Bundle:
         self.path.pop()
 
     def replaced(self, module: str, tree: ast.AST, start: int, end: int) -> str:
-        """A part of a module's text in the names of this one, without the types of parameters."""
+        """A part of a module's text in the names of this one, without the types of parameters and with the first paragraph of
+        docstrings: what runs elsewhere says what it does, and the library why."""
         here = source(module)
-        changes = [(*where, "") for where in here.annotations(tree)]
+        changes = [(*where, "") for where in (*here.annotations(tree), *here.details(tree))]
         for node in free(tree):
             self.tree = tree
             changed = self.meaning(module, node)
