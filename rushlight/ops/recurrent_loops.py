@@ -17,14 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from rushlight.compile.parallel import pool
 from rushlight.ops.cells import GRU, LSTM, RELU, STATE, TANH, Cell
 from rushlight.ops.kernels import recurrent as kernels
 from rushlight.ops.kernels.matmul import mm
 from rushlight.ops.kernels.memory import aligned, memory
 from rushlight.ops.kernels.recurrent import Arrays, Sizes, Steps, steps_of
 from rushlight.optional import has_numba, spent
-from rushlight.threads import cores
 
 LEAST = 1 << 15                                   # numbers in the gates of all steps from which loops are used: 2.5 ms, 1.2
 PASSES = 16                                       # of NumPy for a step
@@ -159,6 +157,7 @@ def forward(cell: Cell, given: Given, sizes: Sizes, reverse: bool) -> tuple[ndar
         *(tile, 0 if projection is None else tile) * len(bounds))
     h[:n * p], h[n * p:], more[:width], more[width:] = start.ravel(), 0, 0 if bias is None else bias, 0
     state, first, second = NOTHING if c is None else c.copy(), lay(turned, first), lay(last, second)
+    from rushlight.compile.parallel import pool  # not where there are no threads
     pool.run(do.forward, [(
         *share, rows.spans, rows.apart, n, hidden, p, line, ZEROS, flat.ravel(), first, more, second, h, state.ravel(),
         *tiles[2 * k:2 * k + 2], out.ravel(), saved.ravel()) for k, share in enumerate(bounds)])
@@ -184,6 +183,7 @@ def back(cell: Cell, given: Given, sizes: Sizes, reverse: bool, out: ndarray, sa
                                  *(tile, *(0 if projection is None else tile,) * 2, tile, line) * len(bounds))
     early, saved = np.ascontiguousarray(start if c is None else c), np.ascontiguousarray(saved.swapaxes(0, 1))
     g_out, first, second = rows.flat(g_out), lay(weight, first), lay(projection, second)
+    from rushlight.compile.parallel import pool  # not where there are no threads
     pool.run(do.back, [(
         *share, rows.spans, rows.apart, n, hidden, p, line, ZEROS, g_out.ravel(), first, second, gh.ravel(), state.ravel(),
         early.ravel(), *tiles[5 * k:5 * k + 5], out.ravel(), saved.ravel(), total.ravel(), g.ravel(), g_x.ravel(),
@@ -191,6 +191,11 @@ def back(cell: Cell, given: Given, sizes: Sizes, reverse: bool, out: ndarray, sa
     if c is None and STATE in cell.sources:
         gh += state
     return rows.shaped(g_x, x), gh, state, mm(g.T, rows.before(start, out, steps)), np.add.reduce(g_bias, 0), total
+
+
+def cores() -> int:
+    from rushlight.threads import cores  # not where there are no threads
+    return cores()
 
 
 def shares(sequences: int, work: int) -> list[tuple[int, int]]:
