@@ -2,7 +2,9 @@
 
 A plain tensor pays nothing for it. A class that inherits from Tensor gets `Asking` between itself and Tensor, with methods
 that ask `__torch_function__`; and with the first such class the functions of the namespaces are replaced by ones that look
-at their arguments. Attributes are asked for where they are tensors (`x.T`, `x.data`), not `x.shape` and its like.
+at their arguments. Functions that a program has imported by name before (`from torch import add`), and those that write
+(`torch.relu_(x)`, the methods themselves), ask nobody. Attributes are asked for where they are tensors (`x.T`, `x.data`), not
+`x.shape` and its like.
 """
 from __future__ import annotations
 
@@ -57,7 +59,10 @@ def asked(args: Iterable[Any]) -> Iterator[Any]:
 
 
 def speaks(kind: type) -> bool:
-    return kind is not Tensor and getattr(kind, "__torch_function__", disabled) is not disabled and kind is not type
+    """Whether objects of this class are asked: tensors of users' classes, not our own of sparse ones; and what is no tensor."""
+    if issubclass(kind, Tensor):
+        return kind._asks and kind.__torch_function__ is not disabled  # type: ignore[attr-defined]
+    return hasattr(kind, "__torch_function__") and kind is not type
 
 
 def overloaded(args: Iterable[Any]) -> list[Any]:
@@ -173,7 +178,7 @@ def parts(self: Any) -> Iterator[Any]:
 
 def take_part(cls: type) -> None:
     """Let a new class of tensors be asked, unless one that it inherits from is or does not want to be."""
-    if speaks(cls) and not (made and issubclass(cls, made[0])):
+    if cls.__torch_function__ is not disabled and not cls._asks:  # type: ignore[attr-defined]
         asking_class = made[0] if made else first()
         cls.__bases__ = (*(b for b in cls.__bases__ if b is not Tensor), asking_class)
 
@@ -196,8 +201,11 @@ def first() -> type:
         module = import_module(name)
         for key in dir(module):
             own = vars(module).get(key)
-            if isinstance(own, FunctionType) and not key.startswith("_") and key not in SILENT:
-                setattr(module, key, replaced.setdefault(own, asking(own)))
+            if isinstance(own, FunctionType) and not key.startswith("_") and not key.endswith("_") and key not in SILENT:
+                if own not in replaced:
+                    replaced[own] = asking(own)
+                    replaced[own].__module__, replaced[own].__qualname__ = name, key     # where pickle finds it
+                setattr(module, key, replaced[own])
     nn = sys.modules["rushlight.nn"]
     for key in dir(nn):                           # layers are loaded when they are asked for
         getattr(nn, key, None)

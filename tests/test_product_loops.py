@@ -204,4 +204,11 @@ def test_few_rows_times_a_transpose(rows, columns):
         for made in (matmul.mm(rows_of, w.T), out):
             assert made.flags.c_contiguous
             np.testing.assert_allclose(made, rows_of.astype(float) @ w.T.astype(float), rtol=1e-5, atol=1e-4)
-    assert matmul.mm(x, np.ones(70, np.float32)).shape == (rows,)
+
+
+@pytest.mark.parametrize("rows", [8, 19, 39])
+def test_few_rows_times_a_vector(at_once, rows):
+    """Is no product for loops (it failed in processes that had them)."""
+    x, v = (np.random.default_rng(n).standard_normal(n * 70).astype(np.float32) for n in (rows, 1))
+    x = x.reshape(rows, 70)
+    np.testing.assert_allclose(matmul.mm(x, v), x.astype(float) @ v.astype(float), rtol=1e-5, atol=1e-5)

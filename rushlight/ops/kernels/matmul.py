@@ -72,10 +72,10 @@ def into(x: ndarray, y: ndarray, out: ndarray) -> None:
 
 def blas(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
     """x y of matrices; by OpenBLAS the other way round where a few rows meet a transpose, as of a layer's weight."""
-    few = y.strides[0] == 4 and 2 < len(x) < FEW_ROWS and len(x) * y.shape[-1] > FLAT and x.dtype is FLOAT is y.dtype
-    if not few:
+    if not (y.ndim == 2 and y.strides[0] == 4 and 2 < len(x) < FEW_ROWS and len(x) * y.shape[1] > FLAT
+            and x.dtype is FLOAT is y.dtype):
         return np.dot(x, y, out)
-    work = x.size * y.shape[-1]
+    work = x.size * y.shape[1]
     loops = compiled() if 0 < work <= FEW and len(y) == x.shape[1] > 1 and spent.paid(work) else None
     if loops is not None:
         out = np.empty((len(x), y.shape[1]), FLOAT) if out is None else out
