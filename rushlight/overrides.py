@@ -3,8 +3,8 @@
 A plain tensor pays nothing for it. A class that inherits from Tensor gets `Asking` between itself and Tensor, with methods
 that ask `__torch_function__`; and with the first such class the functions of the namespaces are replaced by ones that look
 at their arguments. Functions that a program has imported by name before (`from torch import add`), and those that write
-(`torch.relu_(x)`, the methods themselves), ask nobody. Attributes are asked for where they are tensors (`x.T`, `x.data`), not
-`x.shape` and its like.
+(`torch.relu_(x)`, the methods themselves), ask nobody. Attributes are asked for where they are tensors (`x.T`, `x.data`),
+not `x.shape` and its like.
 """
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def asked(args: Iterable[Any]) -> Iterator[Any]:
 
 
 def speaks(kind: type) -> bool:
-    """Whether objects of this class are asked: tensors of users' classes, not our own of sparse ones; and what is no tensor."""
+    """Whether objects of this class are asked: tensors of users' classes, not our own sparse ones, and what is no tensor."""
     if issubclass(kind, Tensor):
         return kind._asks and kind.__torch_function__ is not disabled  # type: ignore[attr-defined]
     return hasattr(kind, "__torch_function__") and kind is not type

@@ -243,8 +243,8 @@ class Bundle:
         self.path.pop()
 
     def replaced(self, module: str, tree: ast.AST, start: int, end: int) -> str:
-        """A part of a module's text in the names of this one, without the types of parameters and with the first paragraph of
-        docstrings: what runs elsewhere says what it does, and the library why."""
+        """A part of a module's text in the names of this one, without the types of parameters, and with the first paragraph
+        of docstrings: what runs elsewhere says what it does, and the library why."""
         here = source(module)
         changes = [(*where, "") for where in (*here.annotations(tree), *here.details(tree))]
         for node in free(tree):
