@@ -307,7 +307,8 @@ def test_a_full_disk_is_one_line(small, tmp_path, capsys, monkeypatch):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_interrupted(tmp_path):
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    code = "from rushlight.cli import main; print('on', flush=True); exit(main(['demo', '--epochs', '9999']))"
+    code = ("import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from rushlight.cli import main; "
+            "print('on', flush=True); exit(main(['demo', '--epochs', '9999']))")     # which shells' background jobs lack
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=env, text=True, **pipes)
     process.stdout.readline()

@@ -10,6 +10,14 @@ from numba.core.compiler_lock import global_compiler_lock as compiling
 from rushlight.interrupts import numba
 
 
+@pytest.fixture(autouse=True)
+def handler():
+    """Python's own, which programs started in the background of a shell do not have."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def nested(done):
     with compiling:
         with compiling:
