@@ -14,21 +14,9 @@ import rushlight
 from rushlight.ops.kernels import matmul
 
 pytest.importorskip("numba")
-from test_product_loops import LAYOUTS, matrix
+from test_product_loops import LAYOUTS, check
 
 from rushlight.ops.kernels import product_loops as loops
-
-
-def check(m, k, n, layout, other, biased, seed):
-    rng = np.random.default_rng(seed)
-    x, y, bias = matrix(rng, m, k, layout), matrix(rng, k, n, other), rng.standard_normal(n, dtype=np.float32)
-    room = np.full((m, n + 9), np.nan, np.float32)
-    loops.product(x, y, room[:, 4:4 + n], bias if biased else None)
-    wanted = x.astype(float) @ y.astype(float) + bias * biased
-    bound = np.abs(x.astype(float)) @ np.abs(y.astype(float)) + np.abs(bias)
-    assert np.all(np.abs(room[:, 4:4 + n] - wanted) <= 3e-7 * np.sqrt(k) * bound)
-    assert np.isnan(room[:, :4]).all()            # nothing beside it is written
-    assert np.isnan(room[:, 4 + n:]).all()
 
 
 @settings(max_examples=80, deadline=None)
