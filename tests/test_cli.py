@@ -311,10 +311,13 @@ def test_interrupted(tmp_path):
             "print('on', flush=True); exit(main(['demo', '--epochs', '9999']))")     # which shells' background jobs lack
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=env, text=True, **pipes)
-    process.stdout.readline()
-    time.sleep(1.5)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    try:
+        process.stdout.readline()
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    finally:
+        process.kill()                            # or it would learn for hours where it failed
     assert process.returncode == 130
     assert errors.endswith("rushlight demo: interrupted; nothing was written\n")
     assert "Traceback" not in errors
