@@ -95,8 +95,8 @@ def a_function_with_setup_context(torch):
     return [y, x.grad]
 
 
-@program
-def a_function_that_writes(torch):
+def doubling(torch):
+    """A function that writes to its input."""
     class Double(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -107,9 +107,14 @@ def a_function_that_writes(torch):
         @staticmethod
         def backward(ctx, g):
             return g * 2
+    return Double
+
+
+@program
+def a_function_that_writes(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * 1
-    z = Double.apply(y)
+    z = doubling(torch).apply(y)
     (z * z).sum().backward()
     return [z is y, z, x.grad, y._version]
 
@@ -284,24 +289,14 @@ def test_outputs_that_were_saved_and_written_to():
 
 
 def test_dirty_views_and_leaves():
-    class Double(rushlight.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            x.mul_(2)
-            ctx.mark_dirty(x)
-            return x
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
-
+    double = doubling(rushlight).apply
     a = rushlight.ones(4, requires_grad=True)
     b = a * 3
-    Double.apply(b[:2])
+    double(b[:2])
     (b * rushlight.tensor([1.0, 2.0, 3.0, 4.0])).sum().backward()
     assert a.grad.tolist() == [6.0, 12.0, 9.0, 12.0]
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad has been used in an in-place operation"):
-        Double.apply(a)
+        double(a)
 
 
 def test_arguments_by_name_are_recorded():

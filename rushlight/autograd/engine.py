@@ -52,8 +52,7 @@ def told_at_once(order: list[Node]) -> list[Node]:
     done: dict[Node, list[Node]] = {}
     for leaf, node in last.items():
         done.setdefault(node, []).append(leaf)  # type: ignore[arg-type]
-    early = [n for node in order if node not in last for n in (node, *done.get(node, ()))]
-    return early
+    return [n for node in order if node not in last for n in (node, *done.get(node, ()))]
 
 
 def leading_to(targets: set[Node], order: list[Node]) -> set[Node]:

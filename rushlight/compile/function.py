@@ -93,7 +93,7 @@ class Compiled:
             try:
                 kind = (signature(args, flat, others), signature(kwargs, flat, others), m.grad, m.inference, m.checks,
                         get_default_dtype(), lower_precision())
-            except NoArray:                       # sparse tensors are no part of programs
+            except NoArray:                       # sparse tensors and users' classes are no part of programs
                 return self.function(*args, **kwargs)
             for program in self.programs.get(kind, ()):
                 if program.holds():
