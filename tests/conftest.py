@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import runpy
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
+
+import rushlight
+from rushlight import optional
+from rushlight.ops.kernels import matmul
+
+# The same examples each time, however slow the machine; new ones are looked for by `pytest --hypothesis-profile=search`.
+settings.register_profile("same", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("same")
 
 GOLDEN = Path(__file__).parent / "golden"
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -52,11 +63,14 @@ def torch():
 
 
 @pytest.fixture(autouse=True)
-def nothing_spent(monkeypatch):
-    """Each test begins with NumPy, whatever those before it have cost (`Spent` in rushlight/optional.py)."""
-    from rushlight.optional import PRICE, spent
-
-    monkeypatch.setattr(spent, "left", PRICE)
+def as_if_alone(monkeypatch):
+    """Each test begins as the first of a process, whichever ran before it: the random numbers that a seed gives, and NumPy
+    until a test's own work has paid for loops (`Spent` in rushlight/optional.py)."""
+    monkeypatch.setattr(optional.spent, "left", optional.PRICE)
+    monkeypatch.setattr(matmul.spent, "left", matmul.PAID)
+    random.seed(0), np.random.seed(0), rushlight.manual_seed(0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
 
 
 def encode(value):

@@ -200,7 +200,7 @@ def test_worker_init_fn_seeds_only_its_worker():
 def test_errors_in_a_data_set_come_through():
     class Broken(data.Dataset):
         def __getitem__(self, i):
-            random.seed(0)
+            random.seed(5)
             raise KeyError(f"sample {i}")
 
         def __len__(self):
