@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -15,11 +16,13 @@ from hypothesis import HealthCheck, settings
 
 import rushlight
 from rushlight import optional
+from rushlight.compile import paying
 from rushlight.ops.kernels import matmul
 
-# The same examples each time, however slow the machine; new ones are looked for by `pytest --hypothesis-profile=search`.
-settings.register_profile("same", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same examples each time, however slow the machine; `pytest --hypothesis-profile=search` looks for new ones.
+ANY_TIME = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("same", derandomize=True, database=None, **ANY_TIME)
+settings.register_profile("search", **ANY_TIME)
 settings.load_profile("same")
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -71,6 +74,21 @@ def as_if_alone(monkeypatch):
     random.seed(0), np.random.seed(0), rushlight.manual_seed(0)
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(0)
+
+
+@pytest.fixture
+def nothing_paid(monkeypatch):
+    """No loop is compiled because this test is the one with which it was paid for: Numba takes memory, and leaves cycles."""
+    monkeypatch.setattr(paying.Loop, "pay", lambda self, elements: None)
+
+
+@pytest.fixture
+def uncollected(nothing_paid):
+    """No garbage collector while the test runs; what it leaves behind is counted by the test."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def encode(value):

@@ -61,6 +61,7 @@ SETTINGS = {
     "hardshrink": [{"lambd": 0.9}],
     "softshrink": [{"lambd": 0.9}],
     "threshold": [{"threshold": 0.5, "value": 3.0}],
+    "clamp_both": [{"low": -0.5, "high": 0.6}],
     "huber_loss": [{"delta": 0.5}],
     "smooth_l1_loss": [{"beta": 0.5}],
 }

@@ -104,7 +104,7 @@ def test_nan_and_large_scores_stay_where_they_are(monkeypatch):
     assert np.isfinite(np.delete(out[0, 0], 3, 0)).all()
 
 
-def test_scores_are_never_all_in_memory():
+def test_scores_are_never_all_in_memory(nothing_paid):
     import tracemalloc
     x = [rushlight.tensor(numbers(1, 4, 2048, 8, seed=i), requires_grad=True) for i in range(3)]
     tracemalloc.start()

@@ -29,7 +29,7 @@ HERE = {**os.environ, "PYTHONPATH": str(Path(rushlight.__file__).parent.parent)}
 
 def command(*arguments, folder):
     return subprocess.run([sys.executable, "-m", "rushlight", *arguments], capture_output=True, text=True, cwd=folder,
-                          timeout=120, check=False, env=HERE)
+                          timeout=600, check=False, env=HERE)
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_libraries_find_torch_and_its_real_self_stays_out(tmp_path, write):
 
 def test_install_refuses_once_torch_itself_was_imported(torch, tmp_path, write):
     done = subprocess.run([sys.executable, "-c", "import torch, rushlight.compat\nrushlight.compat.install()"],
-                          capture_output=True, text=True, timeout=120, check=False, env=HERE)
+                          capture_output=True, text=True, timeout=600, check=False, env=HERE)
     assert "torch itself has been imported already" in done.stderr
 
 

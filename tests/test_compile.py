@@ -376,7 +376,7 @@ def test_arguments_that_share_memory_with_parameters():
     assert p.tolist() == [2 * v for v in before]
 
 
-def test_nothing_grows():
+def test_nothing_grows(nothing_paid):
     model = mlp()
     step, _ = training(OPTIMIZERS["Adam"], model)
     f = quick(step)

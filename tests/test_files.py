@@ -9,14 +9,18 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import rushlight
 from rushlight.serialization import archive
+
+HERE = Path(tempfile.gettempdir(), f"rushlight-was-here-{os.getpid()}")
 
 
 def lstm_state(lib):
@@ -194,7 +198,7 @@ def torch_file(data, records=(), **how):
 
 class Runs:
     def __reduce__(self):
-        return os.system, ("touch /tmp/rushlight-was-here",)
+        return os.system, (f"touch {HERE}",)
 
 
 def bomb():
@@ -263,4 +267,4 @@ def test_malicious_files_are_refused(kind):
     file = make()
     with pytest.raises((pickle.UnpicklingError, archive.Damaged), match=words):
         rushlight.load(file)
-    assert not os.path.exists("/tmp/rushlight-was-here")
+    assert not HERE.exists()

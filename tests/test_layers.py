@@ -24,7 +24,7 @@ LAYERS = [
     ["futures", "library", "overrides", "types", "common", "linalg", "fft", "special", "masked", "signal", "backends",
      "accelerator", "jit", "hub", "onnx", "multiprocessing", "distributed", "_subclasses",
      "__config__"],
-    ["nn", "optim", "cuda", "compile", "compiler", "utils", "amp", "vision", "viz", "docs", "profiler", "func", "fx",
+    ["nn", "optim", "cpu", "cuda", "compile", "compiler", "utils", "amp", "vision", "viz", "docs", "profiler", "func", "fx",
      "autograd.functional", "testing", "distributed.optim", "distributed.fsdp", "distributed._composable",
      "_C", "_dynamo", "autograd.profiler"],  # fmt: skip
     [""],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from contextlib import contextmanager
 
 import numpy as np
@@ -277,9 +276,7 @@ def test_any_array(torch, array, options):
 
 def test_cost_follows_what_is_shown(oracle):
     huge = np.broadcast_to(np.float32(1.5), (10**6, 10**5, 10**6))
-    start = time.perf_counter()
-    text = ours(huge)
-    assert time.perf_counter() - start < 1
+    text = ours(huge)                             # of all numbers it would take years
     assert text == oracle(lambda torch: repr(torch.tensor(1.5).expand(huge.shape)))
 
 

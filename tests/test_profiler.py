@@ -80,7 +80,7 @@ def test_times_are_times():
         time.sleep(0.02)
         torch.ones(3) + 1
     (row,) = [row for row in prof.key_averages() if row.key == "sleep"]
-    assert 20_000 <= row.cpu_time_total < 2_000_000
+    assert 20_000 <= row.cpu_time_total < 20_000_000     # of ns it would be as many at least
     assert row.self_cpu_time_total <= row.cpu_time_total
     assert row.is_user_annotation
 

@@ -28,7 +28,7 @@ RELATIVE = 1e-4
 def of_rushlight(program):
     """What `rushlight run` prints of it."""
     done = subprocess.run([sys.executable, "-m", "rushlight", "run", str(program)], capture_output=True, text=True,
-                          timeout=120, check=False, env=HERE)
+                          timeout=600, check=False, env=HERE)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -17,16 +17,6 @@ import rushlight
 from rushlight.autograd import Function, grad
 from rushlight.ops.arguments import CONSTANTS
 
-
-@pytest.fixture
-def uncollected():
-    """No garbage collector while the test runs; what it leaves behind is counted by the test."""
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
-
-
 # -- large graphs --------------------------------------------------------------------------------------------------------
 
 
@@ -63,18 +53,6 @@ def test_a_chain_with_create_graph():
     assert grad((x * x).sum() * g.detach(), x)[0].item() == pytest.approx(g.item())
 
 
-def test_a_diamond_of_1000_doublings():
-    """2 to the 1000 paths, walked once each node."""
-    x = rushlight.tensor(1.0, dtype=rushlight.float64, requires_grad=True)
-    y = x
-    for _ in range(1000):
-        y = y + y
-    start = time.perf_counter()
-    y.backward()
-    assert time.perf_counter() - start < 0.5
-    assert x.grad.item() == 2.0**1000
-
-
 def calls_of(function):
     """How many calls, of Python's functions and of C's, a function makes."""
     count = 0
@@ -90,6 +68,16 @@ def calls_of(function):
     return count
 
 
+def test_a_diamond_of_1000_doublings():
+    """2 to the 1000 paths, walked once each node."""
+    x = rushlight.tensor(1.0, dtype=rushlight.float64, requires_grad=True)
+    y = x
+    for _ in range(1000):
+        y = y + y
+    assert calls_of(y.backward) < 50_000
+    assert x.grad.item() == 2.0**1000
+
+
 def test_work_grows_with_the_number_of_nodes():
     def work(n):
         return calls_of(lambda: chain(rushlight.tensor(1.0, requires_grad=True), n).backward())
@@ -103,9 +91,9 @@ def test_time_grows_with_the_number_of_nodes():
     """What no count of calls sees: a search of a list, say."""
     def seconds(n):
         x = rushlight.tensor(1.0, requires_grad=True)
-        start = time.perf_counter()
+        start = time.thread_time()                # however busy the machine is with others
         chain(x, n).backward()
-        return time.perf_counter() - start
+        return time.thread_time() - start
     seconds(1000)
     few, many = min(seconds(2000) for _ in range(3)), min(seconds(20_000) for _ in range(3))
     assert many < 40 * few                        # 10 times as many nodes: 10 times as long, and not 100

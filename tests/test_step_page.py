@@ -16,6 +16,7 @@ from rushlight.viz.steps import forward_values, record
 
 # Debian's Chromium first: `.ci/run` installs it. QUIET: a browser that looks nothing up by itself.
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+LONG = 300_000                                    # milliseconds that a browser may take on a busy machine
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 
 
@@ -268,7 +269,7 @@ def browser():
         found = CHROMIUM or p.chromium.executable_path
         if not Path(found).exists():
             pytest.skip("no browser: apt-get install chromium, or playwright install chromium")
-        running = p.chromium.launch(executable_path=found, args=QUIET)
+        running = p.chromium.launch(executable_path=found, args=QUIET, timeout=LONG)
         yield running
         running.close()
 
@@ -285,6 +286,7 @@ def opened(request, browser, tmp_path):
     viz.html(loss, tmp_path / "page.html", model)
     loss.backward()
     tab = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme).new_page()
+    tab.set_default_timeout(LONG)
     said = []
     tab.on("console", lambda message: said.append(message.text))
     tab.on("pageerror", lambda error: said.append(str(error)))
@@ -337,9 +339,10 @@ def test_playing_reaches_the_end(browser, tmp_path):
     x = torch.tensor(2.0, requires_grad=True)
     viz.html(x.sin(), tmp_path / "page.html")
     tab = browser.new_page()
+    tab.set_default_timeout(LONG)
     tab.goto((tmp_path / "page.html").as_uri())
     tab.keyboard.press(" ")
-    tab.wait_for_function("document.getElementById('count').textContent === '2 / 2'", timeout=8000)
+    tab.wait_for_function("document.getElementById('count').textContent === '2 / 2'", timeout=LONG)
     assert tab.inner_text("#play") == "▶ play"
     tab.close()
 
@@ -350,6 +353,7 @@ def test_a_freed_graph_in_a_browser(browser, tmp_path):
     z.backward()
     viz.html(z, tmp_path / "page.html", {"x": x})
     tab = browser.new_page()
+    tab.set_default_timeout(LONG)
     said = []
     tab.on("pageerror", lambda error: said.append(str(error)))
     tab.goto((tmp_path / "page.html").as_uri())
