@@ -135,6 +135,12 @@ method(writing(round))
 
 # -- bounds ----------------------------------------------------------------------------------------------------------
 
+def stays(input: Tensor, number: Any) -> bool:
+    """Whether it is a number beside which the tensor keeps its dtype."""
+    kind = number.__class__
+    return (kind is float or kind is int) and input.dtype.is_floating_point or kind is int and input.dtype is dtypes.int64
+
+
 @composite("clamp", "clip")
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
     """min(max(input, lower), upper); bounds are numbers or tensors. Where they cross, the upper one wins.
@@ -144,9 +150,12 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
     """
     if min is None and max is None:
         raise RuntimeError(explain("torch.clamp: At least one of 'min' or 'max' must not be None"))
-    r = input if min is None else e.clamp_min(input, min)
-    r = r if max is None else e.clamp_max(r, max)
-    called(r, f"ClampBackward{0 if isinstance(min, Tensor) or isinstance(max, Tensor) else 1}")
+    if stays(input, min) and stays(input, max):
+        r = e.clamp_both(input, min, max)
+    else:
+        r = input if min is None else e.clamp_min(input, min)
+        r = r if max is None else e.clamp_max(r, max)
+        called(r, f"ClampBackward{0 if isinstance(min, Tensor) or isinstance(max, Tensor) else 1}")
     return r if out is None else into(out, r)
 
 

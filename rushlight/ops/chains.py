@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.ops.kernels.elementwise import where
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.large import EXACT, TYPES, run, shared
 from rushlight.ops.table import TABLE, Op
@@ -198,6 +199,7 @@ def unfused() -> set[str]:
 @cache
 def functions() -> dict[str, Any]:
     """What a formula calls, as functions of arrays."""
-    own = {"rsqrt": lambda x: x.dtype.type(1) / np.sqrt(x), "f32": np.float32, "f64": np.float64, "round": np.rint}
+    own = {"rsqrt": lambda x: x.dtype.type(1) / np.sqrt(x), "f32": np.float32, "f64": np.float64, "round": np.rint,
+           "where": where}
     known = {name: own.get(name) or getattr(np, name) for name in EXACT}
     return known | {f"{name}64": f for name, f in known.items()} | {"abs": np.abs, "inf": np.inf, "nan": np.nan}

@@ -86,10 +86,12 @@ maximum    = op(lambda x, y, /: maximum(x, y),      x=lambda g, x, y: where(x ==
                 y=lambda g, x, y: where(x == y, g / 2, where(y < x, 0, g)), numbers="")
 minimum    = op(lambda x, y, /: minimum(x, y),      x=lambda g, x, y: where(x == y, g / 2, where(x > y, 0, g)),
                 y=lambda g, x, y: where(x == y, g / 2, where(y > x, 0, g)), numbers="")
-clamp_min  = op(lambda x, y, /: maximum(x, y),      x=lambda g, x, y: where(x >= y, g, 0), names={"y": "min"},
+clamp_min  = op(lambda x, y, /: maximum(y, x),      x=lambda g, x, y: where(x >= y, g, 0), names={"y": "min"},
                 y=lambda g, x, y: where(x < y, g, 0))
-clamp_max  = op(lambda x, y, /: minimum(x, y),      x=lambda g, x, y: where(x <= y, g, 0), names={"y": "max"},
+clamp_max  = op(lambda x, y, /: minimum(y, x),      x=lambda g, x, y: where(x <= y, g, 0), names={"y": "max"},
                 y=lambda g, x, y: where(x > y, g, 0))
+clamp_both = op(lambda x, /, low, high: minimum(high, maximum(low, x)), method=False, function=False, called="clamp",
+                x=lambda g, x, low, high: where((x >= low) & (x <= high), g, 0), node="ClampBackward1")
 fmax       = op(lambda x, y, /: fmax(x, y),         x=lambda g, x, y: g * ((x >= y) | isnan(y)),
                 y=lambda g, x, y: g * ~((x >= y) | isnan(y)), numbers="")
 fmin       = op(lambda x, y, /: fmin(x, y),         x=lambda g, x, y: g * ((x <= y) | isnan(y)),

@@ -45,9 +45,10 @@ from numpy import (  # noqa: F401
     tan,
     tanh,
     trunc,
-    where,
     zeros_like,
 )
+
+from rushlight.ops.kernels.divisions import divided
 
 real, imag = np.real, np.imag
 abs, neg, pos = np.absolute, np.negative, np.positive
@@ -64,7 +65,7 @@ def rounded_quotient(ufunc: np.ufunc) -> Callable:
     def kernel(x: ndarray, y: ndarray) -> ndarray:
         if y.dtype.kind in "iu" and not y.all():
             raise ValueError("ZeroDivisionError: an integer is divided by 0")
-        return ufunc(x, y)
+        return divided(ufunc, x, y)
     return kernel
 
 
@@ -85,8 +86,70 @@ fmax = refusing("c", np.fmax, "fmax not implemented for complex tensors.")
 fmin = refusing("c", np.fmin, "fmin not implemented for complex tensors.")
 hypot = refusing("iub", np.hypot)
 signbit = refusing("c", np.signbit, "signbit is not implemented for complex tensors.")
-clamp_min = refusing("c", np.maximum, "clamp is not supported for complex types; cure: clamp x.real and x.imag")
-clamp_max = refusing("c", np.minimum, "clamp is not supported for complex types; cure: clamp x.real and x.imag")
+
+
+GUESSED = 1 << 10                                 # numbers from which NumPy's branches cost more than passes without them
+BITS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
+
+
+def where(condition: ndarray, x: Any, y: Any) -> ndarray:
+    """x where the condition is true, y elsewhere: the bits of x times 1 or 0. NumPy branches at each number, which costs
+    13 ns where the condition is as good as random: 51,200 of float32 took 0.65 ms, they take 0.05, and 0.025 beside 0.
+    """
+    given = as_bits(condition, x, y)
+    if given is None:
+        return np.where(condition, x, y)
+    dtype, x, y = given
+    if x.shape == y.shape == condition.shape or 0 in (x.ndim, y.ndim) and condition.shape in (x.shape, y.shape):
+        out = np.empty_like(condition, dtype)     # in the order of memory
+    else:
+        out = np.empty(np.broadcast(condition, x, y).shape, dtype)
+    bits, one = out.view(x.dtype), condition.view(np.int8)
+    if not (y.ndim or y):
+        np.multiply(x, one, out=bits)
+    elif not (x.ndim or x):
+        np.multiply(y, one ^ 1, out=bits)
+    else:
+        np.bitwise_xor(x, y, out=bits)
+        bits *= one
+        bits ^= y
+    return out
+
+
+def as_bits(condition: ndarray, x: Any, y: Any) -> tuple[np.dtype, ndarray, ndarray] | None:
+    """The dtype that x and y have, and both as whole numbers of its size; None where it is another, or there are few."""
+    like = x if x.__class__ is ndarray else y
+    if condition.__class__ is not ndarray or like.__class__ is not ndarray or max(condition.size, like.size) < GUESSED:
+        return None
+    dtype, made = like.dtype, []
+    if condition.dtype != bool or dtype.kind not in "fiuV":
+        return None
+    for v in (x, y):
+        if v.__class__ is int or v.__class__ is float and dtype.kind in "fV":
+            v = np.asarray(v, dtype)              # a number takes the dtype that it meets
+        if v.__class__ is not ndarray or v.dtype != dtype:
+            return None
+        made.append(v.view(BITS[dtype.itemsize]))
+    return dtype, *made
+
+
+ENDS = {np.dtype(t): (np.asarray(-np.inf, t), np.asarray(np.inf, t)) for t in (np.float16, np.float32, np.float64)}
+
+
+def bound(ufunc: np.ufunc, low: bool) -> Callable:
+    """maximum or minimum; by a number of floating-point arrays as np.clip does it, in 0.4 of the time. Of zeros that differ in
+    sign x stays."""
+    def kernel(x: ndarray, y: ndarray) -> ndarray:
+        ends = ENDS.get(x.dtype) if y.__class__ is ndarray and x.__class__ is ndarray and x.ndim > y.ndim == 0 else None
+        if ends is None:
+            return ufunc(y, x)
+        return x.clip(y, ends[1]) if low else x.clip(ends[0], y)
+    return refusing("c", kernel, COMPLEX)
+
+
+COMPLEX = "clamp is not supported for complex types; cure: clamp x.real and x.imag"
+clamp_min, clamp_max = bound(np.maximum, True), bound(np.minimum, False)
+clamp_both = refusing("c", ndarray.clip, COMPLEX)
 
 
 def pow(x: ndarray, y: ndarray) -> ndarray:
@@ -113,6 +176,9 @@ def pow(x: ndarray, y: ndarray) -> ndarray:
         safe = np.power(x, np.maximum(y, 0))      # 1 / x^|y| in whole numbers: 0 but for x = 1 and -1
         inverse = np.where(x == 1, 1, np.where(x == -1, np.where(y % 2 == 0, 1, -1), 0))
         return np.where(y < 0, inverse, safe).astype(x.dtype)
+    if y.ndim == 0 and x.dtype.kind == "f" and x.dtype.itemsize > 2 and n % 1 == 0:
+        r = np.power(np.abs(x), y)                # of numbers below 0 NumPy takes 100 times as long
+        return np.copysign(r, x) if n % 2 else r
     return np.power(x, y)
 
 
@@ -130,7 +196,10 @@ def sign(x: ndarray) -> ndarray:
     if x.dtype.kind == "c":
         raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use "
                                   "torch.sgn instead.")
-    return (x > 0).astype(x.dtype) - (x < 0) if x.dtype.kind != "b" else x.copy()
+    if x.dtype.kind == "b":
+        return x.copy()
+    above, below = x > 0, x < 0                   # differences of bytes take half the time of those of numbers
+    return np.subtract(above.view(np.int8), below.view(np.int8)).astype(x.dtype) if x.ndim else above.astype(x.dtype) - below
 
 
 def sgn(x: ndarray) -> ndarray:
@@ -141,13 +210,17 @@ def heaviside(x: ndarray, y: ndarray) -> ndarray:
     """1 for positive x, 0 for negative and nan, y for 0."""
     if x.dtype.kind == "c":
         raise NotImplementedError("heaviside is not yet implemented for complex tensors.")
-    return np.where(x == 0, y, (x > 0).astype(x.dtype))
+    return where(x == 0, y, (x > 0).astype(x.dtype))
 
 
 def logaddexp(x: ndarray, y: ndarray) -> ndarray:
     """log(exp(x) + exp(y)); of complex numbers shifted by the one with the larger real part."""
     if x.dtype.kind in "iub":
         raise TypeError("not supported for whole numbers; cure: convert them: x.float()")
+    if x.dtype.kind == "f" and x.dtype.itemsize > 2:
+        with np.errstate(all="ignore"):           # where both are the same infinity the difference is nan
+            r = np.maximum(x, y) + np.log1p(np.exp(-np.abs(x - y)))
+        return np.logaddexp(x, y) if np.isnan(r).any() else r            # which takes 30 times as long
     if x.dtype.kind != "c":
         return np.logaddexp(x, y)
     m = np.where(x.real >= y.real, x, y)
@@ -164,11 +237,14 @@ def sigmoid(x: ndarray) -> ndarray:
         return np.reciprocal(1 + np.exp(-x))
 
 
-ZEROS = {np.dtype(t): np.zeros((), t) for t in (np.float32, np.float64)}
+ZEROS = {np.dtype(t): np.zeros(1 << 15, t) for t in (np.float32, np.float64)}
+ZERO = {dtype: zeros[:1].reshape(()) for dtype, zeros in ZEROS.items()}
 
 
 def relu(x: ndarray) -> ndarray:
-    return np.maximum(x, ZEROS.get(x.dtype, 0))   # to make an array of the number 0 takes as long as 1,000 elements
+    if 512 <= x.size <= 1 << 15 and x.dtype in ZEROS:      # beside an array NumPy has vectors: 12,800 in 4 us, not 12
+        return np.maximum(x, ZEROS[x.dtype][:x.size].reshape(x.shape))
+    return np.maximum(x, ZERO.get(x.dtype, 0))    # to make an array of the number 0 takes as long as 1,000 elements
 
 
 def frac(x: ndarray) -> ndarray:
@@ -202,23 +278,29 @@ def lerp(x: ndarray, y: ndarray, weight: Any) -> ndarray:
     """x + w (y - x), from the nearer end for exactness at both."""
     if x.dtype.kind in "iub":
         raise TypeError("not supported for whole numbers; cure: convert them: x.float()")
-    return np.where(np.abs(weight) < 0.5, x + weight * (y - x), y - (y - x) * (1 - weight))
+    way = y - x
+    if np.ndim(weight):
+        return where(np.abs(weight) < 0.5, x + weight * way, y - way * (1 - weight))
+    return x + weight * way if abs(weight) < 0.5 else y - way * (1 - weight)
 
 
 def nan_to_num(x: ndarray, nan: float | None = 0.0, posinf: float | None = None,
                neginf: float | None = None) -> ndarray:
+    if x.dtype.kind == "f" and np.isfinite(x).all():
+        return x.copy()
     return np.nan_to_num(x, nan=nan or 0.0, posinf=posinf, neginf=neginf)
 
 
 def softplus(x: ndarray, beta: float = 1.0, threshold: float = 20.0) -> ndarray:
     """log(1 + exp(beta x)) / beta; beyond the threshold simply x."""
     bx = x * beta
-    return np.where(bx > threshold, x, np.log1p(np.exp(np.minimum(bx, threshold))) / beta)
+    return where(bx > threshold, x, np.log1p(np.exp(np.minimum(bx, threshold))) / beta)
 
 
 def xlogy(x: ndarray, y: ndarray) -> ndarray:
     """x log y, and 0 where x is 0."""
-    return np.where(np.isnan(y), y, np.where(x == 0, x.dtype.type(0), x * np.log(np.where(x == 0, 1, y))))
+    none = x == 0
+    return where(np.isnan(y), y, where(none, 0, x * np.log(where(none, 1, y))))
 
 
 def scipy_function(name: str) -> Callable:
