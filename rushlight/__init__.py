@@ -71,11 +71,10 @@ def _offer() -> None:
 later.left.insert(0, "rushlight.common")
 later.left += ["rushlight.nn.functional", "rushlight.sparse"]      # attach methods too: x.hardshrink(), x.to_sparse()
 
-_LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "docs", "profiler", "compiler", "cuda", "accelerator", "backends",
-         "distributions", "random", "serialization", "linalg", "fft", "special", "masked", "signal", "sparse", "jit", "hub",
-         "onnx", "multiprocessing", "distributed", "testing", "func", "futures", "fx", "library", "overrides", "types",
-         "version",
-         "_C", "__config__", "_dynamo", "_subclasses")
+_LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "docs", "profiler", "compiler", "cpu", "cuda", "accelerator",
+         "backends", "distributions", "random", "serialization", "linalg", "fft", "special", "masked", "signal", "sparse",
+         "jit", "hub", "onnx", "multiprocessing", "distributed", "testing", "func", "futures", "fx", "library", "overrides",
+         "types", "version", "_C", "__config__", "_dynamo", "_subclasses")
 
 # Functions whose modules are loaded when they are first called for.
 _HOME = {"__version__": "version", "set_printoptions": "printing",

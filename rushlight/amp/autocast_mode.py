@@ -49,7 +49,7 @@ class autocast:
         self._enabled, self._cache_enabled = bool(enabled), cache_enabled
         if device_type != "cpu":
             if enabled and device_type == "cuda":
-                warnings.warn("User provided device_type of 'cuda', but CUDA is not available. Disabling", stacklevel=2)
+                warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
             self._enabled = False
         elif enabled and self.fast_dtype not in (bfloat16, float16):
             warnings.warn("In CPU autocast, but the target dtype is not supported. Disabling autocast.\nCPU Autocast only "

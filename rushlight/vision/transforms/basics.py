@@ -106,7 +106,11 @@ def normalize(tensor: Tensor, mean: Sequence[float], std: Sequence[float], inpla
         raise ValueError(explain(f"std evaluated to zero after conversion to {tensor.dtype}, leading to division by zero."))
     if inplace:
         return tensor.sub_(from_array(m)).div_(from_array(s))  # type: ignore[attr-defined]
-    return (tensor - from_array(m)) / from_array(s)  # type: ignore[operator]
+    made = (tensor - from_array(m)) / from_array(s)  # type: ignore[operator]
+    if made.array.shape != tensor.array.shape:
+        raise RuntimeError(explain(f"output with shape {list(tensor.shape)} doesn't match the broadcast shape "
+                                   f"{list(made.shape)}", "give as many means and stds as the image has channels"))
+    return made
 
 
 def as_array(values: Any) -> ndarray:

@@ -1,9 +1,9 @@
 """torch.cuda as a program without a GPU sees it: nothing is available, and seeding nothing does nothing."""
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
+from rushlight.cuda import amp
 from rushlight.errors import explain
 
 
@@ -107,9 +107,3 @@ device, get_rng_state, set_rng_state, mem_get_info, default_stream, init, ipc_co
 for _name in ("FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor",
               "BFloat16Tensor", "ShortTensor", "CharTensor"):
     globals()[_name] = absent(_name)
-
-
-def __getattr__(name: str) -> Any:
-    if name == "amp":                             # torch.cuda.amp: on the CPU, like torch.amp
-        return importlib.import_module("rushlight.amp")
-    raise AttributeError(f"module 'rushlight.cuda' has no attribute '{name}'")

@@ -1,0 +1,44 @@
+"""The names of `torch.cuda.amp` and `torch.cpu.amp`: those of `torch.amp` for one device, which warn that they are old."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from rushlight.amp import autocast_mode, grad_scaler
+from rushlight.dtypes import dtype
+
+
+def warn(place: str, name: str, instead: str) -> None:
+    """torch's warning, shown at the line that called what calls this."""
+    warnings.warn(f"`torch.{place}.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}({instead})` instead.",
+                  FutureWarning, stacklevel=3)
+
+
+def names_of(place: str, lower: dtype) -> dict[str, Any]:
+    """`autocast`, `GradScaler`, `custom_fwd` and `custom_bwd` of the device `place`, whose lower precision is `lower`."""
+
+    class autocast(autocast_mode.autocast):
+        __doc__ = f"`torch.autocast('{place}')` by its old name."
+
+        def __init__(self, enabled: bool = True, dtype: dtype = lower, cache_enabled: bool = True):
+            warn(place, "autocast", f"'{place}', args...")
+            super().__init__(place, dtype, enabled, cache_enabled)
+
+    class GradScaler(grad_scaler.GradScaler):
+        __doc__ = f"`torch.amp.GradScaler('{place}')` by its old name."
+
+        def __init__(self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
+                     growth_interval: int = 2000, enabled: bool = True):
+            warn(place, "GradScaler", f"'{place}', args...")
+            super().__init__(place, init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+
+    def custom_fwd(fwd: Callable | None = None, *, cast_inputs: dtype | None = None) -> Callable:
+        warn(place, "custom_fwd", f"args..., device_type='{place}'")
+        return autocast_mode.custom_fwd(fwd, device_type=place, cast_inputs=cast_inputs)
+
+    def custom_bwd(bwd: Callable) -> Callable:
+        warn(place, "custom_bwd", f"args..., device_type='{place}'")
+        return autocast_mode.custom_bwd(bwd, device_type=place)
+
+    return {"autocast": autocast, "GradScaler": GradScaler, "custom_fwd": custom_fwd, "custom_bwd": custom_bwd}

@@ -1,0 +1,11 @@
+"""Mixed precision by its old names: `torch.amp` for 'cpu'."""
+from __future__ import annotations
+
+import sys
+
+from rushlight.amp.older import names_of
+from rushlight.dtypes import bfloat16
+
+_names = names_of("cpu", bfloat16)
+autocast, GradScaler = _names["autocast"], _names["GradScaler"]
+autocast_mode = grad_scaler = sys.modules[__name__]                  # torch's files

@@ -1,0 +1,15 @@
+"""Mixed precision by its old names: `torch.amp` for 'cuda', which is not here, so that nothing changes."""
+from __future__ import annotations
+
+import sys
+
+from rushlight.amp.older import names_of
+from rushlight.dtypes import float16
+
+globals().update(names_of("cuda", float16))
+autocast_mode = grad_scaler = common = sys.modules[__name__]         # torch's files
+
+
+def amp_definitely_not_available() -> bool:
+    """True: there is only the CPU."""
+    return True

@@ -1,0 +1,118 @@
+"""`Timer`: a statement is run until its time is known."""
+from __future__ import annotations
+
+import sys
+import timeit
+from collections.abc import Callable
+from enum import Enum
+from statistics import median
+from textwrap import dedent
+from typing import Any
+
+from rushlight.errors import explain
+from rushlight.utils.benchmark.measurement import Measurement, TaskSpec, set_torch_threads
+
+Callback = Callable[[int, float], Any]
+MOST_RUNS = 2**31 - 1                             # of one measurement
+
+
+class Language(Enum):
+    """What statements are written in: Python."""
+
+    PYTHON = 0
+    CPP = 1
+
+
+class Timer:
+    """Times of `stmt`, run with `globals` after `setup`, on `num_threads` threads, as a `Measurement`.
+
+    `label`, `sub_label`, `description` and `env` are what `Compare` sorts by. `torch` is known in the statement.
+
+    ValueError for a statement that is no text, NotImplementedError for C++.
+
+    >>> rushlight.utils.benchmark.Timer("torch.ones(3)").timeit(10).number_per_run
+    10
+    """
+
+    def __init__(self, stmt: str = "pass", setup: str = "pass", global_setup: str = "",
+                 timer: Callable[[], float] = timeit.default_timer, globals: dict[str, Any] | None = None,
+                 label: str | None = None, sub_label: str | None = None, description: str | None = None,
+                 env: str | None = None, num_threads: int = 1, language: Language | str = Language.PYTHON):
+        check(stmt, global_setup, language)
+        stmt, setup = (dedent(text).removeprefix("\n").rstrip() for text in (stmt, setup))
+        self._globals = {"torch": sys.modules["rushlight"], **(globals or {})}
+        self._timer = timeit.Timer(stmt, setup, timer, self._globals)
+        self._task_spec = TaskSpec(stmt, setup, global_setup, label, sub_label, description, env, num_threads)
+
+    def _seconds(self, number: int) -> float:
+        return max(self._timer.timeit(number), 1e-9)
+
+    def _measured(self, number: int, times: list[float]) -> Measurement:
+        return Measurement(number, times, self._task_spec)
+
+    def timeit(self, number: int = 1000000) -> Measurement:
+        """One time of `number` runs, after a hundredth of them to warm up."""
+        with set_torch_threads(self._task_spec.num_threads):
+            self._seconds(max(number // 100, 2))
+            return self._measured(number, [self._seconds(number)])
+
+    def blocked_autorange(self, callback: Callback | None = None, min_run_time: float = 0.2) -> Measurement:
+        """As many times as `min_run_time` seconds take, each of so many runs that starting the clock does not count."""
+        with set_torch_threads(self._task_spec.num_threads):
+            number = self._runs(min_run_time)
+            return self._repeated(number, min_run_time, lambda times: True, None, callback)
+
+    def adaptive_autorange(self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0,
+                           callback: Callback | None = None) -> Measurement:
+        """The same, until the middle half of the times is narrower than `threshold` of the median."""
+        def settled(times: list[float]) -> bool:
+            return len(times) > 3 and self._measured(1, times).meets_confidence(threshold)
+
+        with set_torch_threads(self._task_spec.num_threads):
+            return self._repeated(self._runs(0.05), min_run_time, settled, max_run_time, callback)
+
+    def _runs(self, min_run_time: float) -> int:
+        """How many runs make a measurement: the least power of ten whose time is a thousandth of all, and 10,000 starts."""
+        start, number = median(self._seconds(0) for _ in range(5)), 1
+        while True:
+            took = self._seconds(number)
+            if took >= max(min_run_time / 1000, start * 1e4) or took > min_run_time or number * 10 > MOST_RUNS:
+                return number
+            number *= 10
+
+    def _repeated(self, number: int, least: float, enough: Callable[[list[float]], bool], most: float | None,
+                  callback: Callback | None) -> Measurement:
+        times: list[float] = []
+        while sum(times) < least or not enough(times):
+            times.append(self._seconds(number))
+            if callback is not None:
+                callback(number, times[-1])
+            if most and sum(times) > most:
+                break
+        return self._measured(number, times)
+
+    def repeat(self, repeat: int = -1, number: int = -1) -> None:
+        """NotImplementedError, as in torch."""
+        raise NotImplementedError("See `Timer.blocked_autorange.`")
+
+    def autorange(self, callback: Callback | None = None) -> None:
+        """NotImplementedError, as in torch."""
+        raise NotImplementedError("See `Timer.blocked_autorange.`")
+
+    def collect_callgrind(self, number: int = 100, *, repeats: int | None = None, collect_baseline: bool = True,
+                          retain_out_file: bool = False) -> Any:
+        """NotImplementedError: Valgrind counts instructions of machine code that rushlight does not have."""
+        raise NotImplementedError(explain("collect_callgrind() does not exist here", "blocked_autorange() measures time"))
+
+
+def check(stmt: Any, global_setup: str, language: Any) -> None:
+    if not isinstance(stmt, str):
+        raise ValueError(explain("Currently only a `str` stmt is supported.", "a function is called in it: Timer('f()', "
+                                 "globals={'f': f})"))
+    if language in (Language.CPP, "cpp", "c++"):
+        raise NotImplementedError(explain("Timer(language='cpp') does not exist here", "write the statement in Python"))
+    if language not in (Language.PYTHON, "py", "python"):
+        raise ValueError(explain(f"Invalid language `{language}`."))
+    if global_setup:
+        raise ValueError(explain(f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply be "
+                                 "moved to `setup`."))
