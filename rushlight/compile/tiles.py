@@ -5,8 +5,9 @@
     out[o + r line + c] = more[m + r apart + c] + sum over p < deep of x[i + r row + p] y[j + p across + c]
 
 for c < columns, of which the last register has 1 to all. Sums stay in registers: for each p, V loads of y, R of x and R V
-fused multiply-adds, 24 for 10 with AVX-512, which can do one load for each. `memory(address)` is a flat array there,
-`word(address)` the number of 64 bits.
+fused multiply-adds, 24 for 10 with AVX-512, which can do one load for each. Two p at a time, and the result's lines
+fetched ahead, are 0.94 to 0.97 of a large product's time. `memory(address)` is a flat array there, `word(address)` the
+number of 64 bits.
 
 `dots(x, i, row, y, j, across, more, m, out, o, line, deep, last)` is for y whose columns lie number by number, `across`
 apart. It makes SQUARE[0] rows of SQUARE[1] numbers, as many together as a register holds, each from its own register of
@@ -23,7 +24,7 @@ from functools import cache
 from itertools import product
 from typing import Any
 
-from rushlight.compile.vectors import address, called, kinds, machine
+from rushlight.compile.vectors import address, called, fetch, kinds, machine
 
 HEIGHTS = 6, 5                                    # rows of a tile: of both together, any number from 20 on
 WIDTH = {32: 4, 16: 2}                            # registers -> those of the widest tile's columns
@@ -126,15 +127,17 @@ class Registers:
         return called(self.k, self.builder, name, result, args)
 
     def summed(self, sums: list[Any], start: Any, end: Any, step: int, factors: Any) -> list[Any]:
-        """The sums plus, for each p from start on, each x times each y of `factors(p)`."""
+        """The sums plus, for each p from start on, each x times each y of every pair of `factors(p)`."""
         k, b = self.k, self.builder
         before, loop, after = b.block, b.append_basic_block("products"), b.append_basic_block("sums")
         b.cbranch(b.icmp_signed("<", start, end), loop, after)
         b.position_at_end(loop)
         phis = [b.phi(v.type) for v in (start, *sums)]
-        xs, ys = factors(phis[0])
-        made = [b.add(phis[0], self.number(step)), *(self.call(f"llvm.fma.v{k.lanes}f32", k.vector, x, y, total)
-                                                     for (x, y), total in zip(product(xs, ys), phis[1:]))]
+        made = phis[1:]
+        for xs, ys in factors(phis[0]):
+            made = [self.call(f"llvm.fma.v{k.lanes}f32", k.vector, x, y, total)
+                    for (x, y), total in zip(product(xs, ys), made)]
+        made = [b.add(phis[0], self.number(step)), *made]
         b.cbranch(b.icmp_signed("<", made[0], end), loop, after)
         b.position_at_end(after)
         results = [b.phi(v.type) for v in made]
@@ -162,10 +165,15 @@ class Tile(Registers):
         return self.pointer(array[0], place, self.ir.FloatType() if number else None)
 
     def write(self) -> None:
-        sums = self.summed([self.zeros] * self.rows * self.width, self.number(0), self.deep, 1, self.factors)
-        for r in range(self.rows):
-            for v in range(self.width):
-                self.put(r, v, sums[r * self.width + v])
+        b, places = self.builder, list(product(range(self.rows), range(self.width)))
+        for r, v in places:
+            fetch(self.k, b, self.at(self.out, self.number(r), v), writing=True)
+        even = b.and_(self.deep, self.number(-2))
+        sums = self.summed([self.zeros] * len(places), self.number(0), even, 2,
+                           lambda p: [self.factors(p), self.factors(b.add(p, self.number(1)))])
+        sums = self.summed(sums, even, self.deep, 1, lambda p: [self.factors(p)])
+        for (r, v), total in zip(places, sums):
+            self.put(r, v, total)
 
     def factors(self, p: Any) -> tuple[list[Any], list[Any]]:
         b = self.builder
@@ -208,8 +216,8 @@ class Dots(Registers):
             b.store(b.fadd(own, more), self.pointer(self.out, place, small), align=4)
 
     def factors(self, load: Any) -> Any:
-        return lambda p: ([load(self.pointer(array, self.builder.add(start, p))) for start in starts]
-                          for array, starts in ((self.x, self.own), (self.y, self.other)))
+        return lambda p: [([load(self.pointer(array, self.builder.add(start, p))) for start in starts]
+                           for array, starts in ((self.x, self.own), (self.y, self.other)))]
 
     def along(self, sums: list[Any]) -> Any:
         """Each register's sum: pairs change halves, quarters... and are added up."""

@@ -105,9 +105,7 @@ def numbers(k: SimpleNamespace) -> dict[str, Any]:
     @k.intrinsic
     def ahead(typing, x, i):
         def generate(context, builder, signature, args):
-            where = builder.bitcast(address(context, builder, signature.args[0], *args), k.ir.IntType(8).as_pointer())
-            reading, soon, numbers = (k.ir.Constant(k.ir.IntType(32), n) for n in (0, 3, 1))
-            called(k, builder, "llvm.prefetch.p0i8", k.ir.VoidType(), [where, reading, soon, numbers])
+            fetch(k, builder, address(context, builder, signature.args[0], *args))
             return context.get_dummy_value()
         return k.types.void(x, k.types.intp), generate
 
@@ -176,6 +174,12 @@ def called(k: SimpleNamespace, builder: Any, name: str, result: Any, args: Any, 
     function = builder.module.globals.get(name) or k.ir.Function(
         builder.module, k.ir.FunctionType(result, [a.type for a in args]), name=name)
     return builder.call(function, args, **how)
+
+
+def fetch(k: SimpleNamespace, builder: Any, where: Any, writing: bool = False) -> None:
+    """Have the cache fetch the line at this address, which will be read, or written, soon."""
+    how = [k.ir.Constant(k.ir.IntType(32), n) for n in (int(writing), 3, 1)]  # into L1; not instructions but numbers
+    called(k, builder, "llvm.prefetch.p0i8", k.ir.VoidType(), [builder.bitcast(where, k.ir.IntType(8).as_pointer()), *how])
 
 
 def product_and(k: SimpleNamespace, builder: Any, *args: Any) -> Any:
