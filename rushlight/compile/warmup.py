@@ -138,7 +138,7 @@ def attention() -> Iterator[tuple[str, Callable[[], None]]]:
     from rushlight.ops.kernels import attention as kernels
     x, lse = np.ones((1, 1, 8, 8), np.float32), np.ones((1, 1, 8), np.float32)
     for name, more in (("forward", ()), ("back", (x, *np.empty((3, *x.shape), np.float32)))):
-        given = (name, x, x, x, None, np.empty_like(x), lse, more, True, 1.0)
+        given = (name, (x, x, x, None, np.empty_like(x), lse, *more), True, 1.0)
         yield f"attention, {name}", lambda given=given: kernels.run(*given)  # type: ignore[misc]
 
 

@@ -6,13 +6,12 @@ A query that may look at nothing gets 0. Much float32 goes to the compiled loops
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
-from numpy.lib.stride_tricks import as_strided
 
 from rushlight.ops.kernels.loss import counted
 from rushlight.ops.kernels.memory import memory
@@ -25,6 +24,7 @@ PASSES = 40                                       # over the scores, that they s
 MUCH = 1 << 22                                    # and all cores
 REMEMBERED = 1 << 18                              # numbers from which memory is used again: to ask takes 1 us
 FLOAT = np.dtype(np.float32)
+MADE = {"forward": (4, 5), "back": (7, 8, 9)}     # which of a loop's arrays it writes to
 
 
 def attention(tensors: Sequence[ndarray], causal: bool, scale: float) -> tuple[ndarray, ndarray]:
@@ -33,8 +33,8 @@ def attention(tensors: Sequence[ndarray], causal: bool, scale: float) -> tuple[n
     mask = rest[0] if rest else None
     out = room((*q.shape[:-1], v.shape[-1]), q if q.shape[-1] == v.shape[-1] else None, v.dtype)
     lse = np.empty(q.shape[:-1], wide_dtype(q.dtype))
-    if looped(q, k, v):
-        run("forward", q, k, v, mask, out, lse, (), causal, scale)
+    if looped(q, k, v, mask):
+        run("forward", (q, k, v, whole(mask, q, k), out, lse), causal, scale)
         return out, lse
     for _, (a, b, c, m, to, total, _, first) in blocks(q, k, v, mask, out, lse, out):
         s = scores(a * a.dtype.type(scale), b, m, first if causal else None)
@@ -61,8 +61,8 @@ def attention_back(tensors: Sequence[ndarray], causal: bool, scale: float) -> li
     q, k, v, *rest, out, lse, g = tensors
     mask = rest[0] if rest else None
     dq, dk, dv = rooms(q, k, v)
-    if looped(q, k, v):
-        run("back", q, k, v, mask, out, lse, (g, dq, dk, dv), causal, scale)
+    if looped(q, k, v, mask):
+        run("back", (q, k, v, whole(mask, q, k), out, np.ascontiguousarray(lse), g, dq, dk, dv), causal, scale)
         return [dq, dk, dv]
     dk[...], dv[...] = 0, 0
     delta = np.add.reduce(g.astype(lse.dtype, copy=False) * out, -1)
@@ -136,41 +136,30 @@ def scores(q: ndarray, k: ndarray, mask: ndarray | None, first: int | None) -> n
 
 # -- the compiled loops --------------------------------------------------------------------------------------------------
 
-def looped(q: ndarray, k: ndarray, v: ndarray) -> bool:
+def looped(q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None) -> bool:
     """Whether there is enough to do, or was done."""
-    return q.dtype is FLOAT and (q.size * k.shape[-2] >= LEAST and has_numba()
-                                 or spent.enough(PASSES, q.size // q.shape[-1] * k.shape[-2]) and has_numba())
+    return (q.dtype is FLOAT is k.dtype and v.dtype is FLOAT and (mask is None or mask.dtype is FLOAT)
+            and (q.size * k.shape[-2] >= LEAST or spent.enough(PASSES, q.size // q.shape[-1] * k.shape[-2])) and has_numba())
 
 
-def matrix(a: ndarray, heads: tuple[int, int], rows: bool) -> ndarray:
-    """The array in four dimensions, the numbers of a row one after the other if `rows`."""
-    a = a if a.ndim == 4 else a.reshape(*heads, *a.shape[-2:])
-    return a.copy() if rows and a.strides[-1] != a.itemsize else a
+def whole(mask: ndarray | None, q: ndarray, k: ndarray) -> ndarray | None:
+    return None if mask is None else np.broadcast_to(mask, (*q.shape[:-1], k.shape[-2]))
 
 
-def run(name: str, q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None, out: ndarray, lse: ndarray,
-        more: Sequence[ndarray], causal: bool, scale: float) -> None:
-    """The loop of this name on all heads; of much, each core does some of them. more: for the way back g, dq, dk, dv."""
+def run(name: str, arrays: Sequence[ndarray | None], causal: bool, scale: float) -> None:
+    """The loop of this name on all heads; of much, each core does some of them. arrays: q, k, v, mask, out, lse, and on the
+    way back g, dq, dk, dv."""
     loop, cores, pool = tools(name)
-    arrays = [q, k, v, q, out, *more]
-    if mask is not None:
-        shape = (*q.shape[:-1], k.shape[-2])      # `broadcast_to` alone may not be written to: another type for Numba
-        arrays[3] = as_strided(mask, shape, np.broadcast_to(mask, shape).strides)
-    how = plan(q.shape, k.shape[-2], v.shape[-1], tuple([a.strides for a in arrays]), scale)
-    if how is None:                               # once more, with arrays as they have to be
-        *lead, length, width = q.shape
-        heads = prod(lead[:-1]), lead[-1] if lead else 1
-        arrays = [matrix(a, heads, i != 3 or mask is None) for i, a in enumerate(arrays)]
-        how = plan((*heads, length, width), k.shape[-2], v.shape[-1], tuple([a.strides for a in arrays]), scale)
-    whole, sizes, steps, factor = how  # type: ignore[misc]
-    first = [a[0, 0, 0, :1] for a in arrays]
-    given = (*first[:5], lse.reshape(-1, lse.shape[-1]), *first[5:], sizes, steps, factor, causal, mask is not None)
-    parts = min(cores(), whole) if q.size * k.shape[-2] > MUCH else 1
-    if parts == 1:
-        loop(*given, 0, whole)
-    else:
-        bounds = [whole * i // parts for i in range(parts + 1)]
-        pool.run(loop, [(*given, *bounds[i:i + 2]) for i in range(parts)])
+    q: ndarray = arrays[0]  # type: ignore[assignment]
+    keys: int = arrays[1].shape[-2]  # type: ignore[union-attr]
+    heads = prod(q.shape[:-2])
+    parts = min(cores(), heads) if q.size * keys > MUCH else 1
+    given = [0 if a is None else id(a) for a in arrays]
+    if not loop(*given, scale, causal, 0, heads if parts == 1 else 0):          # it looks at how they lie first of all
+        run(name, [a if a is None or i in MADE[name] else a.copy() for i, a in enumerate(arrays)], causal, scale)
+    elif parts > 1:
+        bounds = [heads * i // parts for i in range(parts + 1)]
+        pool.run(loop, [(*given, scale, causal, *bounds[i:i + 2]) for i in range(parts)])
 
 
 @cache
@@ -179,16 +168,3 @@ def tools(name: str) -> tuple[Callable, Callable, Any]:
     from rushlight.compile.parallel import cores, pool
     from rushlight.ops.kernels import attention_loops
     return getattr(attention_loops, name)(), cores, pool
-
-
-@lru_cache(maxsize=256)
-def plan(shape: tuple[int, ...], keys: int, features: int, strides: tuple[tuple[int, ...], ...],
-         scale: float) -> tuple[int, ndarray, ndarray, np.float32] | None:
-    """Heads in all, and the sizes, the strides in numbers and the scale as the loops take them; None unless all arrays have
-    four dimensions and the numbers of a row follow each other (a mask's need not)."""
-    rows = [s for i, s in enumerate(strides) if i != 3]
-    if len(shape) != 4 or any([s[-1] != FLOAT.itemsize for s in rows]):
-        return None
-    samples, heads, length, width = shape
-    sizes = np.array((heads, length, keys, width, features))
-    return samples * heads, sizes, np.array(strides) // FLOAT.itemsize, np.float32(scale)

@@ -5,9 +5,12 @@ products find their rows as they lie. `T` queries are looked at together, and wh
 last one that some of the T may see. After Rabe and Staats, "Self-attention Does Not Need O(n^2) Memory" (2021), and Dao,
 "FlashAttention-2" (2023).
 
-Arrays are given by their first element, with the steps from sample to sample, head to head and row to row; the numbers of
-a row follow each other. Cascade Lake, one core, 48 heads of 64 queries, E = 32, causal: 0.44 ms forward and
-0.85 ms back; torch's kernels 0.69 and 2.0 (benchmarks/modules.py measures calls).
+Arrays are given by their ids, as in product_loops.py: NumPy's own objects say where they lie, for which Python takes 6 us.
+The numbers of a row have to follow each other, or the loops answer False; a mask, 0 if there is none, may lie in any way.
+Rows come 8 at a time, or one by one where only two are left; else zeros are below them (39 queries: 0.85 of the time).
+
+Cascade Lake, one core, 48 heads of 64 queries, E = 32, causal: 0.39 ms forward and 0.76 ms back; torch's kernels 0.69 and
+2.0 (benchmarks/modules.py measures calls).
 """
 from __future__ import annotations
 
@@ -21,12 +24,13 @@ from rushlight.compile.vectors import machine
 QUERIES, KEYS = 32, 64                            # of a tile: its scores and their slopes stay in the L1 cache
 TALL = {32: 8, 16: 4}                             # registers -> rows of a product that are added up at once, of two vectors
 
-FORWARD = """def kernel(q, k, v, mask, out, lse, n, s, scale, causal, masked, start, stop):
-    \"\"\"out = softmax(q k^T scale + mask) v, lse = log sum exp of the scores, for heads start to stop.
-
-    n: heads in a sample, L, S, E, F; s: the steps of q, k, v, mask, out, and of mask along a row; lse (heads, L).
-    \"\"\"
-    heads, L, S, E, F = n[0], n[1], n[2], n[3], n[4]
+FORWARD = """def kernel(q_id, k_id, v_id, mask_id, out_id, lse_id, scale, causal, start, stop):
+    \"\"\"out = softmax(q k^T scale + mask) v, lse = log sum exp of the scores, for heads start to stop.\"\"\"
+    if not (fits(q_id) and fits(k_id) and fits(v_id) and fits(out_id) and lines_up(mask_id)):
+        return False
+    above = dimensions(q_id) - 2
+    L, S, E, F = size(q_id, above), size(k_id, above), size(q_id, above + 1), size(v_id, above + 1)
+    q_row, k_row, v_row, out_row = step(q_id, above), step(k_id, above), step(v_id, above), step(out_id, above)
     pe, pf = whole(E), whole(F)
     small, keys_of, values_of = {R} * ({K} + pe + pf + 3) + 2, E * whole(S), S * pf
     room = empty(small + keys_of + values_of, f32)
@@ -35,17 +39,18 @@ FORWARD = """def kernel(q, k, v, mask, out, lse, n, s, scale, causal, masked, st
     one, by, kt, vs = part(room, small - 2), part(room, small - 1), part(room, small), part(room, small + keys_of)
     one[0], by[0] = f32(1), scale
     seen = min(S, L) if causal else S             # keys
-    q, k, v, mask, out = part(q, 0), part(k, 0), part(v, 0), part(mask, 0), part(out, 0)
+    lse = memory(word(lse_id + {data}))
     for head in range(start, stop):
-        b, h = head // heads, head % heads
-        turned(kt, k, b * s[1, 0] + h * s[1, 1], s[1, 2], E, seen)
-        rows(vs, 0, pf, v, b * s[2, 0] + h * s[2, 1], s[2, 2], F, seen, pf, one, 0)
+        q, out = matrix(q_id, head), matrix(out_id, head)
+        turned(kt, matrix(k_id, head), k_row, E, seen)
+        rows(vs, 0, pf, matrix(v_id, head), 0, v_row, F, seen, pf, one, 0)
         for i0 in range(0, L, {R}):
             many = min({R}, L - i0)
-            rows(qs, 0, pe, q, b * s[0, 0] + h * s[0, 1] + i0 * s[0, 2], s[0, 2], E, many, pe, by, 0)
+            rows(qs, 0, pe, q, i0 * q_row, q_row, E, many, pe, by, 0)
+            fill(part(qs, many * pe), (tall(many) - many) * pe, f32(0))
             fill(top, many, f32(-inf))
             fill(total, many, f32(0))
-            fill(sums, many * pf, f32(0))
+            fill(sums, tall(many) * pf, f32(0))
             last = min(seen, i0 + many) if causal else seen
             for j0 in range(0, last, {K}):
                 for r in range(0, many, {T}):
@@ -54,54 +59,60 @@ FORWARD = """def kernel(q, k, v, mask, out, lse, n, s, scale, causal, masked, st
                     keys = min({K}, last - j0, first + {T})
                     if keys > 0:
                         score(tile, r * {K}, qs, r * pe, pe, kt, j0, high, keys, E)
-                        if masked:
-                            m = b * s[3, 0] + h * s[3, 1] + (i0 + r) * s[3, 2] + j0 * s[3, 3]
-                            add_mask(tile, r * {K}, mask, m, s[3, 2], s[3, 3], high, keys)
+                        if mask_id != 0:
+                            add_mask(tile, r * {K}, mask_id, head, i0 + r, j0, high, keys)
                         weigh(tile, r, high, keys, first, top, shift, total, sums, pf)
                         for f in range(0, pf, {Q}):
                             product(sums, r * pf + f, pf, tile, r * {K}, {K}, 1, vs, j0 * pf + f, pf, high, keys)
             for i in range(many):
-                lse[head, i0 + i] = log(total[i]) + where(top[i] == f32(-inf), f32(0), top[i])
+                put(lse, head * L + i0 + i, log(total[i]) + where(top[i] == f32(-inf), f32(0), top[i]))
                 shift[i] = f32(1) / where(total[i] == f32(0), f32(1), total[i])
-            rows(out, b * s[4, 0] + h * s[4, 1] + i0 * s[4, 2], s[4, 2], sums, 0, pf, F, many, F, shift, 1)
-    return room.size                              # for as long as its parts are used
+            rows(out, i0 * out_row, out_row, sums, 0, pf, F, many, F, shift, 1)
+    return room.size > 0                          # it is there for as long as its parts are used
 """
 
-BACK = """def kernel(q, k, v, mask, out, lse, g, dq, dk, dv, n, s, scale, causal, masked, start, stop):
+BACK = """def kernel(q_id, k_id, v_id, mask_id, out_id, lse_id, g_id, dq_id, dk_id, dv_id, scale, causal, start, stop):
     \"\"\"The gradients of q, k and v from g, that of out, for heads start to stop; scores are computed again.
 
-    p = exp(scores - lse), dv = p^T g, ds = p (g v^T - sum(g out)), dq = ds k scale, dk = ds^T q scale. n and s as in the
-    forward, with the steps of g, dq, dk and dv after those of out.
+    p = exp(scores - lse), dv = p^T g, ds = p (g v^T - sum(g out)), dq = ds k scale, dk = ds^T q scale.
     \"\"\"
-    heads, L, S, E, F = n[0], n[1], n[2], n[3], n[4]
+    if not (fits(q_id) and fits(k_id) and fits(v_id) and fits(out_id) and lines_up(mask_id)
+            and fits(g_id) and fits(dq_id) and fits(dk_id) and fits(dv_id)):
+        return False
+    above = dimensions(q_id) - 2
+    L, S, E, F = size(q_id, above), size(k_id, above), size(q_id, above + 1), size(v_id, above + 1)
+    q_row, k_row, v_row, out_row = step(q_id, above), step(k_id, above), step(v_id, above), step(out_id, above)
+    g_row, dq_row, dk_row, dv_row = step(g_id, above), step(dq_id, above), step(dk_id, above), step(dv_id, above)
     pe, pf, ps = whole(E), whole(F), whole(S)
     small = {R} * (2 * {K} + 2 * pe + pf + 2) + 2
-    room = empty(small + (E + F) * ps + S * (2 * pe + pf), f32)
+    room = empty(small + (E + F) * ps + ps * (2 * pe + pf), f32)
     tile, slope, qs, gs = part(room, 0), part(room, {R} * {K}), part(room, {R} * 2 * {K}), part(room, {R} * (2 * {K} + pe))
     dqs, shift, delta = part(gs, {R} * pf), part(gs, {R} * (pf + pe)), part(gs, {R} * (pf + pe + 1))
     one, by, kt = part(room, small - 2), part(room, small - 1), part(room, small)
     vt, ks = part(kt, E * ps), part(kt, (E + F) * ps)
-    dks, dvs = part(ks, S * pe), part(ks, 2 * S * pe)
+    dks, dvs = part(ks, ps * pe), part(ks, 2 * ps * pe)
     one[0], by[0] = f32(1), scale
     seen = min(S, L) if causal else S             # keys
-    q, k, v, mask, out = part(q, 0), part(k, 0), part(v, 0), part(mask, 0), part(out, 0)
-    g, dq, dk, dv = part(g, 0), part(dq, 0), part(dk, 0), part(dv, 0)
+    lse = memory(word(lse_id + {data}))
     for head in range(start, stop):
-        b, h = head // heads, head % heads
-        k0 = b * s[1, 0] + h * s[1, 1]
-        turned(kt, k, k0, s[1, 2], E, seen)
-        turned(vt, v, b * s[2, 0] + h * s[2, 1], s[2, 2], F, seen)
-        rows(ks, 0, pe, k, k0, s[1, 2], E, seen, pe, one, 0)
-        fill(dks, S * pe, f32(0))
-        fill(dvs, S * pf, f32(0))
+        q, k, out = matrix(q_id, head), matrix(k_id, head), matrix(out_id, head)
+        g, dq = matrix(g_id, head), matrix(dq_id, head)
+        turned(kt, k, k_row, E, seen)
+        turned(vt, matrix(v_id, head), v_row, F, seen)
+        rows(ks, 0, pe, k, 0, k_row, E, seen, pe, one, 0)
+        fill(dks, ps * pe, f32(0))
+        fill(dvs, ps * pf, f32(0))
         for i0 in range(0, L, {R}):
             many = min({R}, L - i0)
-            rows(qs, 0, pe, q, b * s[0, 0] + h * s[0, 1] + i0 * s[0, 2], s[0, 2], E, many, pe, by, 0)
-            rows(gs, 0, pf, g, b * s[5, 0] + h * s[5, 1] + i0 * s[5, 2], s[5, 2], F, many, pf, one, 0)
+            rows(qs, 0, pe, q, i0 * q_row, q_row, E, many, pe, by, 0)
+            rows(gs, 0, pf, g, i0 * g_row, g_row, F, many, pf, one, 0)
+            fill(part(qs, many * pe), (tall(many) - many) * pe, f32(0))
+            fill(part(gs, many * pf), (tall(many) - many) * pf, f32(0))
             for i in range(many):
-                shift[i] = lse[head, i0 + i] if lse[head, i0 + i] != f32(-inf) else f32(inf)
-                delta[i] = dot(gs, i * pf, out, b * s[4, 0] + h * s[4, 1] + (i0 + i) * s[4, 2], F)
-            fill(dqs, many * pe, f32(0))
+                known = get(lse, head * L + i0 + i)
+                shift[i] = known if known != f32(-inf) else f32(inf)
+                delta[i] = dot(gs, i * pf, out, (i0 + i) * out_row, F)
+            fill(dqs, tall(many) * pe, f32(0))
             last = min(seen, i0 + many) if causal else seen
             for j0 in range(0, last, {K}):
                 for r in range(0, many, {T}):
@@ -111,9 +122,8 @@ BACK = """def kernel(q, k, v, mask, out, lse, g, dq, dk, dv, n, s, scale, causal
                     if keys > 0:
                         score(tile, r * {K}, qs, r * pe, pe, kt, j0, high, keys, E)
                         score(slope, r * {K}, gs, r * pf, pf, vt, j0, high, keys, F)
-                        if masked:
-                            m = b * s[3, 0] + h * s[3, 1] + (i0 + r) * s[3, 2] + j0 * s[3, 3]
-                            add_mask(tile, r * {K}, mask, m, s[3, 2], s[3, 3], high, keys)
+                        if mask_id != 0:
+                            add_mask(tile, r * {K}, mask_id, head, i0 + r, j0, high, keys)
                         weigh_back(tile, slope, r, high, keys, first, shift, delta)
                         for e in range(0, pe, {Q}):
                             product(dqs, r * pe + e, pe, slope, r * {K}, {K}, 1, ks, j0 * pe + e, pe, high, keys)
@@ -125,10 +135,10 @@ BACK = """def kernel(q, k, v, mask, out, lse, g, dq, dk, dv, n, s, scale, causal
                         product(dks, (j0 + j) * pe + e, pe, slope, r * {K} + j, 1, {K}, qs, r * pe + e, pe, high, many - r)
                     for f in range(0, pf, {Q}):
                         product(dvs, (j0 + j) * pf + f, pf, tile, r * {K} + j, 1, {K}, gs, r * pf + f, pf, high, many - r)
-            rows(dq, b * s[6, 0] + h * s[6, 1] + i0 * s[6, 2], s[6, 2], dqs, 0, pe, E, many, E, by, 0)
-        rows(dk, b * s[7, 0] + h * s[7, 1], s[7, 2], dks, 0, pe, E, S, E, one, 0)
-        rows(dv, b * s[8, 0] + h * s[8, 1], s[8, 2], dvs, 0, pf, F, S, F, one, 0)
-    return room.size                              # for as long as its parts are used
+            rows(dq, i0 * dq_row, dq_row, dqs, 0, pe, E, many, E, by, 0)
+        rows(matrix(dk_id, head), 0, dk_row, dks, 0, pe, E, S, E, one, 0)
+        rows(matrix(dv_id, head), 0, dv_row, dvs, 0, pf, F, S, F, one, 0)
+    return room.size > 0                          # it is there for as long as its parts are used
 """
 
 PARTS = """
@@ -137,6 +147,54 @@ PARTS = """
 def whole(n):
     \"\"\"n, up to whole pairs of vectors.\"\"\"
     return (n + {Q} - 1) // {Q} * {Q}
+
+
+@cached
+def tall(n):
+    \"\"\"n, up to whole rows of a product.\"\"\"
+    return (n + {T} - 1) // {T} * {T}
+
+
+@cached
+def dimensions(array):
+    return word(array + {dimensions}) & 255
+
+
+@cached
+def size(array, d):
+    return word(word(array + {sizes}) + 8 * d)
+
+
+@cached
+def step(array, d):
+    return word(word(array + {steps}) + 8 * d) >> 2
+
+
+@cached
+def lines_up(array):
+    \"\"\"Whether all numbers lie where numbers of four bytes can; there may be no array.\"\"\"
+    if array == 0:
+        return True
+    places = word(array + {data})
+    for d in range(dimensions(array)):
+        places |= word(word(array + {steps}) + 8 * d)
+    return places & 3 == 0
+
+
+@cached
+def fits(array):
+    \"\"\"Whether the numbers of a row follow each other.\"\"\"
+    return lines_up(array) and step(array, dimensions(array) - 1) == 1
+
+
+@cached
+def matrix(array, head):
+    \"\"\"The memory from this head's matrix on.\"\"\"
+    at = word(array + {data})
+    for d in range(dimensions(array) - 3, -1, -1):
+        at += head % size(array, d) * word(word(array + {steps}) + 8 * d)
+        head //= size(array, d)
+    return memory(at)
 
 
 @cached
@@ -161,22 +219,22 @@ def rows(to, at, pitch, x, start, row, size, many, width, factors, along):
 
 
 @cached
-def turned(to, x, at, row, size, many):
+def turned(to, x, row, size, many):
     \"\"\"to[c, e, i] = x[j, e] of `many` rows, j = c {Q} + i; 0 beyond them.\"\"\"
     squares, panel = many // {W} * {W}, size * {Q}
     for j in range(0, squares, {W}):
         o = j // {Q} * panel + j % {Q}
         for e in range(0, size - {W} + 1, {W}):
-            transpose(x, at + j * row + e, row, to, o + e * {Q}, {Q})
+            transpose(x, j * row + e, row, to, o + e * {Q}, {Q})
         for e in range(size // {W} * {W}, size):
             for i in range({W}):
-                to[o + e * {Q} + i] = get(x, at + (j + i) * row + e)
+                to[o + e * {Q} + i] = get(x, (j + i) * row + e)
     for j in range(squares, whole(many), {W}):
         for e in range(size):
             store(to, j // {Q} * panel + j % {Q} + e * {Q}, none())
     for j in range(squares, many):
         for e in range(size):
-            put(to, j // {Q} * panel + j % {Q} + e * {Q}, get(x, at + j * row + e))
+            put(to, j // {Q} * panel + j % {Q} + e * {Q}, get(x, j * row + e))
 
 
 @cached
@@ -191,9 +249,11 @@ def dot(x, i, y, j, n):
 
 
 @cached
-def add_mask(tile, at, mask, start, row, along, many, keys):
+def add_mask(tile, at, mask_id, head, first, j0, many, keys):
+    mask, above = matrix(mask_id, head), dimensions(mask_id) - 2
+    row, along = step(mask_id, above), step(mask_id, above + 1)
     for i in range(many):
-        x, y, done = at + i * {K}, start + i * row, 0
+        x, y, done = at + i * {K}, (first + i) * row + j0 * along, 0
         if along == 1:
             done = keys // {W} * {W}
             for c in range(0, done, {W}):
@@ -252,7 +312,7 @@ def weigh_back(tile, slope, r, many, keys, first, shift, delta):
 def score(to, at, a, start, row, b, j0, many, keys, depth):
     \"\"\"to = a b^T, a of `many` rows, b turned, of as many columns as there are keys.\"\"\"
     for c in range(0, keys, {Q}):
-        if many == {T}:
+        if many > {few}:
             x, y, o = start, (j0 + c) * depth, at + c
 {fresh}
         else:
@@ -264,7 +324,7 @@ def score(to, at, a, start, row, b, j0, many, keys, depth):
 @cached
 def product(to, at, step, a, start, row, along, b, below, pitch, rows, depth):
     \"\"\"to += a b, of {Q} columns: a[i, t] at start + i row + t along, rows of `to` and b `step` and `pitch` apart.\"\"\"
-    if rows == {T}:
+    if rows > {few}:
         x, y, o = start, below, at
 {blocks}
     else:
@@ -287,8 +347,9 @@ def block(height: int, lanes: int, step: str, along: str, pitch: str, fresh: boo
 
 def written(text: str) -> Callable:
     lanes, registers = machine()
-    tall = TALL[registers]
-    sizes = {"W": lanes, "Q": 2 * lanes, "R": QUERIES, "K": KEYS, "T": tall}
+    tall, head = TALL[registers], object.__basicsize__
+    sizes = {"W": lanes, "Q": 2 * lanes, "R": QUERIES, "K": KEYS, "T": tall, "few": tall // 4,
+             "data": head, "dimensions": head + 8, "sizes": head + 16, "steps": head + 24}
     blocks = {name: indent(block(height, lanes, *how), " " * deep) for name, height, how, deep in (
         ("blocks", tall, ("step", "along", "pitch"), 8), ("rest", 1, ("step", "along", "pitch"), 12),
         ("fresh", tall, (str(KEYS), "1", str(2 * lanes), True), 12),
