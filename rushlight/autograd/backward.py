@@ -36,13 +36,13 @@ def backward(tensors: Tensors, grad_tensors: Any = None, retain_graph: bool | No
     tensor(6.)
     """
     outputs = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
-    chosen = None if inputs is None else (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-    if chosen == ():
+    leaves = None if inputs is None else (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    if leaves == ():
         raise RuntimeError(explain("'inputs' argument to backward() cannot be empty.", "leave it out for all leaves"))
     seeds, world = seed(outputs, grad_tensors, create_graph)
-    targets = None if chosen is None else targets_of(chosen)
+    targets = None if leaves is None else targets_of(leaves)
     found = run(seeds, world, targets, create_graph if retain_graph is None else retain_graph, create_graph)
-    for t in chosen or ():
+    for t in leaves or ():
         if t.node is not None and (g := found.get(t.node)) is not None and not t.retains_grad:
             accumulate(t, g, world)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rushlight.autograd.clock import Writes, stamp
 from rushlight.autograd.engine import tensors_in
-from rushlight.autograd.grad_mode import Inner, Mode, Setting, innermost, mode
+from rushlight.autograd.grad_mode import Inner, Setting, innermost, mode
 from rushlight.autograd.node import Handle, Node, hooks_of
 from rushlight.autograd.views import as_it_is
 from rushlight.errors import explain
@@ -66,14 +66,11 @@ class saved_tensors_hooks(Setting, Inner):
         hooks_of(node).unpack = self.restore
 
     def packed(self, item: Any, node: Node, is_out: bool) -> Any:
-        from_mode: Mode = mode()
         if isinstance(item, Tensor):
-            return Packed(self.call(self.pack, item, from_mode), item.node, False)
-        return Packed(self.call(self.pack, from_array(item), from_mode), None, True) if is_out else item
-
-    def call(self, hook: Callable, value: Any, _: Mode) -> Any:
-        with Unwatched():
-            return hook(value)
+            return Packed(unwatched(self.pack, item), item.node, False)
+        if not is_out or item is None:            # None: this rule does not need the result (x ** 2)
+            return item
+        return Packed(unwatched(self.pack, from_array(item)), None, True)
 
     def restore(self, node: Node) -> None:
         """Put the tensors back before the node's rules run."""
@@ -81,8 +78,7 @@ class saved_tensors_hooks(Setting, Inner):
             node.saved = tuple(self.unpacked(item) if isinstance(item, Packed) else item for item in node.saved)
 
     def unpacked(self, packed: Packed) -> Any:
-        with Unwatched():
-            t = self.unpack(packed.value)
+        t = unwatched(self.unpack, packed.value)
         if packed.raw:
             return t.array
         fresh = from_array(t.array)
@@ -94,6 +90,11 @@ class Unwatched(Setting):
     """Inside it nobody watches and nothing is recorded: hooks run their own ops unseen."""
 
     changes = {"watch": None, "grad": False}
+
+
+def unwatched(hook: Callable, value: Any) -> Any:
+    with Unwatched():
+        return hook(value)
 
 
 class save_on_cpu(saved_tensors_hooks):
