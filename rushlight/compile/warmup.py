@@ -94,7 +94,7 @@ def rows() -> Iterator[tuple[str, Callable[[], None]]]:
         yield name, lambda name=name: getattr(loops(), name)(x, x.copy() if name[0] == "r" else x[0, :2].copy())
     for name in ("softmax", "log_softmax"):
         yield f"{name} between dimensions", lambda name=name: (between(name, 1, z), between(name + "_x", 1, z, z))  # type: ignore
-    yield "index_add", lambda: index.adding()(x.copy(), np.zeros(1, np.int64), x[:1])
+    yield "index_add", lambda: index.adding()(x[None].copy(), np.zeros(1, np.int64), x[None, :1])
 
 
 def recurrent() -> Iterator[tuple[str, Callable[[], None]]]:

@@ -14,6 +14,7 @@ from rushlight.ops.build import composite
 from rushlight.ops.elementwise import masked
 from rushlight.ops.elementwise import where as choose
 from rushlight.ops.index import index
+from rushlight.ops.kernels import index as kernels
 from rushlight.ops.kernels.index import HERE
 from rushlight.ops.node_names import called
 from rushlight.ops.results import into
@@ -126,7 +127,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
             [2]])
     """
     noticed(input)
-    found = np.nonzero(input.array) if input.array.ndim else np.nonzero(input.array.reshape(1))[:1]
+    found = kernels.nonzero(input.array)
     if as_tuple:
         return tuple(created(from_array(i)) for i in found)
     rows = np.stack(found, 1) if input.array.ndim else np.zeros((len(found[0]), 0), np.int64)

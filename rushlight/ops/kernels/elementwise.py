@@ -137,8 +137,7 @@ ENDS = {np.dtype(t): (np.asarray(-np.inf, t), np.asarray(np.inf, t)) for t in (n
 
 
 def bound(ufunc: np.ufunc, low: bool) -> Callable:
-    """maximum or minimum; by a number of floating-point arrays as np.clip does it, in 0.4 of the time. Of zeros that differ in
-    sign x stays."""
+    """maximum or minimum; beside a number, np.clip does it in 0.4 of the time. Of zeros that differ in sign, x stays."""
     def kernel(x: ndarray, y: ndarray) -> ndarray:
         ends = ENDS.get(x.dtype) if y.__class__ is ndarray and x.__class__ is ndarray and x.ndim > y.ndim == 0 else None
         if ends is None:

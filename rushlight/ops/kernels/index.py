@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.ops.kernels.elementwise import where
 from rushlight.ops.kernels.shape import extent
 from rushlight.ops.kernels.strided import plain
 from rushlight.optional import has_numba
@@ -30,9 +31,35 @@ class Here:
 HERE = Here()
 
 
+def mask_alone(shape: tuple, place: tuple) -> ndarray | None:
+    """The numbers of the elements, or rows, at which a mask is true that is all of a key; None for other keys."""
+    mask, *rest = place
+    fits = mask.__class__ is ndarray and mask.dtype == bool and mask.ndim and rest in ([], [Ellipsis])
+    return np.flatnonzero(mask) if fits and mask.shape == shape[:mask.ndim] and mask.size >= MASKED else None
+
+
+def rows_of(x: ndarray, dims: int) -> ndarray:
+    """The first dimensions as one."""
+    return x.reshape(prod(x.shape[:dims]), *x.shape[dims:])
+
+
+def nonzero(x: ndarray) -> tuple[ndarray, ...]:
+    """np.nonzero, which asks for every element where it stands: 51,200 in a matrix took 1.9 ms, they take 0.2."""
+    if x.ndim < 2 or x.size < MASKED:
+        return np.nonzero(x if x.ndim else x.reshape(1))[:x.ndim or 1]
+    left, found = np.flatnonzero(x if x.dtype == bool else x != 0), []
+    for n in x.shape[:0:-1]:
+        whole = left // n
+        found.append(left - whole * n)
+        left = whole
+    return left, *found[::-1]
+
+
 def index(x: ndarray, tensors: Sequence[ndarray], key: tuple) -> ndarray:
     """x[key], with index arrays in it: always a copy."""
     place = merged(key, tensors)
+    if x.flags.c_contiguous and (at := mask_alone(x.shape, place)) is not None:
+        return rows_of(x, place[0].ndim).take(at, 0)       # 51,200 numbers in 0.08 ms, x[mask] in 0.9
     *before, last = place
     if before and last.__class__ is ndarray and last.dtype.kind in "iu" and all_of(before):
         return x.take(last, len(before))          # in C order, in 0.6 of the time of x[:, last], which is not
@@ -48,15 +75,30 @@ def index_add_zeros(g: ndarray, tensors: Sequence[ndarray], key: tuple, shape: t
     """Zeros of `shape`, g added at `key`: what index undoes; a position that stands twice gets both."""
     r = np.zeros(shape, g.dtype)
     place = merged(key, tensors)
-    if builtins_all(getattr(p, "dtype", np.dtype(bool)).kind == "b" for p in place if isinstance(p, ndarray)):
+    at = mask_alone(shape, place)
+    if at is not None:
+        rows_of(r, place[0].ndim)[at] = g
+    elif builtins_all(getattr(p, "dtype", np.dtype(bool)).kind == "b" for p in place if isinstance(p, ndarray)):
         r[place] = g                              # masks name no place twice
-    elif builtins_all(isinstance(p, ndarray) and p.dtype.kind == "i" for p in place[:-1]) and (
-            place[-1] is Ellipsis or isinstance(place[-1], ndarray) and place[-1].dtype.kind == "i"):
-        k = len(place) - (place[-1] is Ellipsis)
-        add_rows(r.reshape(-1, *shape[k:]), joined(place[:k], shape), g)
+    else:
+        add_to(r, place, g)
+    return r
+
+
+def add_to(r: ndarray, place: tuple, g: ndarray) -> None:
+    """r[place] += g, and a position that stands twice gets both."""
+    *before, last = place if place[-1] is not Ellipsis else place[:-1]
+    k = len(before)
+    if last.__class__ is not ndarray or last.dtype.kind != "i":
+        np.add.at(r, place, g)
+    elif builtins_all(p.__class__ is ndarray and p.dtype.kind == "i" for p in before):
+        at = joined((*before, last), r.shape)
+        add_rows(r.reshape(-1, *r.shape[k + 1:]), at, np.broadcast_to(g, (*at.shape, *r.shape[k + 1:])))
+    elif all_of(before):
+        g = np.broadcast_to(g, (*r.shape[:k], *last.shape, *r.shape[k + 1:]))
+        add_slices(r, last.reshape(-1), g.reshape(*r.shape[:k], last.size, *r.shape[k + 1:]), k)
     else:
         np.add.at(r, place, g)
-    return r
 
 
 def joined(indices: Sequence[ndarray], shape: tuple) -> ndarray:
@@ -73,21 +115,23 @@ builtins_all = all
 
 
 MANY = 1 << 15                                    # numbers from which a loop adds rows
+MASKED = 1 << 10                                  # elements of a mask from which NumPy's own way is slower
 
 
 @cache
 def adding() -> Any:
-    """r[index[i]] += g[i], one row after the other; None without Numba."""
+    """r[b, index[i]] += g[b, i], one row after the other; None without Numba."""
     if not has_numba():
         return None
     from rushlight.compile.cache import compiled
     return compiled("""def kernel(r, index, g):
     restrict()
     wide()
-    for i in range(index.shape[0]):
-        k = index[i]
-        for j in range(g.shape[1]):
-            r[k, j] += g[i, j]
+    for b in range(r.shape[0]):
+        for i in range(index.shape[0]):
+            k = index[i]
+            for j in range(g.shape[2]):
+                r[b, k, j] += g[b, i, j]
 """)
 
 
@@ -101,9 +145,7 @@ def add_rows(r: ndarray, index: ndarray, g: ndarray) -> None:
     if rows.size < 4096 or r.ndim == 1:
         np.add.at(r, flat, rows)
         return
-    fits = rows.size >= MANY and r.dtype == rows.dtype == np.float32 and r.flags.carray
-    if fits and 0 <= flat.min() <= flat.max() < len(r) and (loop := adding()) is not None:
-        loop(r.reshape(len(r), -1), np.ascontiguousarray(flat, np.int64), np.ascontiguousarray(rows).reshape(len(flat), -1))
+    if by_loop(r, flat, rows, 0):
         return
     order = np.argsort(flat, kind="stable")
     found = flat[order]
@@ -111,12 +153,42 @@ def add_rows(r: ndarray, index: ndarray, g: ndarray) -> None:
     r[found[starts]] += np.add.reduceat(rows[order], starts, 0)
 
 
+def add_slices(r: ndarray, index: ndarray, g: ndarray, dim: int) -> None:
+    """The slices of g added at `index` along `dim`."""
+    n = r.shape[dim]
+    if index.size and by_loop(r, np.where(index < 0, index + n, index), g, dim):
+        return
+    if dim == r.ndim - 1 > 0 and index.size and index.min() >= 0:        # single numbers, not rows
+        add_at(r, np.broadcast_to(index, (*r.shape[:-1], index.size)), g, dim)
+    else:
+        add_rows(np.moveaxis(r, dim, 0), index, np.moveaxis(g, dim, 0))
+
+
+def by_loop(r: ndarray, index: ndarray, g: ndarray, dim: int) -> bool:
+    """The slices of g added at `index` along `dim`, if a loop can do it and there is much to add."""
+    fits = g.size >= MANY and r.dtype == g.dtype and r.dtype.name in ("float32", "float64") and r.flags.carray
+    loop = adding() if fits and 0 <= index.min() <= index.max() < r.shape[dim] else None
+    if loop is None:
+        return False
+    before, after = prod(r.shape[:dim]), prod(r.shape[dim + 1:])
+    loop(r.reshape(before, -1, after), np.ascontiguousarray(index, np.int64),
+         np.ascontiguousarray(g).reshape(before, index.size, after))
+    return True
+
+
 def index_put(x: ndarray, value: ndarray, tensors: Sequence[ndarray], key: tuple,
               accumulate: bool = False) -> ndarray:
     """x with `value` written, or added, at `key`."""
-    r, place = x.copy(), merged(key, tensors)
-    if accumulate:
-        np.add.at(r, place, value)
+    place = merged(key, tensors)
+    at = mask_alone(x.shape, place)
+    if at is not None and not accumulate and value.ndim == 0 and place[0].ndim == x.ndim and value.dtype == x.dtype:
+        return where(place[0], value, x)
+    r = x.copy("C") if accumulate or at is not None else x.copy()
+    if at is not None:
+        rows = rows_of(r, place[0].ndim)
+        rows[at] = rows[at] + value if accumulate else value
+    elif accumulate:
+        add_to(r, place, value)
     else:
         r[place] = value
     return r
@@ -223,11 +295,7 @@ def index_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
         r += source.sum(dtype=r.dtype)
         return r
     check_index(index, extent(x, dim), "index_add", dim, RuntimeError if x.ndim > 1 else IndexError)   # as torch
-    index = index.reshape(-1)
-    if dim % r.ndim == r.ndim - 1 > 0:            # single numbers, not rows
-        add_at(r, np.broadcast_to(index, (*r.shape[:-1], index.size)), source, r.ndim - 1)
-        return r
-    add_rows(np.moveaxis(r, dim, 0), index, np.moveaxis(source, dim, 0))
+    add_slices(r, index.reshape(-1), source, dim % r.ndim)
     return r
 
 
