@@ -3,13 +3,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from rushlight import dtypes
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.errors import explain
 from rushlight.ops import elementwise as e
 from rushlight.ops import positions as places
 from rushlight.ops.reductions import norm
-from rushlight.ops.shape import reshape, to, unsqueeze
+from rushlight.ops.shape import reshape, unsqueeze
 from rushlight.tensor import Tensor, created, from_array, noticed
 
 
@@ -169,4 +168,5 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         num_classes = int(t.max()) + 1
     elif t.size and t.max() >= num_classes:
         raise RuntimeError(explain("Class values must be smaller than num_classes.", largest=t.max()))
-    return to(e.eq(unsqueeze(tensor, -1), created(from_array(np.arange(num_classes)))), dtypes.int64)
+    zeros = created(from_array(np.broadcast_to(np.zeros((), np.int64), (*t.shape, num_classes))))
+    return places.scatter(zeros, -1, unsqueeze(tensor, -1), created(from_array(np.ones((), np.int64))))

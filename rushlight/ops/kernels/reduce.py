@@ -9,13 +9,15 @@ from numpy import ndarray
 
 from rushlight.adding import FEW, added
 from rushlight.dtypes import of
+from rushlight.ops.kernels.elementwise import where
 from rushlight.ops.kernels.strided import plain
+from rushlight.optional import spent
 
 Dims = tuple | None
 _ones = np.ones(64, np.float32)
 _ONES = [_ones[:n] for n in range(65)]
 LEAST = 1 << 16                                   # numbers from which loops are asked; NumPy adds up so many in 15 us
-FLOAT32, _add = np.dtype(np.float32), np.add.reduce
+FLOAT32, _add, _multiply = np.dtype(np.float32), np.add.reduce, np.multiply.reduce
 
 
 def by_loop(name: str, *args: Any) -> Any:
@@ -58,7 +60,22 @@ def sum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
 
 
 def prod(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
+    if x.size >= FEW and x.dtype.kind == "f" and x.dtype.itemsize > 2 and x.flags.c_contiguous:
+        if dims is None:
+            r = multiplied(x.reshape(-1), 512)
+            return r.reshape((1,) * x.ndim) if keepdim else r
+        if dims in ((-1,), (x.ndim - 1,)) and x.shape[-1] >= 128:
+            r = multiplied(x, 32)
+            return r[..., None] if keepdim else r
     return totalled(np.multiply, x, dims, keepdim)
+
+
+def multiplied(x: ndarray, side: int) -> ndarray:
+    """Products along the last dimension, of `side` numbers side by side first: one after the other, each waits for the one
+    before. A matrix of 51,200 in 0.02 ms, its rows in 0.03; NumPy takes 0.08."""
+    n = x.shape[-1] // side * side
+    r = _multiply(_multiply(x[..., :n].reshape(*x.shape[:-1], -1, side), -2), -1)
+    return np.asarray(r * _multiply(x[..., n:], -1))
 
 
 def count(x: ndarray, dims: Dims) -> int:
@@ -77,7 +94,7 @@ def mean(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
 def nansum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
     if x.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs; cure: take .real and .imag")
-    return sum(np.where(x != x, x.dtype.type(0), x), dims, keepdim)
+    return sum(where(x != x, 0, x) if x.dtype.kind in "fV" else x, dims, keepdim)
 
 
 def amax(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
@@ -212,7 +229,8 @@ def chosen(x: ndarray, index: ndarray, dim: int, keepdim: bool) -> tuple[ndarray
 
 
 def cumsum(x: ndarray, dim: int) -> ndarray:
-    made = by_loop("running_sums", x, dim) if x.size >= LEAST else None
+    fits = x.size >= LEAST or x.size >= FEW and x.dtype is FLOAT32 and spent.enough(8, x.size)
+    made = by_loop("running_sums", x, dim) if fits else None              # of the same bits
     return accumulated(np.add, x, dim) if made is None else made
 
 
@@ -272,6 +290,9 @@ def topk(x: ndarray, k: int, dim: int = -1, largest: bool = True, sorted: bool =
         raise RuntimeError(f"selected index k out of range; cure: 0 <= k <= {n}")
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
+    if x.size >= FEW and dim % x.ndim < x.ndim - 1:        # 1000 x 1000: 7 ms, across rows 28
+        made = topk(np.ascontiguousarray(np.moveaxis(x, dim, -1)), k, -1, largest, sorted)
+        return plain(np.moveaxis(made[0], -1, dim)), plain(np.moveaxis(made[1], -1, dim))
     some = None
     if 0 < 8 * k < n and x.dtype.kind != "V":     # a partition takes a fifth of the time of sorting all
         split = np.argpartition(x, n - k if largest else k - 1, dim)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.ops.kernels.elementwise import where
 from rushlight.ops.kernels.strided import FEW, MANY, copied, plain, suggested
 
 
@@ -97,12 +98,12 @@ def flip(x: ndarray, dims: tuple) -> ndarray:
 
 def tril(x: ndarray, diagonal: int = 0) -> ndarray:
     check_matrix(x, "tril")
-    return plain(np.tril(x, diagonal))
+    return where(np.tri(*x.shape[-2:], diagonal, bool), plain(x), np.zeros((), x.dtype))
 
 
 def triu(x: ndarray, diagonal: int = 0) -> ndarray:
     check_matrix(x, "triu")
-    return plain(np.triu(x, diagonal))
+    return where(np.tri(*x.shape[-2:], diagonal - 1, bool), np.zeros((), x.dtype), plain(x))
 
 
 def check_matrix(x: ndarray, name: str) -> None:
