@@ -137,6 +137,7 @@ HAND = {
                  Sample(x(2, 3, 4), 0, -1, 1)],
     "unfold_dim": [Sample(x(5, 2), 0, 2, 2), Sample(x(5), 0, 3, 1)],
     "embed": [Sample(x(2, 3), (4, 3), (ROW, ...)), Sample(x(3), (3, 4), (..., 1))],
+    "rolled": [Sample(x(2, 3), (1, -2), (0, 1)), Sample(x(3), (4,), (0,), True)],
     "embed_diagonal": [Sample(x(2), (2, 3), 1, 0, 1), Sample(x(3), (3, 3), 0, 0, 1)],
     "add_windows": [Sample(x(2, 2, 2), (5, 2), 0, 2, 2), Sample(x(3, 3), (5,), 0, 3, 1)],
     "flip": [Sample(x(2, 3), (0,)), Sample(x(2, 3), (0, -1)), Sample(x(2, 3), ()), Sample(x(0, 3), (0,)),

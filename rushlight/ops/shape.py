@@ -58,6 +58,8 @@ placed     = inner(lambda x, /, strides: placed(x, strides),  x=lambda g: g)
 laid_out   = inner(lambda x, /, order: laid_out(x, order),    x=lambda g: g, node="CloneBackward0")
 flip       = general(lambda x, /, dims: flip(x, dims),         x=lambda g, dims: flip(g, dims), variadic="dims",
                      batched="shift")
+rolled     = inner(lambda x, /, moves, axes, back=False: rolled(x, moves, axes, back), node="RollBackward0", called="roll",
+                   x=lambda g, moves, axes, back: rolled(g, moves, axes, not back), batched="shift")
 tril       = general(lambda x, /, diagonal=0: tril(x, diagonal), x=lambda g, diagonal: tril(g, diagonal), inplace=True,
                      batched="matrix")
 triu       = general(lambda x, /, diagonal=0: triu(x, diagonal), x=lambda g, diagonal: triu(g, diagonal), inplace=True,

@@ -299,8 +299,4 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
         raise RuntimeError(explain(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(along)}"))
     if not input.array.ndim:
         raise IndexError(explain(f"Dimension specified as {along[0]} but tensor has no dimensions"))
-    for shift, d in zip(moves, [wrap(d, input.array.ndim) for d in along]):
-        n = input.array.shape[d]
-        k = shift % n if n else 0
-        input = s.cat((s.narrow(input, d, n - k, k), s.narrow(input, d, 0, n - k)), d)
-    return called(input, "RollBackward0")
+    return s.rolled(input, moves, tuple([wrap(d, input.array.ndim) for d in along]))

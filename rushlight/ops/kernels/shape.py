@@ -96,6 +96,16 @@ def flip(x: ndarray, dims: tuple) -> ndarray:
     return np.flip(x, dims if x.ndim else ()).copy()
 
 
+def rolled(x: ndarray, moves: Sequence[int], axes: Sequence[int], back: bool = False) -> ndarray:
+    """Elements moved along dimensions, those that fall off coming in at the other end; or moved back."""
+    for move, d in zip(moves, axes):
+        n = x.shape[d]
+        k = (move if back else -move) % n if n else 0
+        before = (slice(None),) * d
+        x = plain(np.concatenate((x[(*before, slice(k, n))], x[(*before, slice(k))]), d))
+    return x
+
+
 def tril(x: ndarray, diagonal: int = 0) -> ndarray:
     check_matrix(x, "tril")
     return where(np.tri(*x.shape[-2:], diagonal, bool), plain(x), np.zeros((), x.dtype))
