@@ -61,6 +61,7 @@ class Lowering:
             v.name = name
         self.static: set[Value] = set()           # arrays that stay the same from run to run
         self.dense = {v for v in graph.inputs if v.array.flags.c_contiguous}
+        self.lying: dict[Value, np.ndarray] = {}  # for views of memory that stays: arrays that lie as they do
         self.plan = Plan(self.items, parents)
         self.new: list[tuple[tuple, np.dtype]] = []
         self.turned: dict[Value, Value] = {}      # transposes of matrices that lie in order, and what they show
@@ -250,7 +251,7 @@ class Lowering:
         else:
             text = f"kernels.{call.op}({', '.join([source, *map(self.setting, call.args[1:])])})"
         out.name = self.name("v")
-        copies = call.op in DENSE and x not in self.dense
+        copies = self.looks(call, x, out)
         if call.op in DENSE and x in self.dense:
             self.dense.add(out)
         if x in self.static and not copies:
@@ -263,6 +264,15 @@ class Lowering:
             line = f"{out.name} = {text}"
             self.lines.append(early(line) if is_turn(call) or call.op in DENSE and not copies else line)
             self.holds(out.name, x)
+
+    def looks(self, call: Call, x: Value, out: Value) -> bool:
+        """Whether the statement may copy, as `reshape` does of what does not lie in order. Where it is known how x lies, the
+        same is done to an array that lies so, whose numbers nobody reads."""
+        like = np.empty(x.shape, x.dtype) if x in self.dense else self.lying.get(x)
+        if like is None or x not in self.static:
+            return call.op in DENSE and x not in self.dense
+        self.lying[out] = made = like.reshape(out.shape) if call.op in DENSE else TABLE[call.op].kernel(like, *call.args[1:])
+        return not np.may_share_memory(like, made)
 
     def write_plain(self, call: Call) -> None:
         """The op's own kernel, which makes its own memory."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from rushlight import dtypes
 from rushlight.compile.graph import Call, Graph, Value, substitute, values_in
+from rushlight.ops.kernels.shape import keys_of
 
 REDUCTIONS = ("sum", "amax", "amin")
 
@@ -160,9 +161,15 @@ def nll_loss_grad(b: Builder, g: Value, target: Value, weight: None, size: tuple
     return b.where(b.kept(target, size[1], ignore_index), share, 0.0)
 
 
+def split_sizes(b: Builder, x: Value, lengths: tuple, dim: int) -> tuple:
+    """Views, which need not be made at each run where the memory stays."""
+    keys, parts = keys_of(tuple(lengths), dim), [(*x.shape[:dim], n, *x.shape[dim:][1:]) for n in lengths]
+    return tuple(b.call("getitem", x, key, shape=shape) for key, shape in zip(keys, parts))
+
+
 PARTS: dict[str, Callable] = {f.__name__: f for f in (
     softmax, log_softmax, mean, var_core, layer_norm, group_norm, frozen_batch_norm, linear, mm, gather, scatter_add,
-    nll_loss, nll_loss_grad)}
+    nll_loss, nll_loss_grad, split_sizes)}
 
 
 def decompose(graph: Graph) -> None:
@@ -192,6 +199,8 @@ def suits(step: Any) -> bool:
         return False
     if step.op in ("softmax", "log_softmax", "mean", "var_core") and not x.shape:
         return False
+    if step.op == "split_sizes":
+        return args[2] >= 0
     if step.op == "linear":
         return len(x.shape) >= 2 and all(v.dtype == x.dtype for v in args[1:] if v is not None)
     if step.op == "mm":
