@@ -13,6 +13,10 @@ from rushlight.tensor import Tensor
 _TensorMeta = type(Tensor)
 
 
+class Value:
+    """A value of a scripted graph: for annotations and isinstance, as nothing is one."""
+
+
 class PyTorchFileReader:
     """torch's reader of files: NotImplementedError, as `torch.load` reads them here."""
 

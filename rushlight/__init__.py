@@ -71,10 +71,11 @@ def _offer() -> None:
 later.left.insert(0, "rushlight.common")
 later.left += ["rushlight.nn.functional", "rushlight.sparse"]      # attach methods too: x.hardshrink(), x.to_sparse()
 
-_LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "docs", "profiler", "compiler", "cpu", "cuda", "accelerator",
-         "backends", "distributions", "random", "serialization", "linalg", "fft", "special", "masked", "signal", "sparse",
-         "jit", "hub", "onnx", "multiprocessing", "distributed", "testing", "func", "futures", "fx", "library", "overrides",
-         "types", "version", "_C", "__config__", "_dynamo", "_subclasses")
+_LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "docs", "profiler", "compiler", "cpu", "cuda", "mps", "xpu",
+         "accelerator", "backends", "distributions", "random", "serialization", "linalg", "fft", "special", "masked",
+         "signal", "sparse", "jit", "hub", "onnx", "multiprocessing", "distributed", "testing", "func", "futures", "fx",
+         "library", "overrides", "types", "torch_version", "functional", "version", "_C", "__config__", "_dynamo",
+         "_subclasses", "_inductor", "_utils")
 
 # Functions whose modules are loaded when they are first called for.
 _HOME = {"__version__": "version", "set_printoptions": "printing",
@@ -98,6 +99,10 @@ _HOME = {"__version__": "version", "set_printoptions": "printing",
                           "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_dtype",
                           "set_autocast_enabled"), "amp"),
          **dict.fromkeys(("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"), "nn.functional.recurrent"),
+         **dict.fromkeys(("_check", "_check_index", "_check_is_size", "_check_type", "_check_value", "cond"), "control"),
+         **dict.fromkeys(("batch_norm", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "ctc_loss", "embedding",
+                          "hinge_embedding_loss", "instance_norm", "kl_div", "margin_ranking_loss", "poisson_nll_loss",
+                          "triplet_margin_loss"), "nn.functional.positional"),
          **dict.fromkeys(("native_batch_norm", "native_group_norm", "native_layer_norm"), "nn.functional.native"),
          **dict.fromkeys((
              "adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "avg_pool1d", "bilinear", "celu", "celu_",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import warnings
 
+import numpy as np
 import pytest
 
 import rushlight
@@ -56,3 +57,109 @@ def test_images_are_normalized_by_as_many_numbers_as_they_have_channels():
         normalize(grey)
     assert normalize(coloured)[:, 0, 0].tolist() == [1.0, 2.0, 1.0]
     assert coloured.sum() == 12                   # as it was
+
+
+VERSIONS = ["1.10.0", "1.10", "1.10.0a0", "1.10.0b2", "1.10.0rc1", "1.10.0.dev20210101", "1.10.0.post1", "1.10.0+cpu",
+            "1.9.1", "2.13.0+rushlight", "2.0.0a0+gitabc", "v2.0", "2.0.0alpha3"]  # fmt: skip
+
+
+def test_versions_compare_as_torch(oracle):
+    """"2.13" comes after "2.9"."""
+
+    def compared(t):
+        version = importlib.import_module(f"{t.__name__}.torch_version").TorchVersion
+        others = [*VERSIONS, (1, 10), (2,), (1, 9, 1), ("2", "13")]
+        return [[getattr(version(a), op)(b) for b in others for op in ("__eq__", "__lt__", "__le__", "__gt__", "__ge__")]
+                for a in VERSIONS]  # fmt: skip
+
+    assert compared(rushlight) == oracle(compared)
+
+
+def of_settings(t):
+    """Settings of the compiler that scripts make, devices that they ask for, and files of torch that they import from."""
+    inductor = importlib.import_module(f"{t.__name__}._inductor")
+    inductor.config.triton.cudagraphs = inductor.config.coordinate_descent_tuning = True
+    found = [t.mps.is_available(), t.xpu.is_available(), t.xpu.device_count(), t.cpu.device_count(), t.cpu.current_device()]
+    collate = importlib.import_module(f"{t.__name__}.utils.data._utils").collate
+    found.append(collate.default_collate([1, 2]).tolist())
+    both = [t.arange(6.0).reshape(2, 3), t.ones(2)]
+    flat = importlib.import_module(f"{t.__name__}._utils")._flatten_dense_tensors(both)
+    back = importlib.import_module(f"{t.__name__}._utils")._unflatten_dense_tensors(flat, both)
+    return [*found, flat.tolist(), [b.tolist() for b in back], t.functional.norm(both[0]).item() > 7.4]
+
+
+def test_files_and_devices_that_scripts_name(oracle):
+    assert of_settings(importlib.import_module("rushlight")) == oracle(of_settings)
+    with pytest.raises(AttributeError, match="torch.nn.functional.relu"):
+        rushlight.functional.relu
+    with pytest.raises(AssertionError, match="not compiled with XPU"):
+        rushlight.xpu.current_device()
+
+
+def three(t):
+    t.manual_seed(0)
+    return t.randn(4, 5), t.randn(4, 5), t.randn(4, 5)
+
+
+def of_signs(t):
+    return t.tensor([1.0, -1.0, 1.0, -1.0])
+
+
+POSITIONAL = {
+    "kl_div": lambda t, a, b, c, r: t.kl_div(a.log_softmax(1), b.softmax(1), r),
+    "kl_div, log_target": lambda t, a, b, c, r: t.kl_div(a, b.log_softmax(1), r, log_target=True),
+    "hinge": lambda t, a, b, c, r: t.hinge_embedding_loss(a, b.sign(), 1.0, r),
+    "cosine": lambda t, a, b, c, r: t.cosine_embedding_loss(a, b, of_signs(t), 0.1, r),
+    "ranking": lambda t, a, b, c, r: t.margin_ranking_loss(a[:, 0], b[:, 0], of_signs(t), 0.2, r),
+    "triplet": lambda t, a, b, c, r: t.triplet_margin_loss(a, b, c, 1.0, 2.0, 1e-6, False, r),
+    "poisson": lambda t, a, b, c, r: t.poisson_nll_loss(a, b.exp(), True, False, 1e-8, r),
+    "bce": lambda t, a, b, c, r: t.binary_cross_entropy_with_logits(a, b.sigmoid(), None, None, r),
+    "ctc": lambda t, a, b, c, r: t.ctc_loss(
+        a[:, None].log_softmax(2), t.tensor([[1, 2]]), t.tensor([4]), t.tensor([2]), 0, r),  # fmt: skip
+    "embedding": lambda t, a, b, c, r: t.embedding(a, t.tensor([r, 2]), 1),
+    "batch_norm": lambda t, a, b, c, r: t.batch_norm(a, b[0], c[0], None, None, True, 0.1, 1e-5, False),
+    "instance_norm": lambda t, a, b, c, r: t.instance_norm(a[None], None, None, None, None, True, 0.1, 1e-5, False),
+}
+
+
+@pytest.mark.parametrize("name", POSITIONAL)
+def test_functions_in_the_order_of_torchs_own_code(oracle, name):
+    for reduction in (0, 1, 2):
+        expected = oracle(lambda t, r=reduction: POSITIONAL[name](t, *three(t), r))
+        np.testing.assert_allclose(POSITIONAL[name](rushlight, *three(rushlight), reduction), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_too_many_arguments_say_which_there_are():
+    with pytest.raises(TypeError, match="torch.kl_div\\(input, target, reduction\\)"):
+        rushlight.kl_div(1, 2, 3, 4)
+
+
+def test_branches_and_checks_as_functions():
+    x = rushlight.ones(2, requires_grad=True)
+    y = rushlight.cond(x.sum() > 3, lambda x: x, lambda x: 2 * x, (x,))
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+    rushlight._check(True)
+    rushlight._check_is_size(0)
+    for wrong, kind in ((lambda: rushlight._check(False, lambda: "odd"), RuntimeError),
+                        (lambda: rushlight._check_index(False, lambda: "odd"), IndexError),
+                        (lambda: rushlight._check_value(False, lambda: "odd"), ValueError),
+                        (lambda: rushlight._check_type(False, lambda: "odd"), TypeError)):  # fmt: skip
+        with pytest.raises(kind, match="odd"):
+            wrong()
+    with pytest.raises(RuntimeError, match="single-element"):
+        rushlight.cond(rushlight.ones(2), len, len)
+
+
+@pytest.mark.parametrize("f", [lambda x: x**2, lambda x: x.exp(), lambda x: x.prod(), lambda x: 2**x, lambda x: x.norm()])
+def test_hooks_of_saved_tensors_meet_what_is_saved_only(oracle, f):
+    """A rule that does not need its op's result saves None for it, which was handed to the hook."""
+
+    def gradient(t):
+        x = t.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        with t.autograd.graph.saved_tensors_hooks(lambda s: s * 4, lambda s: s / 4):
+            y = f(x).sum()
+        y.backward()
+        return x.grad
+
+    np.testing.assert_allclose(gradient(rushlight), oracle(gradient), rtol=1e-6)

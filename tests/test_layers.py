@@ -12,21 +12,21 @@ PACKAGE = Path(__file__).parent.parent / "rushlight"
 # Lowest first. A module may import from its own layer and from those below. A name covers what is under it,
 # and the longest name wins; "" is the package's own __init__, torch's namespace.
 LAYERS = [
-    ["version", "errors", "dtypes", "device", "size", "threads", "memory_format", "adding", "optional", "interrupts",
-     "ops.kernels", "utils.pytree", "compile.cache", "compile.intrinsics", "compile.parallel", "compile.paying",
-     "compile.scalars", "compile.tiles", "compile.vectors"],
+    ["version", "torch_version", "errors", "dtypes", "device", "size", "threads", "memory_format", "adding", "optional",
+     "interrupts", "ops.kernels", "utils.pytree", "compile.cache", "compile.intrinsics", "compile.parallel",
+     "compile.paying", "compile.scalars", "compile.tiles", "compile.vectors"],
     ["printing", "ops.table", "ops.names", "autograd.node", "autograd.clock", "autograd.grad_mode"],
     ["tensor"],
     # the engine hands out tensors
     ["autograd", "ops.later", "ops.worlds", "ops.large", "ops.chains", "ops.rows", "copying", "compile.expressions"],
     ["ops", "creation", "ranges", "settings", "sparse", "random", "sampling", "serialization"],
     ["autograd.forward_ad", "autograd.tangents", "autograd.gradcheck", "autograd.checking", "func.batching"],
-    ["futures", "library", "overrides", "types", "common", "linalg", "fft", "special", "masked", "signal", "backends",
-     "accelerator", "jit", "hub", "onnx", "multiprocessing", "distributed", "_subclasses",
+    ["futures", "library", "overrides", "types", "common", "control", "functional", "_utils", "linalg", "fft", "special",
+     "masked", "signal", "backends", "accelerator", "jit", "hub", "onnx", "multiprocessing", "distributed", "_subclasses",
      "__config__"],
-    ["nn", "optim", "cpu", "cuda", "compile", "compiler", "utils", "amp", "vision", "viz", "docs", "profiler", "func", "fx",
-     "autograd.functional", "testing", "distributed.optim", "distributed.fsdp", "distributed._composable",
-     "_C", "_dynamo", "autograd.profiler"],  # fmt: skip
+    ["nn", "optim", "cpu", "cuda", "mps", "xpu", "compile", "compiler", "utils", "amp", "vision", "viz", "docs",
+     "profiler", "func", "fx", "autograd.functional", "testing", "distributed.optim", "distributed.fsdp",
+     "distributed._composable", "_C", "_dynamo", "_inductor", "autograd.profiler"],  # fmt: skip
     [""],
     ["compat", "distributions", "demo", "cli", "__main__"],
 ]

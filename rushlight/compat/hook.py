@@ -13,6 +13,7 @@ from typing import Any
 
 import rushlight
 from rushlight.compat.missing import no_module, no_name
+from rushlight.torch_version import TorchVersion
 from rushlight.version import torch_version
 
 OURS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
@@ -54,7 +55,7 @@ class Same:                                       # no importlib.abc: to import 
 
     def exec_module(self, module: ModuleType) -> None:
         if self.home == "rushlight":
-            module.__version__, module.__path__ = torch_version, []  # type: ignore[attr-defined]
+            module.__version__, module.__path__ = TorchVersion(torch_version), []  # type: ignore[attr-defined]
             module.__file__ = rushlight.__file__
             module.version = sys.modules["torch.version"] = versions()  # type: ignore[attr-defined]
         else:

@@ -87,11 +87,12 @@ def set_rng_state_all(new_states: Any) -> None:
     """Nothing to set."""
 
 
-def absent(name: str) -> Any:
-    """A function or class that needs a GPU: AssertionError, as torch's own without one."""
+def absent(name: str, place: str = "cuda") -> Any:
+    """A function or class that needs another device: AssertionError, as torch's own without one."""
     def need(*args: Any, **kwargs: Any) -> Any:
         """AssertionError: there is only the CPU."""
-        raise AssertionError(explain("Torch not compiled with CUDA enabled", f"ask torch.cuda.is_available() before {name}"))
+        raise AssertionError(explain(f"Torch not compiled with {place.upper()} enabled",
+                                     f"ask torch.{place}.is_available() before {name}"))
     need.__name__ = need.__qualname__ = name
     return need
 

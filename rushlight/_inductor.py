@@ -1,0 +1,8 @@
+"""torch._inductor, as far as programs set it: its settings, which may be read and set, and change nothing."""
+from rushlight._dynamo import Config
+
+config = Config(triton=Config(cudagraphs=False, unique_kernel_names=False), cpp=Config(threads=-1, simdlen=None),
+                debug=False, trace=Config(enabled=False), max_autotune=False, epilogue_fusion=True, freezing=False,
+                coordinate_descent_tuning=False, fx_graph_cache=True, force_disable_caches=False)
+
+__all__ = ["config"]

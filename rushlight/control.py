@@ -1,0 +1,58 @@
+"""Checks and branches as functions, which torch's compiler can follow; here they are Python's own."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rushlight.errors import explain
+from rushlight.tensor import Tensor
+
+
+def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Sequence[Any] = ()) -> Any:
+    """true_fn(*operands) if pred else false_fn(*operands): `pred` is a truth, or a tensor of one.
+
+    >>> rushlight.cond(rushlight.tensor(True), lambda x: x + 1, lambda x: x - 1, (rushlight.ones(2),))
+    tensor([2., 2.])
+    """
+    if isinstance(pred, Tensor) and pred.array.size != 1:
+        raise RuntimeError(explain(f"Expected pred to be bool or single-element tensor, but got {pred}."))
+    if not callable(true_fn) or not callable(false_fn):
+        raise RuntimeError(explain("Expect both branches to be callable."))
+    if not isinstance(operands, (tuple, list)):
+        raise RuntimeError(explain("Expect operands to be a tuple of possibly nested dict/list/tuple, but got "
+                                   f"{operands}."))
+    return (true_fn if pred else false_fn)(*operands)
+
+
+def check_as(kind: type[Exception], cond: Any, message: Callable[[], str] | None) -> None:
+    if not isinstance(cond, bool):
+        raise TypeError(f"cond must be a bool, but got {type(cond)}")
+    if message is not None and not callable(message):
+        raise TypeError("message must be a callable")
+    if not cond:
+        raise kind(explain(str(message()) if message is not None else "Expected cond to be True, but got False."))
+
+
+def _check(cond: Any, message: Callable[[], str] | None = None) -> None:
+    """RuntimeError with what `message()` says unless cond is True."""
+    check_as(RuntimeError, cond, message)
+
+
+def _check_index(cond: Any, message: Callable[[], str] | None = None) -> None:
+    """IndexError with what `message()` says unless cond is True."""
+    check_as(IndexError, cond, message)
+
+
+def _check_value(cond: Any, message: Callable[[], str] | None = None) -> None:
+    """ValueError with what `message()` says unless cond is True."""
+    check_as(ValueError, cond, message)
+
+
+def _check_type(cond: Any, message: Callable[[], str] | None = None) -> None:
+    """TypeError with what `message()` says unless cond is True."""
+    check_as(TypeError, cond, message)
+
+
+def _check_is_size(i: int, message: Callable[[], str] | None = None) -> None:
+    """RuntimeError for a negative number."""
+    check_as(RuntimeError, i >= 0, message)

@@ -1,0 +1,69 @@
+"""Functions of `nn.functional` as torch's own code calls them: `torch.embedding` and others, whose arguments stand in
+another order, and whose `reduction` is a number.
+
+    import rushlight as torch
+    torch.embedding(weight, indices)              # nn.functional.embedding(indices, weight)
+    torch.kl_div(input, target, 2)                # nn.functional.kl_div(input, target, reduction="sum")
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rushlight.errors import explain
+from rushlight.nn import functional as F
+from rushlight.tensor import Tensor
+
+REDUCTIONS = ("none", "mean", "sum")
+
+
+def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False,
+              sparse: bool = False) -> Tensor:
+    """weight[indices]; the row `padding_idx`, unless it is -1, gets no gradient.
+
+    >>> rushlight.embedding(rushlight.tensor([[1., 2.], [3., 4.]]), rushlight.tensor([1]))
+    tensor([[3., 4.]])
+    """
+    return F.embedding(indices, weight, None if padding_idx == -1 else padding_idx, scale_grad_by_freq=scale_grad_by_freq,
+                       sparse=sparse)
+
+
+def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
+               running_var: Tensor | None, training: bool, momentum: float, eps: float, cudnn_enabled: bool) -> Tensor:
+    """nn.functional.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)."""
+    return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
+                  running_var: Tensor | None, use_input_stats: bool, momentum: float, eps: float,
+                  cudnn_enabled: bool) -> Tensor:
+    """nn.functional.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)."""
+    return F.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+
+
+def numbered(loss: Callable[..., Tensor], *names: str) -> Callable[..., Tensor]:
+    """`loss` with arguments of these names in this order; `reduction` is 0 for none, 1 for mean, 2 for sum."""
+    def call(*args: Any, **kwargs: Any) -> Tensor:
+        if len(args) > len(names):
+            raise TypeError(explain(f"{loss.__name__}() takes {len(names)} positional arguments but {len(args)} were given",
+                                    f"torch.{loss.__name__}({', '.join(names)})"))
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        reduction = given.pop("reduction", 1)
+        return loss(**given, reduction=reduction if isinstance(reduction, str) else REDUCTIONS[reduction])
+
+    call.__name__ = call.__qualname__ = loss.__name__
+    call.__doc__ = f"nn.functional.{loss.__name__}, in the order {', '.join(names)}; reduction 0, 1, 2: none, mean, sum."
+    return call
+
+
+binary_cross_entropy_with_logits = numbered(F.binary_cross_entropy_with_logits, "input", "target", "weight", "pos_weight",
+                                            "reduction")
+cosine_embedding_loss = numbered(F.cosine_embedding_loss, "input1", "input2", "target", "margin", "reduction")
+ctc_loss = numbered(F.ctc_loss, "log_probs", "targets", "input_lengths", "target_lengths", "blank", "reduction",
+                    "zero_infinity")
+hinge_embedding_loss = numbered(F.hinge_embedding_loss, "input", "target", "margin", "reduction")
+kl_div = numbered(F.kl_div, "input", "target", "reduction")
+margin_ranking_loss = numbered(F.margin_ranking_loss, "input1", "input2", "target", "margin", "reduction")
+poisson_nll_loss = numbered(F.poisson_nll_loss, "input", "target", "log_input", "full", "eps", "reduction")
+triplet_margin_loss = numbered(F.triplet_margin_loss, "anchor", "positive", "negative", "margin", "p", "eps", "swap",
+                               "reduction")
