@@ -60,8 +60,8 @@ class Measurement:
     `times`: seconds a run; `median`, `mean` and `iqr`, the width of the middle half, are theirs.
 
     >>> task = rushlight.utils.benchmark.TaskSpec("x + y", "pass")
-    >>> rushlight.utils.benchmark.Measurement(100, [2e-4, 3e-4, 4e-4], task).median
-    3e-06
+    >>> rushlight.utils.benchmark.Measurement(2, [2.0, 3.0, 4.0], task).median
+    1.5
     """
 
     number_per_run: int
