@@ -279,7 +279,7 @@ def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
     apart = whole_vectors(used) <= size       # else the last vector of an image would reach into the next
     step = min(len(x), max(sliding.CHUNK // whole_vectors(used), together(lay, filters + channels, len(x))))
     j = job(shapes, p.groups, p.filters, p.channels, step)         # at least as many as fill a chunk
-    found: list[ndarray] = []
+    found: dict[int, ndarray] = {}
     loop = sliding.weigh(sliding.weighed_height(p.filters))
 
     def part(first: int, end: int, step: int) -> None:
@@ -292,10 +292,10 @@ def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
             if count < step:
                 a[:filters * j.across].reshape(-1, j.across)[:, count * size:] = 0      # of earlier images
             loop(a, b, j.reach, j.across, j.offsets[0], total, *((count, size, used) if apart else (1, 0, count * size)))
-        found.append(total)
+        found[first] = total
 
     in_parts(part, len(x), step)
-    total = found[0] if len(found) == 1 else np.sum(found, 0)
+    total = in_order(found)
     if not np.isfinite(total).all():
         return None
     w = np.empty((p.groups, p.filters, p.channels, prod(p.kernel)), np.float32)
@@ -308,13 +308,20 @@ def together(lay: Layout, channels: int, images: int) -> int:
     return max(1, min(images, HELD // (channels * len(lay.starts) * lay.size)))
 
 
-def in_parts(part: Callable, images: int, step: int) -> None:
-    """part(first, end, step) of all images, cut for all cores."""
+def in_parts(part: Callable, images: int, step: int, least: int | None = None) -> None:
+    """part(first, end, at a time) of all images, at most `step` at a time, cut for all cores: as many images for each, and
+    at least so many (a step)."""
     from rushlight.compile.parallel import cores, pool
-    blocks = -(-images // step)
-    parts = min(cores(), blocks)
+    parts = min(cores(), -(-images // (least or step)))
     if parts == 1:
         part(0, images, step)
         return
-    bounds = [min(images, blocks * k // parts * step) for k in range(parts + 1)]
-    pool.run(part, [(*bounds[k:k + 2], step) for k in range(parts)])
+    bounds = [images * k // parts for k in range(parts + 1)]
+    steps = -(-images // (parts * step))
+    pool.run(part, [(*bounds[k:k + 2], -(-images // (parts * steps))) for k in range(parts)])
+
+
+def in_order(found: dict[int, ndarray]) -> ndarray:
+    """The sum of what parts found, by their first images: the same numbers whichever came first."""
+    arrays = [found[k] for k in sorted(found)]
+    return arrays[0] if len(arrays) == 1 else np.sum(arrays, 0)

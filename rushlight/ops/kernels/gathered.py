@@ -155,14 +155,14 @@ def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
     from rushlight.ops.kernels import gathered_loops as loops
     if not suits(p, p.filters):
         return None
-    from rushlight.ops.kernels.direct import in_parts
+    from rushlight.ops.kernels.direct import in_order, in_parts
     made, broad, beyond, taps = p.filters, whole(p.filters), prod(p.out), prod(p.kernel)
     frame, some = frame_of(p, False, p.channels, broad, len(x))
     rows = -(-len(frame.offsets) // usual()[1]) * usual()[1]
     offsets = np.append(frame.offsets, np.zeros(rows - len(frame.offsets), np.int64))
     (xf, x_last), (gf, g_last) = flat(x), flat(g)
     loop, size = loops.weigh(kind(broad)), np.array(three(p.size, 1))
-    found: list[ndarray] = []
+    found: dict[int, ndarray] = {}
 
     def part(first: int, end: int, step: int) -> None:
         xs = rooms.zeros("xs", some * prod(frame.extent.tolist()) * p.channels)
@@ -171,8 +171,8 @@ def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
             total = np.zeros(rows * broad, FLOAT)
             loop(xf, x_last, p.channels, size, frame.low, frame.extent, frame.bases, offsets, gf, g_last, made, beyond,
                  total, xs, gs, some, start, min(start + step, end))
-            found.append(total)
+            found[start] = total
 
-    in_parts(part, len(x), some * max(1, min(SUMMED // (some * beyond), -(-len(x) // some))))
-    total = (found[0] if len(found) == 1 else np.sum(found, 0)).reshape(rows, broad)[:taps * p.channels, :made]
+    in_parts(part, len(x), some * max(1, min(SUMMED // (some * beyond), -(-len(x) // some))), some)
+    total = in_order(found).reshape(rows, broad)[:taps * p.channels, :made]
     return np.ascontiguousarray(total.T).reshape(made, p.channels, *p.kernel)

@@ -36,7 +36,8 @@ BLOCK, SMALL, SHARE = 1 << 17, 1 << 15, 128       # numbers of y's block: SHARE 
 FEW, NEAR = 48, 1 << 16                           # rows that read y where it lies, of so many numbers: it is in L2
 ROWS = 128                                        # of a transposed x turned at a time, beside the block in L2
 SHARED = 1 << 24                                  # multiplications from which all cores share the work: 0.27 ms on one
-LEAST = 64                                        # rows or columns for each
+LEAST = 64                                        # rows or columns for each: a panel
+BROAD = 128                                       # columns for each, from which they are cut: none lays out another's y then
 LOW, THIN = 20, 32                                # less rows meet y where it lies, so many of its rows at a time
 TURN = 16                                         # rows that can be turned
 
@@ -173,10 +174,11 @@ def product(x: ndarray, y: ndarray, out: ndarray, more: ndarray | None = None) -
     if x.size * y.shape[-1] < SHARED or cores() == 1:
         run(x, y, out, more)
         return
-    axis = 0 if out.ndim > 2 or len(out) >= out.shape[1] else 1
-    size = out.shape[axis]
+    axis = 0 if out.ndim > 2 or out.shape[1] < min(len(out), BROAD * cores()) else 1
+    size, unit = out.shape[axis], LEAST if axis else 1
     parts = max(1, min(cores(), size // LEAST if out.ndim == 2 else size))
-    cuts = [slice(size * k // parts, size * (k + 1) // parts) for k in range(parts)]
+    bounds = [size * k // parts // unit * unit for k in range(parts)] + [size]
+    cuts = [slice(*bounds[k:k + 2]) for k in range(parts)]
     if axis == 0:
         calls = [(x[cut], y[cut] if y.ndim > 2 else y, out[cut], more) for cut in cuts]
     else:

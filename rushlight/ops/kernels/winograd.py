@@ -138,7 +138,7 @@ def cleared(room: ndarray, end: int, width: int, channels: int) -> None:
 def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
     """conv_weight_grad: (O, C, 3, 3); None where other loops do it."""
     from rushlight.ops.kernels import winograd_loops as loops
-    from rushlight.ops.kernels.direct import in_parts
+    from rushlight.ops.kernels.direct import in_order, in_parts
     deep, broad = whole(p.channels), whole(p.filters)
     tiles = tiles_of(p.out)
     some, block = cut(tiles, deep + broad)
@@ -147,7 +147,8 @@ def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
     loop = loops.weigh(kind(deep))
     within, beyond = prod(p.size), prod(p.out)
     reads, writes = sources(p.size, p.out, p.padding, some, deep), targets(p.out, some, broad)
-    found, well = [], []
+    found: dict[int, ndarray] = {}
+    well: list[bool] = []
 
     def part(first: int, end: int, step: int) -> None:
         xs = rooms.take("xs", (some * within + 1) * deep)
@@ -159,11 +160,11 @@ def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
             total = np.zeros(16 * rows * deep, FLOAT)
             well.append(loop(xf, x_last, p.channels, within, reads, gf, g_last, p.filters, beyond, writes, total, xs, vs, gs,
                              es, some, block, start, min(start + step, end)))
-            found.append(total)
+            found[start] = total
 
-    in_parts(part, len(x), some * max(1, min(SUMMED // (some * tiles), -(-len(x) // some))))
+    in_parts(part, len(x), some * max(1, min(SUMMED // (some * tiles), -(-len(x) // some))), some)
     if not all(well):
         return None
-    total = (found[0] if len(found) == 1 else np.sum(found, 0)).reshape(4, 4 * rows * deep)
+    total = in_order(found).reshape(4, 4 * rows * deep)
     w = np.matmul(GT, (GT @ total).reshape(3, 4, rows * deep)).reshape(3, 3, rows, deep)[..., :p.filters, :p.channels]
     return np.ascontiguousarray(w.transpose(2, 3, 0, 1)) if np.isfinite(w).all() else None
