@@ -24,7 +24,7 @@ mish        = smooth(lambda x, /: x * tanh(softplus(x)),                    x=la
 
 # -- of straight pieces; where two meet, the slope is torch's
 
-hardtanh    = pieces(lambda x, /, min_val=-1.0, max_val=1.0: minimum(maximum(x, min_val), max_val),
+hardtanh    = pieces(lambda x, /, min_val=-1.0, max_val=1.0: minimum(max_val, maximum(min_val, x)),
                      x=lambda g, x, min_val, max_val: where((x > min_val) & (x < max_val), g, 0))
 hardsigmoid = smooth(lambda x, /: minimum(maximum(x + 3, 0), 6) / 6,
                      x=lambda g, x: where((x > -3) & (x < 3), g / 6, 0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels.elementwise import erf, tanh
+from rushlight.ops.kernels.elementwise import clamp_both, erf, tanh
 from rushlight.ops.kernels.gelu import gelu32, gelu_slope32
 
 ROOT_HALF, ROOT_TWO_OVER_PI, BELL = 0.7071067811865476, 0.7978845608028654, 0.3989422804014327
@@ -60,3 +60,14 @@ def softplus_of(x: ndarray) -> ndarray:
 
 def mish(x: ndarray) -> ndarray:
     return x * np.tanh(softplus_of(x))
+
+
+hardtanh = clamp_both
+
+
+def hardsigmoid(x: ndarray) -> ndarray:
+    return clamp_both(x + 3, 0, 6) / 6
+
+
+def hardswish(x: ndarray) -> ndarray:
+    return x * clamp_both(x + 3, 0, 6) / 6

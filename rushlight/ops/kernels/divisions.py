@@ -2,8 +2,9 @@
 the processor for each.
 
 float32: x - n y, n = trunc(x / y), is exact in float64 as long as |n| < 2^28: then n is right, since x / y is no nearer to
-a whole number than 2^-24 unless it is one, and n y has 24 + 28 bits. Other blocks, and those with nan or infinity, are
-left to NumPy. 51,200 numbers: 0.2 ms, against 1.0.
+a whole number than 2^-24 unless it is one, and n y has 24 + 28 bits. With n = floor(x / y) that and y are added, which is
+exact too where it matters to the nearest float32. Other blocks, and those with nan or infinity, are left to NumPy, which
+takes four times as long.
 """
 from __future__ import annotations
 
@@ -27,38 +28,40 @@ def whole_remainder(x: ndarray, y: ndarray) -> ndarray:
         return np.subtract(x, r, out=r)
 
 
-def parts(quotient: ndarray, x: ndarray, y: ndarray, out: ndarray) -> bool:
-    """quotient = trunc(x / y) and out = x - y quotient, with the sign of x; whether both are sure to be right."""
-    np.divide(x, y, out=quotient, dtype=np.float64)
-    np.trunc(quotient, out=quotient)
-    rest = quotient * y
-    np.subtract(x, rest, out=rest)
-    np.copyto(out, rest, casting="same_kind")
+def rest(rounded: np.ufunc, q: ndarray, x: ndarray, y: ndarray) -> bool:
+    """x less y rounded(x / y), in its place, all float64; whether it is sure to be right. q: room for the quotient."""
+    np.divide(x, y, out=q)
+    rounded(q, out=q)
+    sure = -q.min() < SURE and q.max() < SURE
+    q *= y
+    x -= q
+    return bool(sure and np.isfinite(x.sum()))
+
+
+def fmod(q: ndarray, wide: ndarray, x: ndarray, y: ndarray, out: ndarray) -> None:
+    if not rest(np.trunc, q, wide, y):
+        np.fmod(x, y.astype(FLOAT), out=out)
+        return
+    np.copyto(out, wide, casting="same_kind")
     np.copysign(out, x, out=out)
-    return bool(np.abs(quotient).max() < SURE and np.isfinite(rest.sum()))     # False for nan
 
 
-def fmod(quotient: ndarray, x: ndarray, y: ndarray, out: ndarray) -> None:
-    if not parts(quotient, x, y, out):
-        np.fmod(x, y, out=out)
-
-
-def remainder(quotient: ndarray, x: ndarray, y: ndarray, out: ndarray) -> None:
-    """That of fmod, plus y where the signs of both differ."""
-    if parts(quotient, x, y, out):
-        out += y * (((out < 0) != (y < 0)) & (out != 0))
+def remainder(q: ndarray, wide: ndarray, x: ndarray, y: ndarray, out: ndarray) -> None:
+    if not rest(np.floor, q, wide, y):
+        np.remainder(x, y.astype(FLOAT), out=out)
+        return
+    np.copyto(out, wide, casting="same_kind")
+    if y.min() < 0:                               # of which 0 has the sign, too
         np.copysign(out, y, out=out)
-    else:
-        np.remainder(x, y, out=out)
 
 
-def floor_divide(quotient: ndarray, x: ndarray, y: ndarray, out: ndarray) -> None:
-    np.divide(x, y, out=quotient, dtype=np.float64)
-    np.floor(quotient, out=quotient)
-    if np.abs(quotient).max() < 2.0 ** 22 and np.abs(y).max() < np.inf:
-        np.copyto(out, quotient, casting="same_kind")
+def floor_divide(q: ndarray, wide: ndarray, x: ndarray, y: ndarray, out: ndarray) -> None:
+    np.divide(wide, y, out=q)
+    np.floor(q, out=q)
+    if -q.min() < 2.0 ** 22 and q.max() < 2.0 ** 22 and np.abs(y).max() < np.inf:
+        np.copyto(out, q, casting="same_kind")
     else:
-        np.floor_divide(x, y, out=out)
+        np.floor_divide(x, y.astype(FLOAT), out=out)
 
 
 BLOCKS: dict[np.ufunc, Callable] = {np.fmod: fmod, np.remainder: remainder, np.floor_divide: floor_divide}
@@ -79,10 +82,13 @@ def by_blocks(function: Callable, x: ndarray, y: ndarray) -> ndarray:
     x, y = np.broadcast_arrays(x, y) if x.shape != y.shape and y.ndim else (x, y)
     out = np.empty(x.shape, FLOAT)
     rows = max(1, BLOCK * len(out) // out.size)   # at a time
-    room = np.empty((rows, *out.shape[1:]))
+    rooms = np.empty((2, rows, *out.shape[1:]))
+    number = None if y.ndim else y.astype(np.float64)
     with np.errstate(all="ignore"):
         for start in range(0, len(out), rows):
             here = slice(start, start + rows)
             part = out[here]
-            function(room[:len(part)], x[here], y[here] if y.ndim else y, part)
+            q, wide = rooms[:, :len(part)]
+            wide[...] = x[here]
+            function(q, wide, x[here], y[here].astype(np.float64) if number is None else number, part)
     return out

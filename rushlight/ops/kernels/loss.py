@@ -7,11 +7,24 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.ops.kernels.activation import softplus_of
+from rushlight.ops.kernels.elementwise import where
 
 
 def mse_loss(x: ndarray, y: ndarray) -> ndarray:
     d = x - y
     return d * d
+
+
+def huber_loss(x: ndarray, y: ndarray, delta: float = 1.0) -> ndarray:
+    d = x - y
+    far = np.abs(d)
+    return where(far < delta, 0.5 * d * d, delta * (far - 0.5 * delta))
+
+
+def smooth_l1_loss(x: ndarray, y: ndarray, beta: float = 1.0) -> ndarray:
+    d = x - y
+    far = np.abs(d)
+    return where(far < beta, 0.5 * d * d / beta, far - 0.5 * beta)
 
 
 def binary_cross_entropy(x: ndarray, y: ndarray) -> ndarray:

@@ -229,7 +229,7 @@ def chosen(x: ndarray, index: ndarray, dim: int, keepdim: bool) -> tuple[ndarray
 
 
 def cumsum(x: ndarray, dim: int) -> ndarray:
-    fits = x.size >= LEAST or x.size >= FEW and x.dtype is FLOAT32 and spent.enough(8, x.size)
+    fits = x.size >= LEAST or x.size >= FEW and x.dtype is FLOAT32 and spent.enough(20, x.size)
     made = by_loop("running_sums", x, dim) if fits else None              # of the same bits
     return accumulated(np.add, x, dim) if made is None else made
 
@@ -293,6 +293,9 @@ def topk(x: ndarray, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     if x.size >= FEW and dim % x.ndim < x.ndim - 1:        # 1000 x 1000: 7 ms, across rows 28
         made = topk(np.ascontiguousarray(np.moveaxis(x, dim, -1)), k, -1, largest, sorted)
         return plain(np.moveaxis(made[0], -1, dim)), plain(np.moveaxis(made[1], -1, dim))
+    if k == 1 and largest:                        # nan is the largest for both
+        index = position(ndarray.argmax, x, dim, True, "topk")
+        return along(x, index, dim), index
     some = None
     if 0 < 8 * k < n and x.dtype.kind != "V":     # a partition takes a fifth of the time of sorting all
         split = np.argpartition(x, n - k if largest else k - 1, dim)
