@@ -1,31 +1,37 @@
 """torch.overrides: classes of users that take part in torch's functions by `__torch_function__`.
 
-A plain tensor pays nothing for it. A class that inherits from Tensor gets `Asking` between itself and Tensor, with methods
-that ask `__torch_function__`; and with the first such class the functions of the namespaces are replaced by ones that look
-at their arguments. Functions that a program has imported by name before (`from torch import add`), and those that write
-(`torch.relu_(x)`, the methods themselves), ask nobody. Attributes are asked for where they are tensors (`x.T`, `x.data`),
-not `x.shape` and its like.
+Plain programs pay nothing for it. A class that inherits from Tensor gets `Asking` between itself and Tensor, with methods
+that ask `__torch_function__`; and with the first such class the functions learn to look at their arguments: they stay what
+they are, whoever knows them by whatever name, with other code (`let_ask`). What a function does inside asks nobody again.
+(To look at the arguments in any program would cost each op 15 ns, and 70 each function that is made of ops: an op finds out
+by itself that an argument has no array, but what is made of ops would find out in the midst of its work.)
+Functions that write (`torch.relu_(x)`) ask nobody, methods that write do. Attributes are asked for where they are tensors
+(`x.T`, `x.data`), not `x.shape` and its like.
 """
 from __future__ import annotations
 
 import sys
+from _thread import RLock
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType
 from typing import Any
 
 from rushlight.copying import disabled
-from rushlight.errors import explain
+from rushlight.errors import PACKAGE, explain
 from rushlight.ops import later
+from rushlight.ops.build import offered
 from rushlight.tensor import Tensor
 
 asleep: ContextVar[bool] = ContextVar("asleep", default=False)             # whether functions are to ask nobody
 NAMESPACES = ("rushlight", "rushlight.nn.functional", "rushlight.linalg", "rushlight.fft", "rushlight.special")
-SILENT = {"is_tensor", "is_storage", "tensor", "as_tensor", "asarray", "from_numpy", "save", "load", "compile", "typename",
-          "result_type", "can_cast", "promote_types", "manual_seed", "get_default_dtype", "set_default_dtype", "vmap",
-          "export", "explain", "contributions", "is_grad_enabled", "is_inference_mode_enabled"}
+modes: ContextVar[tuple[TorchFunctionMode, ...]] = ContextVar("modes", default=())     # that are entered, the innermost last
+SILENT = {"is_tensor", "is_storage", "tensor", "as_tensor", "asarray", "from_numpy", "from_dlpack", "save", "load",
+          "compile", "typename", "result_type", "can_cast", "promote_types", "manual_seed", "get_default_dtype",
+          "set_default_dtype", "vmap", "export", "explain", "contributions", "is_grad_enabled", "is_inference_mode_enabled"}
+PLAIN = {Tensor, int, float, bool, str, type(None)}     # what has nothing to say
 TENSORS = ("T", "H", "mT", "mH", "real", "imag", "data")           # attributes that are tensors
 APART = {"__new__", "__init__", "__init_subclass__", "__hash__", "__reduce_ex__", "__deepcopy__", "__array__",
          "__setstate__", "__array_wrap__", "__dlpack__", "__dlpack_device__", "as_subclass"}
@@ -33,6 +39,7 @@ SPELLINGS = {"add": "add", "radd": "add", "mul": "mul", "rmul": "mul", "sub": "s
              "neg": "neg", "abs": "abs", "gt": "gt", "lt": "lt", "ge": "ge", "le": "le", "iadd": "add_", "isub": "sub_",
              "imul": "mul_", "itruediv": "div_", "invert": "bitwise_not"}  # operators, and the methods that they are
 made: list[type] = []                             # `Asking`, once there is somebody to ask
+LEARNING = RLock()
 
 
 class DisableTorchFunctionSubclass:
@@ -134,27 +141,82 @@ def converted(answer: Any, cls: type, args: tuple = ()) -> Any:
 
 # -- functions and methods that ask ---------------------------------------------------------------------------------------
 
-def asking(own: Callable) -> Callable:
-    """A function that asks its arguments first."""
-    @wraps(own)
-    def call(*args: Any, **kwargs: Any) -> Any:
+CODE = """
+def around({names}):
+    def call(*_args, _gate, **_kwargs):
+        return _gate(_args, _kwargs)
+        {names}
+    return call
+"""
+
+
+@cache
+def calling_gate(names: tuple[str, ...]) -> CodeType:
+    """Code that hands its arguments to `_gate`. A function takes the code of another that knows as many names (of functions
+    around it): here they stand where nothing runs."""
+    scope: dict[str, Any] = {}
+    exec(compile(CODE.format(names=", ".join(names)), PACKAGE + "<asks>", "exec"), scope)
+    return scope["around"](*names).__code__
+
+
+def alike(f: FunctionType) -> FunctionType:
+    """Another function that does the same."""
+    other = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+    other.__kwdefaults__, other.__doc__, other.__module__, other.__qualname__ = (
+        f.__kwdefaults__, f.__doc__, f.__module__, f.__qualname__)
+    other.__dict__.update(f.__dict__)
+    return other
+
+
+def gate(own: Callable, told: Callable, operator: bool = False) -> Callable[[tuple, dict], Any]:
+    """(args, kwargs) -> what those say of `told` who have a say in it: the innermost mode, else the arguments; else what
+    `own` gives. Of an operator's unknown operand Python asks the class."""
+    def call(args: tuple, kwargs: dict) -> Any:
+        if operator and len(args) == 2 and not known(args[1]):
+            return own(*args, **kwargs)
+        if modes.get():
+            return by_mode(told, args, kwargs)
         if not asleep.get():
-            for _ in asked(args) if not kwargs else asked((*args, *kwargs.values())):
-                return handle_torch_function(call, (*args, *kwargs.values()), *args, **kwargs)
+            values = (*args, *kwargs.values()) if kwargs else args
+            if not PLAIN.issuperset(map(type, values)) and any(True for _ in asked(values)):
+                return handle_torch_function(told, values, *args, **kwargs)
         return own(*args, **kwargs)
     return call
 
 
-def asking_method(name: str, own: Callable) -> Callable:
-    """A method that asks the class, which is told the method by the name that torch has for an operator."""
+def by_mode(told: Callable, args: tuple, kwargs: dict) -> Any:
+    """What the innermost mode makes of the function, in which those around it are asked next."""
+    *outer, mode = modes.get()
+    types = tuple([type(a) for a in overloaded((*args, *kwargs.values()))])
+    token = modes.set(tuple(outer))
+    try:
+        answer = mode.__torch_function__(told, types, args, kwargs)
+    finally:
+        modes.reset(token)
+    return handle_torch_function(told, (*args, *kwargs.values()), *args, **kwargs) if answer is NotImplemented else answer
+
+
+def let_ask(f: FunctionType, told: Callable, operator: bool = False) -> None:
+    """From now on the function asks first; `told`: the function that is told of."""
+    own = alike(f)
+    f.__dict__.setdefault("__wrapped__", own)     # with the parameters, for who looks
+    f.__kwdefaults__ = {**(f.__kwdefaults__ or {}), "_gate": gate(own, told, operator)}
+    f.__code__ = calling_gate(f.__code__.co_freevars)          # at last: other threads may call it now
+
+
+def told_of(name: str, own: Callable) -> tuple[Callable, bool]:
+    """The method that classes are told of, by the name that torch has for an operator; and whether it is one."""
     operator = name.startswith("__")
-    told = getattr(Tensor, SPELLINGS.get(name.strip("_"), name)) if operator else own
+    return (getattr(Tensor, SPELLINGS.get(name.strip("_"), name)) if operator else own), operator
+
+
+def asking_method(name: str, own: Callable) -> Callable:
+    """A method that asks first."""
+    asks = gate(own, *told_of(name, own))
 
     @wraps(own)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if asleep.get() or operator and args and not known(args[0]):
-            return own(self, *args, **kwargs)     # Python asks the other operand of classes that nobody knows
-        return handle_torch_function(told, (self, *args, *kwargs.values()), self, *args, **kwargs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return asks(args, kwargs)
     return call
 
 
@@ -179,80 +241,92 @@ def parts(self: Any) -> Iterator[Any]:
 def take_part(cls: type) -> None:
     """Let a new class of tensors be asked, unless one that it inherits from is or does not want to be."""
     if cls.__torch_function__ is not disabled and not cls._asks:  # type: ignore[attr-defined]
-        asking_class = made[0] if made else first()
-        cls.__bases__ = (*(b for b in cls.__bases__ if b is not Tensor), asking_class)
+        cls.__bases__ = (*(b for b in cls.__bases__ if b is not Tensor), first())
 
 
 def first() -> type:
-    """Make `Asking`, and functions that look at their arguments in place of the namespaces' own."""
+    """Make `Asking`, and let functions ask; once."""
+    with LEARNING:
+        return made[0] if made else learnt()
+
+
+def learnt() -> type:
     later.complete()
+    methods, functions = own_methods(), public()
+    functions |= of_layers({f.__name__: f for f in functions})
     names: dict[str, Any] = {"__slots__": (), "__module__": __name__, "_asks": True}
-    for name, own in vars(Tensor).items():
-        public = not name.startswith("_") or name.startswith("__")
-        if isinstance(own, FunctionType) and public and name not in APART:
-            if getattr(Tensor, own.__name__, None) is not own:  # classes go by the name: `to` is made by a `convert`
-                own.__name__ = name
-            names[name] = asking_method(name, own)
-        elif name in TENSORS and isinstance(own, property):
-            names[name] = asking_attribute(own)
+    for name, own in methods.items():
+        if not hasattr(own, "op") and getattr(Tensor, own.__name__, None) is not own:
+            own.__name__ = name                   # classes go by the name: `to` is made by a `convert`
+        names[name] = asking_method(name, own)
+    names |= {name: asking_attribute(vars(Tensor)[name]) for name in TENSORS}
     made.append(type("Asking", (Tensor,), {**names, "__hash__": Tensor.__hash__, "__iter__": parts}))
-    replaced: dict[Callable, Callable] = {}
-    for name in NAMESPACES:
-        module = import_module(name)
-        for key in dir(module):
-            own = vars(module).get(key)
-            if isinstance(own, FunctionType) and not key.startswith("_") and not key.endswith("_") and key not in SILENT:
-                if own not in replaced:
-                    replaced[own] = asking(own)
-                    replaced[own].__module__, replaced[own].__qualname__ = name, key     # where pickle finds it
-                setattr(module, key, replaced[own])
-    nn = sys.modules["rushlight.nn"]
-    for key in dir(nn):                           # layers are loaded when they are asked for
-        getattr(nn, key, None)
-    for name, module in [*sys.modules.items()]:
-        if name.startswith(("rushlight.nn.", "rushlight.utils.data.")) and not name.startswith("rushlight.nn.functional"):
-            vars(module).update(forwarded(vars(module), replaced))
+    for f, told in functions.items():
+        let_ask(f, told)
     return made[0]
 
 
-def of_ops(own: FunctionType) -> bool:
-    return own.__module__ == "rushlight" or own.__module__.startswith("rushlight.ops.")
+def own_methods() -> dict[str, FunctionType]:
+    """Tensor's methods that `Asking` has, by name. Those that are functions too become others than these."""
+    others = {f: alike(f) for f in {*offered().values()} if isinstance(f, FunctionType)}
+    for name, own in [*vars(Tensor).items()]:
+        if isinstance(own, FunctionType) and own in others:
+            setattr(Tensor, name, others[own])
+    return {name: own for name, own in vars(Tensor).items() if isinstance(own, FunctionType) and name not in APART
+            and (not name.startswith("_") or name.startswith("__"))}
 
 
-def forwarded(names: dict[str, Any], replaced: dict[Callable, Callable]) -> dict[str, Any]:
-    """What layers call by the shortest way, ops and modules of ops, with functions that ask in their place."""
-    found: dict[str, Any] = {}
-    for key, own in names.items():
-        if isinstance(own, FunctionType) and (own in replaced or of_ops(own)):
-            found[key] = replaced.setdefault(own, asking(own))
-        elif isinstance(own, ModuleType) and own.__name__.startswith("rushlight.ops."):
-            found[key] = Forwarding(own, replaced)
-        elif type(own) is dict and any(isinstance(f, FunctionType) for f in own.values()):
-            found[key] = own | forwarded({k: f for k, f in own.items() if isinstance(f, FunctionType)}, replaced)
-    return found
+def public() -> dict[FunctionType, Callable]:
+    """The functions of the namespaces that ask, each with itself as what it tells of."""
+    return {f: f for module in map(import_module, NAMESPACES) for key in dir(module)
+            if isinstance(f := vars(module).get(key), FunctionType) and key not in SILENT
+            and not key.startswith("_") and not key.endswith("_")}
 
 
-class Forwarding(ModuleType):
-    """A module of ops as layers see it: with the functions that ask."""
+def of_layers(known: dict[str, FunctionType]) -> dict[FunctionType, Callable]:
+    """The ops that layers call by the shortest way, with the functions of these names."""
+    nn = sys.modules["rushlight.nn"]
+    for key in dir(nn):                           # layers are loaded when they are asked for
+        getattr(nn, key, None)
+    held = {f for name, module in [*sys.modules.items()] if name.startswith("rushlight.nn.") for f in vars(module).values()
+            if isinstance(f, FunctionType) and "functional" not in name}
+    return {f: known.get(f.__name__, f) for f in held if hasattr(f, "op")}
 
-    def __init__(self, module: ModuleType, replaced: dict[Callable, Callable]):
-        super().__init__(module.__name__)
-        self.__dict__.update({k: replaced.get(v, v) if isinstance(v, FunctionType) else v for k, v in vars(module).items()})
+
+@cache
+def methods_ask() -> None:
+    """Let the methods of plain tensors ask too: the modes."""
+    first()
+    for name, f in own_methods().items():
+        let_ask(f, *told_of(name, f))
 
 
 class TorchFunctionMode:
-    """A context that sees every call of a function of torch: NotImplementedError where one is entered."""
+    """A context that sees every call of a function or method of torch, and answers in its place.
+
+    Inside `__torch_function__` the mode is not asked again. Attributes (`x.shape`) and what only makes tensors from data
+    (`torch.tensor`) are not seen. From the first mode on, small ops take twice the time in this program.
+
+        class Loud(TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                print(func.__name__)
+                return func(*args, **(kwargs or {}))
+
+        with Loud():
+            y = torch.ones(2).exp() + 1           # ones, exp, add
+    """
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        """What torch would call."""
+        """What is done in the function's place: here what it does."""
         return func(*args, **(kwargs or {}))
 
     def __enter__(self) -> TorchFunctionMode:
-        raise NotImplementedError("torch.overrides.TorchFunctionMode: functions of plain tensors ask nobody; cure: a class "
-                                  "of tensors with __torch_function__, or saved_tensors_hooks and module hooks")
+        methods_ask()
+        self.__dict__.setdefault("tokens", []).append(modes.set((*modes.get(), self)))
+        return self
 
     def __exit__(self, *exc: object) -> None:
-        """Nothing to end."""
+        modes.reset(self.tokens.pop())            # type: ignore[attr-defined]
 
 
 def is_tensor_like(inp: Any) -> bool:

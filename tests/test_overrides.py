@@ -1,5 +1,5 @@
-"""Classes of tensors that users make: what functions give, and `__torch_function__`. The first class changes the namespaces
-for good, so the programs run in processes of their own; what they print is compared with what torch prints."""
+"""Classes of tensors that users make: what functions give, and `__torch_function__`. The first class changes functions for
+good, so the programs run in processes of their own; what they print is compared with what torch prints."""
 from __future__ import annotations
 
 import os
@@ -113,19 +113,105 @@ class Duck:
 print(torch.mean(Duck()), torch.add(torch.ones(1), Duck()))
 """
 
+KNOWN = """
+import functools, inspect, pickle
+from torch import add, exp, softmax, stack
+from torch.nn.functional import linear, cross_entropy, one_hot
+HANDLED, calls = {torch.mean: lambda x, *args, **kwargs: ("the mean of", type(x).__name__)}, []
+later, kept = functools.partial(exp), {"add": add}
+class Seen(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func in HANDLED:
+            return HANDLED[func](*args, **(kwargs or {}))
+        if func is not torch.Tensor.as_subclass:
+            calls.append(func)
+        return super().__torch_function__(func, types, args, kwargs or {})
+a, b = torch.rand(2, 2).as_subclass(Seen), torch.ones(2, 2)
+calls.clear()
+for act, func in ((lambda: add(b, a), torch.add), (lambda: add(a, other=b, alpha=2), torch.add),
+                  (lambda: later(a), torch.exp), (lambda: kept["add"](a, a), torch.add),
+                  (lambda: softmax(a, 0), torch.softmax), (lambda: linear(b, a), linear),
+                  (lambda: stack([b, a]), torch.stack), (lambda: cross_entropy(a, torch.tensor([0, 1])), cross_entropy),
+                  (lambda: torch.nn.Linear(2, 2)(a), F.linear), (lambda: torch.std(a, dim=0), torch.std),
+                  (lambda: torch.where(b > 0, a, b), torch.where), (lambda: torch.zeros_like(a), torch.zeros_like),
+                  (lambda: a.exp(), torch.Tensor.exp), (lambda: torch.einsum("ij,jk", a, b), torch.einsum)):
+    made = act()
+    print(type(made).__name__, [f.__name__ for f in calls], [f is func for f in calls])
+    calls.clear()
+print(torch.mean(a), torch.mean(a, dim=0), type(a.mean()).__name__, torch.Tensor.exp is torch.exp)
+print(add is torch.add, pickle.loads(pickle.dumps(add)) is add, type(add(b, b)).__name__, add(b, b, alpha=2).tolist())
+x = torch.ones(2, requires_grad=True)
+exp(softmax(x, 0)).sum().backward()
+print(x.grad.tolist(), exp(b).grad_fn, exp(x).grad_fn.name(), len(calls))
+"""
+
+MODES = """
+from torch import add
+from torch.overrides import TorchFunctionMode
+seen, b, layer = [], torch.ones(2, 2), torch.nn.Linear(2, 2)
+class Log(TorchFunctionMode):
+    def __init__(self, name):
+        self.name = name
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        seen.append((self.name, func.__name__, [t.__name__ for t in types if t is not torch.Tensor]))
+        return func(*args, **(kwargs or {}))
+class Mine(torch.Tensor):
+    pass
+a = b.as_subclass(Mine)
+def act():
+    return [add(b, b), b + 1, 1 - b, b.sum(), F.softmax(b, dim=0), torch.ones(2), (b @ b).relu(), b.view(-1), layer(b),
+            torch.cat([b, b]), b[0], b > 1, a * 2, torch.exp(a), b.add_(1), torch.zeros_like(b), -b, b.clone()]
+with Log("one") as log:
+    made = act()
+print(*seen, sep="\\n")
+print([type(t).__name__ for t in made], log.name)
+seen.clear()
+act()
+with Log("outer"), Log("inner"):
+    torch.exp(a)
+    b.cos()
+print(seen)
+class Other(TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func is torch.add:
+            return "added"
+        if func is torch.Tensor.sub:
+            raise KeyError("sub")
+        return NotImplemented if func is torch.sin else func(*args, **(kwargs or {}))
+with Other():
+    print(add(b, b), torch.mul(b, 2).tolist())
+    for act in (lambda: b - 1, lambda: torch.sin(b)):
+        try:
+            act()
+        except Exception as error:
+            print(type(error).__name__)
+    with Log("inside"):
+        print(add(b, b))
+class Unit:
+    def __radd__(self, other):
+        return "theirs"
+with Log("three"):
+    print(b + Unit())
+w = torch.ones(2, requires_grad=True)
+seen.clear()
+with Log("four"):
+    (w * w).sum().backward()
+print(seen, w.grad.tolist(), add(b, b).tolist(), (b + 1).tolist())
+"""
+
 
 def printed(library, text):
     """What a program prints under torch or rushlight."""
-    start = ("import torch, torch.nn.functional as F, torch.overrides\n" if library == "torch" else
-             "import sys, rushlight as torch, rushlight.nn.functional as F, rushlight.overrides\n"
-             "sys.modules['torch'], sys.modules['torch.overrides'] = torch, torch.overrides\n")
+    start = "" if library == "torch" else "import rushlight.compat\nrushlight.compat.install()\n"
+    start += "import torch, torch.nn.functional as F, torch.overrides\n"
     run = subprocess.run([sys.executable, "-W", "ignore", "-c", start + text], capture_output=True, text=True, check=False,
                          env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert not run.returncode, run.stderr
     return run.stdout
 
 
-@pytest.mark.parametrize("program", ["KEPT", "ASKED"])
+@pytest.mark.parametrize("program", ["KEPT", "ASKED", "KNOWN", "MODES"])
 def test_classes_of_users(oracle, program):
     text = globals()[program]
     expected = oracle(lambda torch: printed("torch", text))
