@@ -163,3 +163,35 @@ def test_hooks_of_saved_tensors_meet_what_is_saved_only(oracle, f):
         return x.grad
 
     np.testing.assert_allclose(gradient(rushlight), oracle(gradient), rtol=1e-6)
+
+
+REFUSED = {
+    "softmax of whole numbers": lambda t: t.arange(3).softmax(0),
+    "softmax of truths": lambda t: t.tensor([[True]]).softmax(1),
+    "log_softmax of whole numbers": lambda t: t.nn.functional.log_softmax(t.arange(3), 0),
+    "a parameter of numbers": lambda t: t.nn.Parameter([1.0]),
+    "a parameter of an array": lambda t: t.nn.Parameter(np.ones(2)),
+    "a parameter of whole numbers": lambda t: t.nn.Parameter(t.arange(2)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_as_in_torch(oracle, name):
+    def kind(t):
+        with pytest.raises((AttributeError, NotImplementedError, RuntimeError)) as caught:
+            REFUSED[name](t)
+        return caught.type.__name__
+
+    assert kind(rushlight) == oracle(kind)
+
+
+def test_softmax_of_whole_numbers_as_a_dtype():
+    assert rushlight.arange(2).softmax(0, dtype=rushlight.float64).sum() == 1
+    assert rushlight.zeros(0).softmax(0).shape == (0,)
+
+
+def test_the_distance_of_a_triplet_loss_is_a_module(oracle):
+    def shown(t):
+        return repr(t.nn.TripletMarginWithDistanceLoss(margin=2.0))
+
+    assert shown(rushlight) == oracle(shown)

@@ -10,6 +10,7 @@ from rushlight.nn import functional as F
 from rushlight.nn.functional.loss import settled
 from rushlight.nn.linear import Linear
 from rushlight.nn.module import Module
+from rushlight.nn.shape import PairwiseDistance
 from rushlight.ops.shape import reshape
 from rushlight.tensor import Tensor
 
@@ -300,7 +301,7 @@ class TripletMarginWithDistanceLoss(_Loss):
             raise ValueError("TripletMarginWithDistanceLoss: expected margin to be greater than 0, got "
                              f"{margin} instead")
         super().__init__(None, None, reduction, margin=margin, swap=swap)
-        self.distance_function = F.pairwise_distance if distance_function is None else distance_function
+        self.distance_function = PairwiseDistance() if distance_function is None else distance_function
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         return F.triplet_margin_with_distance_loss(anchor, positive, negative, distance_function=self.distance_function,

@@ -8,6 +8,7 @@ import numpy as np
 from rushlight import dtypes
 from rushlight.copying import disabled, rebuild
 from rushlight.device import present
+from rushlight.errors import explain
 from rushlight.printing import format_parameter
 from rushlight.tensor import Tensor, from_array, noticed, writes_of
 
@@ -65,11 +66,12 @@ class Buffer(Tensor):
 def on_memory_of(self: Tensor, data: Any) -> None:
     """Make `self` a leaf on the memory of `data`; a write to either is noticed by both."""
     if data is None:
-        data = np.zeros(0, dtypes.get_default_dtype().numpy)
-    shared = isinstance(data, Tensor)
-    array = data.array if shared else np.asarray(data)
-    self.array, self.node, self._grad, self.viewing = array, None, None, None
-    self.writes = writes_of(data) if shared else None
+        data = from_array(np.zeros(0, dtypes.get_default_dtype().numpy))
+    if not isinstance(data, Tensor):
+        raise AttributeError(explain(f"'{type(data).__name__}' object has no attribute 'detach'",
+                                     "give a tensor: torch.tensor(data)"))
+    self.array, self.node, self._grad, self.viewing = data.array, None, None, None
+    self.writes = writes_of(data)
 
 
 # -- of a shape still to be known ------------------------------------------------------------------------------------

@@ -164,8 +164,8 @@ def logsumexp(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
 
 
 def softmax(x: ndarray, dim: int) -> ndarray:
-    x = plain(x)
-    e = np.exp(x - np.maximum.reduce(x, dim, None, None, True)) if x.size else x.copy()
+    x = plain(x)                                  # exp as x's dtype has it: whole numbers have none
+    e = np.exp(x - np.maximum.reduce(x, dim, None, None, True), dtype=x.dtype) if x.size else x.copy()
     e /= np.add.reduce(e, dim, None, None, True)
     return e
 
@@ -175,7 +175,7 @@ def log_softmax(x: ndarray, dim: int) -> ndarray:
         return x.copy()
     x = plain(x)
     shifted = x - np.maximum.reduce(x, dim, None, None, True)
-    shifted -= np.log(np.add.reduce(np.exp(shifted), dim, None, None, True))
+    shifted -= np.log(np.add.reduce(np.exp(shifted, dtype=x.dtype), dim, None, None, True))
     return shifted
 
 
