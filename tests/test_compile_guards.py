@@ -130,3 +130,16 @@ def test_numbers_in_small_arrays_and_sets():
     h = settled(compile(lambda x: x * len(names), backend="numpy"), X)
     names.add("b")
     assert h(X).tolist() == [2., 2.]
+
+
+def test_programs_for_other_shapes_share_their_tests():
+    thing = Plain()
+    f = compile(lambda x: thing.apply(x), backend="numpy")
+    shapes = torch.ones(2), torch.ones(3)
+    for x in shapes * 4:
+        f(x)
+    checks = {program.holds for many in f.programs.values() for program in many}
+    assert len(f.programs) == 2
+    assert len(checks) == 1
+    thing.scale = 5.0
+    assert [f(x).tolist() for x in shapes] == [[5.] * 2, [5.] * 3]

@@ -12,8 +12,9 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -32,6 +33,7 @@ INSIDE = {property: "fget", cached_property: "func", staticmethod: "__func__", c
 OF_MODULES = frozenset([*vars(Module()), *dir(Module)])   # attributes that the library reads, methods that it calls
 MADE = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__repr__", "__str__", "__eq__", "__hash__", "__del__",
         "__reduce__", "__getstate__", "__setstate__", "__copy__", "__deepcopy__"}   # not called in a step, as a rule
+CHECKS: WeakValueDictionary[str, Callable[[], bool]] = WeakValueDictionary()     # by their text, while programs use them
 
 
 class Snapshot:
@@ -219,11 +221,21 @@ class Slots:
 
 
 def compiled(tests: list[str], names: dict[str, Any]) -> Callable[[], bool]:
-    """All tests in one function; an error while testing means that something is gone."""
+    """All tests in one function; an error while testing means that something is gone. Programs for other shapes of arguments
+    share theirs: to compile 1400 tests, of a model of 42 modules, takes 14 ms instead of 3, and 0.3 MB."""
     body = "".join(f"        if not ({' and '.join(tests[i:i + 50])}): return False\n" for i in range(0, len(tests), 50))
     text = f"def check():\n    try:\n{body}        return True\n    except Exception:\n        return False\n"
+    known = CHECKS.get(text)
+    if known is not None and all([same(known.__globals__[name], value) for name, value in names.items()]):
+        return known
     exec(compile(text, "<rushlight guards>", "exec"), names)
+    CHECKS[text] = names["check"]
     return names["check"]
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether a test of either is one of the other."""
+    return a is b or type(a) is type(b) in (bytes, frozenset, MappingProxyType) and a == b
 
 
 def equal(a: Any, b: Any) -> bool:
