@@ -148,7 +148,8 @@ def bound(ufunc: np.ufunc, low: bool) -> Callable:
 
 COMPLEX = "clamp is not supported for complex types; cure: clamp x.real and x.imag"
 clamp_min, clamp_max = bound(np.maximum, True), bound(np.minimum, False)
-clamp_both = refusing("c", ndarray.clip, COMPLEX)
+clamp_both = refusing("c", lambda x, low, high: x.clip(low, high) if x.dtype.kind != "V" else minimum(high, maximum(low, x)),
+                      COMPLEX)                    # of bfloat16 clip makes float32
 
 
 def pow(x: ndarray, y: ndarray) -> ndarray:
@@ -280,7 +281,9 @@ def lerp(x: ndarray, y: ndarray, weight: Any) -> ndarray:
     way = y - x
     if np.ndim(weight):
         return where(np.abs(weight) < 0.5, x + weight * way, y - way * (1 - weight))
-    return x + weight * way if abs(weight) < 0.5 else y - way * (1 - weight)
+    near = abs(weight) < 0.5
+    way = np.asarray(way * weight if near else way * (1 - weight))
+    return np.add(x, way, out=way) if near else np.subtract(y, way, out=way)
 
 
 def nan_to_num(x: ndarray, nan: float | None = 0.0, posinf: float | None = None,
