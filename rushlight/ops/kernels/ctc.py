@@ -19,12 +19,14 @@ def ctc(x: ndarray, targets: ndarray, input_lengths: Lengths, target_lengths: Le
         blank: int) -> tuple[ndarray, ndarray]:
     """-log of the probability of each sample's labels (N,), and alpha (T, N, L), that of their beginnings."""
     states, skips = states_of(targets, target_lengths, blank, x.shape[2])
-    seen = at_states(x, states)
+    seen, skips = at_states(x, states), skips.astype(x.dtype)
     alpha = np.full(seen.shape, -np.inf, x.dtype)
     if len(x):
         alpha[0, :, :2] = seen[0, :, :2]
-    for t in range(1, len(x)):
-        alpha[t] = seen[t] + step(alpha[t - 1], skips)
+    room = np.empty((3, *seen.shape[1:]), x.dtype)
+    with np.errstate(divide="ignore"):
+        for t in range(1, len(x)):
+            np.add(seen[t], step(alpha[t - 1], skips, room), out=alpha[t])
     n, last = np.arange(x.shape[1]), np.array(input_lengths, np.int64) - 1
     end = 2 * np.array(target_lengths, np.int64)
     done = alpha[last, n, end]
@@ -37,13 +39,12 @@ def ctc_slope(x: ndarray, targets: ndarray, nll: ndarray, alpha: ndarray, input_
     """exp(x) - the probability that an alignment has class c at time t (T, N, C); nan where there is no alignment."""
     states, skips = states_of(targets, target_lengths, blank, x.shape[2])
     seen = at_states(x, states)
-    beta = ends(seen, skips, input_lengths, target_lengths)
+    beta = ends(seen, skips.astype(x.dtype), input_lengths, target_lengths)
     with np.errstate(invalid="ignore"):           # -inf + inf, where there is none
         share = np.exp(alpha + beta + nll[:, None])
     r = np.exp(x)
-    n = np.arange(x.shape[1])
-    for s in range(states.shape[1]):              # of one sample, several states have the same class
-        r[:, n, states[:, s]] -= share[:, :, s]
+    rows = np.arange(0, r.size, x.shape[2]).reshape(*x.shape[:2], 1)
+    np.subtract.at(r.reshape(-1), (rows + states).reshape(-1), share.reshape(-1))      # several states have the same class
     r[:, np.isinf(nll)] = np.nan
     r[np.arange(len(x))[:, None] >= np.array(input_lengths)] = 0
     return r
@@ -71,12 +72,21 @@ def at_states(x: ndarray, states: ndarray) -> ndarray:
     return np.take_along_axis(x, states[None], 2)
 
 
-def step(before: ndarray, skips: ndarray) -> ndarray:
-    """log of the sum over the states (N, L) that lead to each: itself, the one before, and the one before that."""
-    one, two = np.full_like(before, -np.inf), np.full_like(before, -np.inf)
-    one[:, 1:] = before[:, :-1]
-    two[:, 2:] = before[:, :-2] + skips[:, 2:].astype(before.dtype)
-    return logs_added(before, one, two)
+def step(before: ndarray, skips: ndarray, room: ndarray) -> ndarray:
+    """log of the sum over the states (N, L) that lead to each: itself, the one before, and the one before that; room
+    (3, N, L). The largest is taken off first; where all are -inf, the least number.
+    """
+    room[0] = before
+    room[1, :, 0], room[2, :, :2] = -np.inf, -np.inf
+    room[1, :, 1:] = before[:, :-1]
+    np.add(before[:, :-2], skips[:, 2:], out=room[2, :, 2:])
+    top = np.maximum(np.maximum.reduce(room, 0), LEAST[room.dtype])
+    room -= top
+    total = np.add.reduce(np.exp(room, out=room), 0)
+    return np.add(np.log(total, out=total), top, out=top)
+
+
+LEAST = {np.dtype(t): np.finfo(t).min for t in (np.float32, np.float64)}
 
 
 def ends(seen: ndarray, skips: ndarray, input_lengths: Lengths, target_lengths: Lengths) -> ndarray:
@@ -88,10 +98,14 @@ def ends(seen: ndarray, skips: ndarray, input_lengths: Lengths, target_lengths: 
     back = skips[:, ::-1]                          # state s is left by skipping if s + 2 may be reached so
     leave = np.full_like(back, -np.inf)
     leave[:, 2:] = back[:, :-2]
-    for t in range(len(seen) - 1, -1, -1):
-        if t + 1 < len(seen):
-            beta[t] = step((seen[t + 1] + beta[t + 1])[:, ::-1], leave)[:, ::-1]
-        beta[t] = np.where((steps == t + 1)[:, None], last, beta[t])
+    room = np.empty((3, *seen.shape[1:]), seen.dtype)
+    with np.errstate(divide="ignore"):
+        for t in range(len(seen) - 1, -1, -1):
+            if t + 1 < len(seen):
+                beta[t] = step((seen[t + 1] + beta[t + 1])[:, ::-1], leave, room)[:, ::-1]
+            if t + 1 in input_lengths:
+                here = steps == t + 1
+                beta[t, here] = last[here]
     return beta
 
 
