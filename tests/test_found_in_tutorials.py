@@ -161,34 +161,3 @@ def test_resized_to_its_own_size_is_a_copy():
     for made in (rushlight.nn.functional.interpolate(x, **how) for how in ({"size": 2}, {"scale_factor": 1})):
         made.zero_()
     assert x.sum() == 4
-
-
-def test_classes_of_the_users():
-    class Named(rushlight.Tensor):
-        def __new__(cls, data, name="none"):
-            made = rushlight.as_tensor(data).as_subclass(cls)
-            made.name = name
-            return made
-
-    class Plain(rushlight.Tensor):
-        @staticmethod
-        def __new__(cls, data, *more):
-            return super().__new__(cls, data)
-
-    class Same(rushlight.Tensor):
-        @staticmethod
-        def __new__(cls, data):
-            return rushlight.Tensor._make_subclass(cls, data, True)
-
-    x = rushlight.ones(2, requires_grad=True)
-    for made, shown in ((Named(x * 2, "two"), "Named([2., 2.], grad_fn=<AliasBackward0>)"),
-                        (Plain([1.0, 2.0], 3), "Plain([1., 2.])"),
-                        (Same(x), "Same([1., 1.], requires_grad=True)")):
-        assert repr(made) == shown
-        assert made.sum().item() in (2.0, 3.0, 4.0)
-    named = Named(x * 2, "two")
-    named.sum().backward()
-    assert (named.name, x.grad.tolist()) == ("two", [2.0, 2.0])
-    assert Same(x).data_ptr() == x.data_ptr()
-    with pytest.raises(RuntimeError, match="subclass of Tensor"):
-        x.as_subclass(int)

@@ -200,6 +200,32 @@ with Log("four"):
 print(seen, w.grad.tolist(), add(b, b).tolist(), (b + 1).tolist())
 """
 
+MADE = """
+class Named(torch.Tensor):
+    def __new__(cls, data, label="none"):
+        made = torch.as_tensor(data).as_subclass(cls)
+        made.label = label
+        return made
+class Plain(torch.Tensor):
+    @staticmethod
+    def __new__(cls, data, *more):
+        return super().__new__(cls, data)
+class Same(torch.Tensor):
+    @staticmethod
+    def __new__(cls, data):
+        return torch.Tensor._make_subclass(cls, data, True)
+x = torch.ones(2, requires_grad=True)
+for made in (Named(x * 2, "two"), Plain([1.0, 2.0], 3), Same(x)):
+    print(made, type(made).__name__, made.sum().item())
+named = Named(x * 2, "two")
+named.sum().backward()
+print(named.label, x.grad.tolist(), Same(x).data_ptr() == x.data_ptr())
+try:
+    x.as_subclass(int)
+except TypeError as error:
+    print(str(error).splitlines()[0])
+"""
+
 
 def printed(library, text):
     """What a program prints under torch or rushlight."""
@@ -211,7 +237,7 @@ def printed(library, text):
     return run.stdout
 
 
-@pytest.mark.parametrize("program", ["KEPT", "ASKED", "KNOWN", "MODES"])
+@pytest.mark.parametrize("program", ["KEPT", "ASKED", "KNOWN", "MODES", "MADE"])
 def test_classes_of_users(oracle, program):
     text = globals()[program]
     expected = oracle(lambda torch: printed("torch", text))

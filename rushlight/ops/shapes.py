@@ -191,9 +191,10 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 def as_subclass(self: Tensor, cls: type) -> Any:
-    """The same memory, in the graph, as a tensor of a class of the user's. What ops make of it are plain tensors again."""
+    """The same memory, in the graph, as a tensor of a class of the user's, which functions keep (overrides.py)."""
     if not issubclass(cls, Tensor):
-        raise RuntimeError(explain("cls must be a subclass of Tensor", cls=cls))
+        raise TypeError(explain("Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. "
+                                "Make sure your class inherits from Tensor.", cls=cls))
     made = called(view_as(self, self), "AliasBackward0")
     made.__class__ = cls
     return made
