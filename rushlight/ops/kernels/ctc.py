@@ -42,7 +42,7 @@ def ctc_slope(x: ndarray, targets: ndarray, nll: ndarray, alpha: ndarray, input_
     beta = ends(seen, skips.astype(x.dtype), input_lengths, target_lengths)
     with np.errstate(invalid="ignore"):           # -inf + inf, where there is none
         share = np.exp(alpha + beta + nll[:, None])
-    r = np.exp(x)
+    r = np.exp(x, order="C")
     rows = np.arange(0, r.size, x.shape[2]).reshape(*x.shape[:2], 1)
     np.subtract.at(r.reshape(-1), (rows + states).reshape(-1), share.reshape(-1))      # several states have the same class
     r[:, np.isinf(nll)] = np.nan
