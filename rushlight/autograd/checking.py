@@ -1,12 +1,13 @@
 """Gradients against finite differences."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from rushlight.autograd.backward import grad
+from rushlight.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from rushlight.errors import explain
 from rushlight.random import default_generator
 from rushlight.tensor import Tensor, from_array
@@ -24,8 +25,9 @@ def gradcheck(func: Callable, inputs: Any, *, eps: float = 1e-6, atol: float = 1
     """Compare the gradients of `func(*inputs)` with (f(x + eps) - f(x - eps)) / (2 eps), element by element.
 
     Inputs that require grad are varied; they should be float64 or complex128. For complex numbers the gradient is
-    d/da + i d/db of the real part of conj(v) f, for v = 1 and i. Returns True, or raises GradcheckError (a
-    RuntimeError), or returns False if told so.
+    d/da + i d/db of the real part of conj(v) f, for v = 1 and i. `check_forward_ad` compares tangents too,
+    `check_backward_ad=False` no gradients. Returns True, or raises GradcheckError (a RuntimeError), or returns False if
+    told so.
 
     >>> x = rushlight.tensor([0.5, 1.5], dtype=rushlight.float64, requires_grad=True)
     >>> rushlight.autograd.gradcheck(rushlight.sin, (x,))
@@ -38,7 +40,10 @@ def gradcheck(func: Callable, inputs: Any, *, eps: float = 1e-6, atol: float = 1
                                  "them have requires_grad=True."))
     try:
         for k in range(len(outputs_of(func, args))):
-            compare(func, args, varied, k, eps, atol, rtol)
+            if check_backward_ad:
+                compare(func, args, varied, k, eps, atol, rtol)
+            if check_forward_ad:
+                compare_tangents(func, args, varied, k, eps, atol, rtol)
     except GradcheckError:
         if raise_exception:
             raise
@@ -71,18 +76,47 @@ def compare(func: Callable, args: Sequence, varied: list[Tensor], k: int, eps: f
                         output_element=place))
 
 
-def difference(func: Callable, args: Sequence, x: Tensor, k: int, v: np.ndarray, eps: float) -> np.ndarray:
-    """The gradient of Re(sum conj(v) f) by central differences, varying x in place."""
-    numeric = np.zeros(x.array.shape, x.array.dtype)
+def compare_tangents(func: Callable, args: Sequence, varied: list[Tensor], k: int, eps: float, atol: float,
+                     rtol: float) -> None:
+    """The tangent of output k along every element of every input."""
+    for i, x in enumerate(varied):
+        for place, unit in directions(x):
+            along = np.zeros_like(x.array)
+            along[place] = unit
+            with dual_level():
+                duals = [make_dual(x, from_array(along)) if a is x else a for a in args]
+                tangent = unpack_dual(outputs_of(func, duals)[k]).tangent
+            numeric = slope(func, args, x, k, place, unit, eps)
+            found = np.zeros_like(numeric) if tangent is None else tangent.array
+            if not np.allclose(found, numeric, rtol, atol, equal_nan=True):
+                raise GradcheckError(explain(
+                    f"Jacobian computed with forward mode mismatch for output {k} with respect to input {i},\n"
+                    f"numerical:{numeric}\nanalytical:{found}", "is the jvp of the op right, and the input float64?",
+                    input_element=place))
+
+
+def directions(x: Tensor) -> Iterator[tuple[tuple, complex]]:
+    """Every element, and the units along which it varies."""
     for place in np.ndindex(x.array.shape):
-        kept = x.array[place].copy()
         for unit in ((1.0, 1j) if x.is_complex() else (1.0,)):
-            ends = []
-            for sign in (1, -1):
-                x.array[place] = kept + sign * eps * unit
-                ends.append(np.sum((np.conj(v) * outputs_of(func, args)[k].array).real))
-            x.array[place] = kept
-            numeric[place] += (ends[0] - ends[1]) / (2 * eps) * unit
+            yield place, unit
+
+
+def slope(func: Callable, args: Sequence, x: Tensor, k: int, place: tuple, unit: complex, eps: float) -> np.ndarray:
+    """(f(x + eps unit) - f(x - eps unit)) / (2 eps) for output k, varying one element of x in place."""
+    kept, ends = x.array[place].copy(), []
+    for sign in (1, -1):
+        x.array[place] = kept + sign * eps * unit
+        ends.append(outputs_of(func, args)[k].array.copy())
+    x.array[place] = kept
+    return (ends[0] - ends[1]) / (2 * eps)
+
+
+def difference(func: Callable, args: Sequence, x: Tensor, k: int, v: np.ndarray, eps: float) -> np.ndarray:
+    """The gradient of Re(sum conj(v) f) by central differences."""
+    numeric = np.zeros(x.array.shape, x.array.dtype)
+    for place, unit in directions(x):
+        numeric[place] += np.sum((np.conj(v) * slope(func, args, x, k, place, unit, eps)).real) * unit
     return numeric
 
 
