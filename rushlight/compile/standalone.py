@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.compile import scalars
+from rushlight.compile import scalars, vectors
 from rushlight.compile.bundle import Bundle, CannotBundle, free, source
 from rushlight.compile.report import Parts
 from rushlight.ops.table import SHARED, TABLE
@@ -75,17 +75,24 @@ class Module(Bundle):
             return TYPES[name]
         if name in INSTRUCTIONS:
             return f"{self.need(OURS, 'backend')}().{name}"
-        if name == "dots":
-            kinds, machine = (self.need(HERE + "vectors", made) for made in ("kinds", "machine"))
-            return f"{self.need(OURS, 'numba')} and {self.need(HERE + 'tiles', name)}({kinds}({machine}()[0]))"
         if name not in elements():
-            return f"{self.need(OURS, 'numba')} and {self.need(HERE + 'vectors', 'functions')}()[{name!r}]"
+            return self.instruction(name)
         own, real = (name[:-2], "float64") if name.endswith("64") else (name, "float32")
         text = self.group(own, real)
         for part in re.findall(r"\b[a-z]\w+(?=\()", text):
             given = self.need(scalars.__name__, part)
             text = re.sub(rf"\b{part}\(", f"{given}(", text)
         return f"{text}[{own!r}]"
+
+    def instruction(self, name: str) -> str:
+        """One on registers, by the function that makes it and its like."""
+        kinds, machine = (self.need(HERE + "vectors", made) for made in ("kinds", "machine"))
+        if name == "dots":
+            made, which = self.need(HERE + "tiles", name), ""
+        else:
+            group = next(g for g in vectors.GROUPS if name in g(vectors.kinds(vectors.machine()[0])))
+            made, which = self.need(HERE + "vectors", group.__name__), f"[{name!r}]"
+        return f"{self.need(OURS, 'numba')} and {made}({kinds}({machine}()[0])){which}"
 
     def group(self, name: str, real: str) -> str:
         """The expression for the group of functions that one belongs to."""

@@ -41,9 +41,10 @@ def machine() -> tuple[int, int]:
 def functions() -> dict[str, Any]:
     """The names, for the globals of loops."""
     k = kinds(machine()[0])
-    return {"select": backend().select} | numbers(k) | moves(k) | sums(k) | weights(k) | parts(k)
+    return {"select": backend().select} | {name: made for group in GROUPS for name, made in group(k).items()}
 
 
+@cache
 def kinds(lanes: int) -> SimpleNamespace:
     """What the instructions are written with: Numba's `intrinsic`, its types, and LLVM's, with a type for a register."""
     backend()
@@ -328,3 +329,6 @@ def parts(k: SimpleNamespace) -> dict[str, Any]:
         return k.register(k.register, k.types.intp), generate
 
     return {"load_first": load_first, "store_first": store_first, "store_evens": store_evens, "upto": upto}
+
+
+GROUPS = numbers, moves, sums, weights, parts
