@@ -1,11 +1,13 @@
 """torch._dynamo, as far as programs call it: `torch.compiler`, and marks that mean nothing here."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
-from rushlight.compile import CannotCompile, explain
+from rushlight.compile import CannotCompile
+from rushlight.compile import explain as explanation
 from rushlight.compile.module import OptimizedModule
 from rushlight.compiler import allow_in_graph, assume_constant_result, disable, is_compiling, reset
 
@@ -16,6 +18,13 @@ class Config(SimpleNamespace):
     def patch(self, *args: Any, **kwargs: Any) -> nullcontext:
         """A context in which nothing is different."""
         return nullcontext()
+
+
+def explain(f: Callable, *args: Any, **kwargs: Any) -> Any:
+    """`explain(f)(*args)`: what becomes of f with these arguments; or, as torch once had it, `explain(f, *args)`."""
+    if args or kwargs:
+        return explanation(f, *args, **kwargs)
+    return lambda *args, **kwargs: explanation(f, *args, **kwargs)
 
 
 def mark_dynamic(t: Any, index: Any, **kwargs: Any) -> None:

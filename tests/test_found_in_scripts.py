@@ -235,3 +235,16 @@ def test_gradcheck_of_tangents_of_complex_numbers_and_several_inputs():
     y = rushlight.tensor([[2.0], [0.5]], dtype=rushlight.float64, requires_grad=True)
     for f in (lambda x, y: (x * y).abs(), lambda x, y: x.conj() * y.exp(), lambda x, y: (x.real @ y, y.sum())):
         assert rushlight.autograd.gradcheck(f, (x, y), check_forward_ad=True)
+
+
+def test_explanations_are_asked_for_as_in_torch(oracle):
+    """`torch._dynamo.explain(f)(*args)`: the function was called without its arguments."""
+
+    def counted(t):
+        found = importlib.import_module(f"{t.__name__}._dynamo").explain(lambda x, y: x * y + 1)(t.ones(2), t.ones(2))
+        return [found.graph_count, found.graph_break_count]
+
+    assert counted(rushlight) == oracle(counted) == [1, 0]
+    assert rushlight._dynamo.explain(lambda x: x + 1, rushlight.ones(2)).graph_count == 1
+    with rushlight._inductor.utils.fresh_inductor_cache():
+        pass
