@@ -73,6 +73,30 @@ def test_loops_give_the_same(shapes, kind, monkeypatch):
     same(attended(rushlight, **given, dtype=np.float32), exact, 4e-6)
 
 
+LAYOUTS = {
+    "columns": lambda x: np.ascontiguousarray(x.swapaxes(-1, -2)).swapaxes(-1, -2),
+    "numbers backwards": lambda x: x[..., ::-1],
+    "rows backwards": lambda x: x[..., ::-1, :],
+    "every other number": lambda x: np.repeat(x, 2, -1)[..., ::2],
+    "one for all samples": lambda x: np.broadcast_to(x[:1], x.shape),
+    "between numbers": lambda x: np.frombuffer(b"-" + x.tobytes(), np.float32, offset=1).reshape(x.shape),
+}
+
+
+@pytest.mark.parametrize("width", [1, 5, 32])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_loops_find_numbers_however_they_lie(layout, width, monkeypatch):
+    pytest.importorskip("numba")
+    q, k, v, g = (LAYOUTS[layout](numbers(2, 3, 11, width, seed=i, dtype=np.float32)) for i in range(4))
+    mask, found = LAYOUTS[layout](numbers(11, 11, dtype=np.float32)), []
+    for least in (1 << 40, 1):
+        monkeypatch.setattr(kernels, "LEAST", least)
+        monkeypatch.setattr(kernels.spent, "left", float("inf"))
+        out, lse = kernels.attention([q, k, v, mask], False, 0.5)
+        found.append([out, lse, *kernels.attention_back([q, k, v, mask, out, lse, g], False, 0.5)])
+    same(*found, 4e-6)
+
+
 @pytest.mark.parametrize("shapes", ["three dimensions", "heads"])
 def test_against_torch(shapes, oracle):
     given = {"shapes": SHAPES[shapes], "mask": mask_for(SHAPES[shapes], "booleans")}
