@@ -248,3 +248,59 @@ def test_explanations_are_asked_for_as_in_torch(oracle):
     assert rushlight._dynamo.explain(lambda x: x + 1, rushlight.ones(2)).graph_count == 1
     with rushlight._inductor.utils.fresh_inductor_cache():
         pass
+
+
+def of_own(t):
+    """A Function whose backward is not what its forward says, so that nothing but it can give the gradient."""
+
+    class Thrice(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.exp()
+
+        @staticmethod
+        def backward(ctx, g):
+            return 3 * g * ctx.saved_tensors[0].exp()
+
+    return Thrice
+
+
+@pytest.mark.filterwarnings("ignore:rushlight.compile")
+@pytest.mark.parametrize("inside", ["forward", "step"])
+def test_compiled_functions_call_functions_of_ones_own(oracle, inside):
+    """They raised: 'Thrice' has no attribute 'name'."""
+
+    def losses(t, compiled):
+        own, w = of_own(t), t.nn.Parameter(t.tensor([1.0, 0.5]))
+        optimizer = t.optim.SGD([w], 0.001)
+
+        def forward(x):
+            y = (x * w).sin() * 2
+            return (own.apply(y) ** 2).mean() + w.sum()
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = run(x)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run = compiled(forward) if inside == "forward" else forward
+        once = compiled(step) if inside == "step" else step
+        return [once(t.tensor([1.0, 2.0])).item() for _ in range(8)]
+
+    expected = oracle(lambda t: losses(t, lambda f: f))
+    assert losses(rushlight, lambda f: f) == pytest.approx(expected, rel=1e-5)
+    assert losses(rushlight, rushlight.compile) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:rushlight.compile")
+def test_compiled_functions_call_custom_ops():
+    @rushlight.library.custom_op("scripts::twice", mutates_args=())
+    def twice(x: rushlight.Tensor) -> rushlight.Tensor:
+        return rushlight.from_numpy(x.numpy() * 2)
+
+    compiled = rushlight.compile(lambda x: twice(x) + 1)
+    for k in range(5):
+        assert compiled(rushlight.full((2,), float(k))).tolist() == [2 * k + 1] * 2

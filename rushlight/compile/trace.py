@@ -86,6 +86,9 @@ class Tracer(Watcher):
         shares = shared(name, arrays, [t.array for t in outs])
         self.steps.append(Call(name, values, made, line(), self.late, shares))
 
+    def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
+        self.stop(f"calls {type(node).function.__name__}, an autograd.Function, whose backward is Python")
+
     def created(self, tensor: Tensor) -> None:
         self.noted(tensor.array)
         self.outside[id(tensor.array)] = True
