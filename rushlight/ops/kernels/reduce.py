@@ -60,22 +60,17 @@ def sum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
 
 
 def prod(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
-    if x.size >= FEW and x.dtype.kind == "f" and x.dtype.itemsize > 2 and x.flags.c_contiguous:
-        if dims is None:
-            r = multiplied(x.reshape(-1), 512)
-            return r.reshape((1,) * x.ndim) if keepdim else r
-        if dims in ((-1,), (x.ndim - 1,)) and x.shape[-1] >= 128:
-            r = multiplied(x, 32)
-            return r[..., None] if keepdim else r
+    if dims is None and x.size >= FEW and x.dtype.kind == "f" and x.dtype.itemsize > 2 and x.flags.c_contiguous:
+        r = multiplied(x.reshape(-1))
+        return r.reshape((1,) * x.ndim) if keepdim else r
     return totalled(np.multiply, x, dims, keepdim)
 
 
-def multiplied(x: ndarray, side: int) -> ndarray:
-    """Products along the last dimension, of `side` numbers side by side first: one after the other, each waits for the one
-    before. A matrix of 51,200 in 0.02 ms, its rows in 0.03; NumPy takes 0.08."""
-    n = x.shape[-1] // side * side
-    r = _multiply(_multiply(x[..., :n].reshape(*x.shape[:-1], -1, side), -2), -1)
-    return np.asarray(r * _multiply(x[..., n:], -1))
+def multiplied(x: ndarray) -> ndarray:
+    """The product of a vector, of 512 numbers side by side first: one after the other, each waits for the one before.
+    51,200 in 0.02 ms, NumPy takes 0.08."""
+    n = x.size // 512 * 512
+    return np.asarray(_multiply(_multiply(x[:n].reshape(-1, 512), 0)) * _multiply(x[n:]))
 
 
 def count(x: ndarray, dims: Dims) -> int:
