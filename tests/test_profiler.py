@@ -97,6 +97,15 @@ def test_the_table(step):
         prof.key_averages().table(sort_by="colour")
 
 
+def test_nothing_ran_on_other_devices(step):
+    with profile() as prof:
+        step()
+    averages = prof.key_averages()
+    assert averages.table(sort_by="cuda_time_total") == averages.table()
+    assert averages.table(sort_by="self_device_memory_usage") == averages.table()
+    assert {row.cuda_time_total for row in averages} == {0}
+
+
 def test_the_chrome_trace(step, tmp_path):
     with profile(record_shapes=True) as prof:
         step()

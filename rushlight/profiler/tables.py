@@ -8,6 +8,8 @@ from rushlight.profiler.clocks import Event
 from rushlight.profiler.units import in_bytes, told
 
 SORTS = ("cpu_time_total", "self_cpu_time_total", "cpu_time", "count", "cpu_memory_usage", "self_cpu_memory_usage")
+ELSEWHERE = ("cuda_time", "device_time", *(f"{own}{place}_{what}" for own in ("", "self_") for place in ("cuda", "device")
+                                           for what in ("time_total", "memory_usage")))
 
 
 class Average:
@@ -29,6 +31,10 @@ class Average:
         return f"<{self.key}: {self.count} calls, {told(self.cpu_time_total)}>"
 
 
+for _name in ELSEWHERE:                           # nothing runs on other devices
+    setattr(Average, _name, 0)
+
+
 class Averages(list):
     """What `key_averages()` returns: a list of `Average`, with `table()`."""
 
@@ -40,8 +46,8 @@ class Averages(list):
               max_name_column_width: int = 55, max_shapes_column_width: int = 80, header: str | None = None,
               top_level_events_only: bool = False, time_unit: str | None = None) -> str:  # fmt: skip
         """A table, the largest first: `sort_by` is 'self_cpu_time_total', 'cpu_time_total', 'cpu_time', 'count' or
-        'cpu_memory_usage'; without it the order is that of the first calls."""
-        if sort_by is not None and sort_by not in SORTS:
+        'cpu_memory_usage'; without it, or by what other devices did, the order is that of the first calls."""
+        if sort_by is not None and sort_by not in SORTS + ELSEWHERE:
             raise AttributeError(f"profiler: cannot sort by {sort_by!r}; choose one of {', '.join(SORTS)}")
         rows = self if sort_by is None else sorted(self, key=lambda row: getattr(row, sort_by), reverse=True)
         whole = self.self_cpu_time_total or 1.0
