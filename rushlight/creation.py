@@ -247,7 +247,12 @@ def filled(name: str, fill: Callable, what: str) -> Callable:
         if layout is not None and layout is not strided:
             refuse(layout)
         d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
-        return made(fill(shape_of(shape if size is None else (size,)), d.numpy), None, requires_grad, device, out)
+        sizes = shape_of(shape if size is None else (size,))
+        array = fill(sizes, d.numpy)
+        if memory_format is not None:
+            array, numbers = room_for(sizes, d.numpy, memory_format), array
+            array[...] = numbers
+        return made(array, None, requires_grad, device, out)
     create.__name__ = create.__qualname__ = name
     create.__doc__ = f"""A tensor of the given size {what}; default dtype unless told.
 

@@ -304,3 +304,10 @@ def test_compiled_functions_call_custom_ops():
     compiled = rushlight.compile(lambda x: twice(x) + 1)
     for k in range(5):
         assert compiled(rushlight.full((2,), float(k))).tolist() == [2 * k + 1] * 2
+
+
+def test_empty_in_an_order_of_memory(oracle):
+    def strides(t):
+        return [list(t.empty(2, 3, 4, 5, memory_format=form).stride()) for form in (t.channels_last, t.contiguous_format)]
+
+    assert strides(rushlight) == oracle(strides)
