@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 from hypothesis import strategies as st
 
+from rushlight.compile import parallel
 from rushlight.ops.kernels import conv as columns
 from rushlight.ops.kernels.windows import window_counts
 
@@ -53,3 +54,14 @@ def check(way, s, near=near):
     if made is not None:
         near(made, columns.spread_columns(g, w, s.plan))
     return made is not None
+
+
+def on_three_cores(way, s, monkeypatch, near=near):
+    """As `check`, and a gradient of the weights that is the same, to the last bit, whichever part ends first."""
+    monkeypatch.setattr(parallel, "cores", lambda: 3)
+    found, made = check(way, s, near), []
+    for turn in (list, lambda calls: list(reversed(calls))):
+        monkeypatch.setattr(parallel.pool, "run", lambda part, calls, turn=turn: [part(*c) for c in turn(calls)])
+        made.append(way.weigh(s.g, s.x, s.plan))
+    np.testing.assert_array_equal(*made)
+    return found

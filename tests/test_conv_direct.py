@@ -3,13 +3,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conv_problem import check, problem, windows
+from conv_problem import check, on_three_cores, problem, windows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("numba")
 
-from rushlight.compile import parallel
 from rushlight.ops.kernels import conv as columns
 from rushlight.ops.kernels import direct
 
@@ -41,8 +40,7 @@ def test_shapes_of_nets(shape):
 
 
 def test_parts_on_several_cores(monkeypatch):
-    monkeypatch.setattr(parallel, "cores", lambda: 3)
-    assert check(direct, problem(1, 70, 40, 9, 1, (9, 9), (3, 3), (1, 1), (1, 1), (1, 1)))
+    assert on_three_cores(direct, problem(1, 70, 40, 9, 1, (9, 9), (3, 3), (1, 1), (1, 1), (1, 1)), monkeypatch)
 
 
 def test_arrays_of_any_layout():

@@ -3,13 +3,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conv_problem import check, innermost, near, problem, windows
+from conv_problem import check, innermost, near, on_three_cores, problem, windows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("numba")
 
-from rushlight.compile import parallel
 from rushlight.ops.kernels import conv as columns
 from rushlight.ops.kernels import gathered
 
@@ -47,8 +46,8 @@ def test_shapes_of_nets(shape):
 
 
 def test_parts_on_several_cores(monkeypatch):
-    monkeypatch.setattr(parallel, "cores", lambda: 3)
-    agrees(problem(1, 700, 16, 30, 1, (9, 9), (3, 3), (2, 2), (1, 1), (1, 1)))
+    s = problem(1, 700, 16, 30, 1, (9, 9), (3, 3), (2, 2), (1, 1), (1, 1))
+    assert on_three_cores(gathered, s, monkeypatch) == gathered.suits(s.plan, 16)
 
 
 def test_results_lie_as_the_images():

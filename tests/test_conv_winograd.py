@@ -4,13 +4,12 @@ from __future__ import annotations
 import conv_problem
 import numpy as np
 import pytest
-from conv_problem import check, innermost
+from conv_problem import check, innermost, on_three_cores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("numba")
 
-from rushlight.compile import parallel
 from rushlight.ops.kernels import conv as columns
 from rushlight.ops.kernels import winograd
 
@@ -45,8 +44,7 @@ def test_large_shapes(shape):
 
 
 def test_parts_on_several_cores(monkeypatch):
-    monkeypatch.setattr(parallel, "cores", lambda: 3)
-    assert check(winograd, problem(1, 700, 16, 20, (5, 6), (1, 1)), near)
+    assert on_three_cores(winograd, problem(1, 700, 16, 20, (5, 6), (1, 1)), monkeypatch, near)
 
 
 def test_results_lie_as_the_images():

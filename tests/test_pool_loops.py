@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("numba")
 
+from rushlight.compile import parallel
 from rushlight.ops.kernels import pool, pool_loops
 from rushlight.ops.kernels.windows import window_counts
 
@@ -62,6 +63,22 @@ def test_maxima_and_their_gradient(given):
     assert pool_loops.scatter_spatial(g, at, x.shape[1:]) is None        # which NumPy's way then refuses
     with pytest.raises(IndexError):
         pool.scatter_spatial(g, at, x.shape[1:])
+
+
+def test_parts_on_several_cores(monkeypatch):
+    monkeypatch.setattr(parallel, "cores", lambda: 3)
+    x = np.random.default_rng(0).standard_normal((70, 60, 61), np.float32)
+    how = (2, 2), (2, 2), (0, 0), (1, 1)
+    values, indices = pool_loops.max_pool(x, *how, (30, 30))
+    expected, places = pool.best_of_taps(x, *how, (30, 30))
+    np.testing.assert_array_equal(values, expected)
+    np.testing.assert_array_equal(indices, places)
+    g, at = values.reshape(7, 10, 30, 30), indices.reshape(7, 10, 30, 30)
+    sums = np.zeros((70, 60 * 61), np.float32)
+    np.put_along_axis(sums, places.reshape(70, -1), expected.reshape(70, -1), 1)      # windows do not overlap
+    np.testing.assert_array_equal(pool_loops.scatter_spatial(g, at, (60, 61)).reshape(sums.shape), sums)
+    at[-1, -1, -1, -1] = 60 * 61
+    assert pool_loops.scatter_spatial(g, at, (60, 61)) is None
 
 
 def test_what_numpy_does():
