@@ -16,7 +16,7 @@ mul        = op(lambda x, y, /: x * y, numbers="x y", x=lambda g, y: g * y,     
                 alias="multiply", single=True)
 div        = floating(lambda x, y, /: x / y,        x=lambda g, y: g / y,           y=lambda g, x, y: -g * (x / y / y),
                       alias="true_divide", numbers="x y", single=True)
-pow        = op(lambda x, y, /: x ** y,             x=lambda g, x, y: g * where(y == 0, 0, y * x ** (y - 1)),
+pow        = op(lambda x, y, /: x ** y,             x=lambda g, x, y: g * where(y == 0, 0, y * pow(x, y - 1)),
                 y=lambda g, x, y, out: g * where((x == 0) & (real(y) >= 0), 0, out * log(x)), names={"y": "exponent"},
                 numbers="x y", node=of_power)
 neg        = op(lambda x, /: -x,                    x=lambda g: -g,                 alias="negative")

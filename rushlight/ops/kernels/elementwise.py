@@ -170,6 +170,8 @@ def pow(x: ndarray, y: ndarray) -> ndarray:
             return np.reciprocal(x)
         if n == -0.5:
             return np.reciprocal(np.sqrt(x))
+        if n == -2:
+            return np.reciprocal(x * x)
     if x.dtype.kind in "iu" and y.dtype.kind == "i" and (y < 0).any():
         if y.ndim == 0 and not y.flags.writeable:  # a Python number, not a tensor
             raise ValueError("Integers to negative integer powers are not allowed: convert them first, x.float()")
