@@ -207,6 +207,8 @@ def simple(value: Any, truth: Callable[[Formula], bool | None]) -> Any:
         name = parts[0].parts[0] if parts[0].head == "name" else ""
         if name == "where" and isinstance(parts[1][0], bool):
             return parts[1][1 if parts[1][0] else 2]
+        if name == "pow":
+            return power(*parts[1])
     elif head == "if" and isinstance(parts[1], bool):
         return parts[0] if parts[1] else parts[2]
     elif head == "negative":
