@@ -21,7 +21,7 @@ from rushlight.ops.table import TABLE
 
 INDEX = "ijklmn"
 BLOCK = 4096                                      # elements added up in the arrays' own dtype before float64 takes over
-MUCH = 1 << 20                                    # elements times cost from which a loop runs in parts: about 0.1 ms
+MUCH = 1 << 22                                    # elements times cost from which a loop runs in parts: about 0.1 ms
 LONG = 256                                        # elements
 MOST_COSTLY = 12
 START = {"sum": "0", "amax": "-inf", "amin": "inf"}
