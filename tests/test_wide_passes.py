@@ -66,7 +66,7 @@ def test_where_is_numpys_to_the_bit(dtype):
     y, mask = x[::-1].copy(), rng.random((40, 60)) > 0.5
     zero, one = np.zeros((), dtype), np.ones((), dtype)
     for a, b in [(x, y), (x, zero), (zero, x), (x, one), (one, x), (x, 0), (0, x), (x, y[:1]), (x[:, :1], y), (zero, one)]:
-        for c in (mask, mask[:1], mask[:, :1]):
+        for c in (mask, mask[0], mask[:1], mask[:, :1], mask[0, :1].reshape(()), mask[1, 1:2].reshape(())):
             found, expected = elementwise.where(c, a, b), np.where(c, a, b)
             assert found.dtype == expected.dtype
             assert found.shape == expected.shape

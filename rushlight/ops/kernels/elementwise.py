@@ -100,10 +100,8 @@ def where(condition: ndarray, x: Any, y: Any) -> ndarray:
     if given is None:
         return np.where(condition, x, y)
     dtype, x, y = given
-    if x.shape == y.shape == condition.shape or 0 in (x.ndim, y.ndim) and condition.shape in (x.shape, y.shape):
-        out = np.empty_like(condition, dtype)     # in the order of memory
-    else:
-        out = np.empty(np.broadcast(condition, x, y).shape, dtype)
+    shape = np.broadcast(condition, x, y).shape
+    out = np.empty_like(condition, dtype) if condition.shape == shape else np.empty(shape, dtype)    # as it lies in memory
     bits, one = out.view(x.dtype), condition.view(np.int8)
     if not (y.ndim or y):
         np.multiply(x, one, out=bits)
