@@ -141,6 +141,17 @@ def stays(input: Tensor, number: Any) -> bool:
     return (kind is float or kind is int) and input.dtype.is_floating_point or kind is int and input.dtype is dtypes.int64
 
 
+def among(input: Tensor, bounds: list) -> Tensor:
+    """A tensor of integers in the dtype that it has together with all of its bounds. RuntimeError for a number that this
+    dtype cannot hold."""
+    pairs = [(t.dtype, 0 if t.array.ndim else 1) if isinstance(t, Tensor) else (dtypes.of_scalar(t), 2) for t in (input, *bounds)]
+    common = dtypes.result_dtype(pairs)
+    for bound in bounds:
+        if not isinstance(bound, Tensor):
+            dtypes.holding(bound, common)
+    return to(input, common)
+
+
 @composite("clamp", "clip")
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
     """min(max(input, lower), upper); bounds are numbers or tensors. Where they cross, the upper one wins.
@@ -153,6 +164,8 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
     if stays(input, min) and stays(input, max):
         r = e.clamp_both(input, min, max)
     else:
+        if input.dtype.category < dtypes.FLOATING:
+            input = among(input, [bound for bound in (min, max) if bound is not None])
         r = input if min is None else e.clamp_min(input, min)
         r = r if max is None else e.clamp_max(r, max)
         called(r, f"ClampBackward{0 if isinstance(min, Tensor) or isinstance(max, Tensor) else 1}")
