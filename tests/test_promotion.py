@@ -145,7 +145,7 @@ def test_integers_are_bounded_in_the_dtype_of_all(oracle):
         bounds = [(-1, 3), (-1, 2.5), (None, -1), (-1.0, None), (300, 400), (0, 300), (True, 3),
                   (torch.tensor(-1), torch.tensor(2.5)), (torch.tensor([-1]), torch.tensor([3])), (torch.tensor(-1), 2)]
         tensors = [torch.arange(6).to(d) for d in (torch.uint8, torch.int8, torch.int64, torch.bool)]
-        return [outcome(lambda: [t.clamp(*pair), str(t.clamp(*pair).dtype)]) for t in tensors for pair in bounds]
+        return [outcome(t.clamp, *pair) for t in tensors for pair in bounds]
     like_torch(oracle, program)
 
 
