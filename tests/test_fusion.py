@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ pytest.importorskip("numba")
 import rushlight as torch
 from rushlight.compile import compile, programs, source
 from rushlight.compile.expressions import NotFused, Scalar, expression
+from rushlight.compile.loops import COSTLY, MOST_COSTLY
 from rushlight.compile.parallel import in_parts
 from rushlight.ops.table import TABLE
 
@@ -47,6 +49,16 @@ def fused_ops(count):
         except (NotFused, TypeError):
             continue
         yield name
+
+
+def test_every_op_with_a_function_in_its_text_counts_as_work():
+    f32 = np.dtype(np.float32)
+    for name in (*fused_ops(1), *fused_ops(2)):
+        op = TABLE[name]
+        text = expression(op, tuple(Scalar("x", f32) for _ in op.inputs) + tuple(op.defaults[s] for s in op.settings),
+                          np.dtype(bool) if op.result == "bool" else f32).text
+        long = [called for called in re.findall(r"\b[a-z]\w*(?=\()", text) if COSTLY.get(called) == MOST_COSTLY]
+        assert not long or COSTLY.get(name) == MOST_COSTLY, f"{name}: {text}"
 
 
 def values(dtype):
