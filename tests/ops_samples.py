@@ -44,6 +44,7 @@ DOMAIN = {
     "tan": SMALL,
     "pow": [POSITIVE, {}],
     "xlogy": [{}, POSITIVE],
+    "trunc_divide": [{}, POSITIVE],
     "binary_cross_entropy": PROBABILITY,
     "binary_cross_entropy_with_logits": [{}, PROBABILITY],
     "bitwise_left_shift": [{}, POSITIVE],

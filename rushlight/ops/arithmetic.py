@@ -59,13 +59,15 @@ def sub(input: Tensor, other: Any, *, alpha: Number = 1, out: Tensor | None = No
 
 def scaled(input: Any, other: Any, alpha: Number) -> Any:
     """alpha * other in the dtype that both promote to; RuntimeError for a factor that would change an integer's."""
-    if isinstance(other, Tensor) and isinstance(alpha, float) and other.dtype.category < dtypes.FLOATING:
+    if not isinstance(other, Tensor):
+        return other * alpha
+    same = isinstance(input, Tensor) and input.dtype is other.dtype
+    common = other.dtype if same else promoted(TABLE["add"], (input, other))[0].dtype
+    if isinstance(alpha, float) and common.category < dtypes.FLOATING:
         raise RuntimeError(explain("For integral input tensors, argument alpha must not be a floating point number.",
                                    "convert the tensor: x.float()", dtype=other.dtype))
-    product = other * alpha
-    if isinstance(other, Tensor) and other.dtype is dtypes.bool_:                # bool times 2 is int64
-        return to(product, promoted(TABLE["add"], (input, other))[0].dtype)
-    return product
+    product = e.mul(other if same else to(other, common), alpha)     # in their own dtype small integers would wrap around
+    return to(product, common) if common is dtypes.bool_ else product            # bool times 2 is int64
 
 
 def rsub(input: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
@@ -92,7 +94,7 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Ten
         r = e.floor_divide(input, other)
     elif rounding_mode == "trunc":
         a, b = promoted(TABLE["mul"], (input, other))
-        r = e.div(a, b).trunc() if a.dtype.category > dtypes.INTEGER else truncated(a, b)  # type: ignore[attr-defined]
+        r = e.trunc_divide(a, b) if a.dtype.category > dtypes.INTEGER else truncated(a, b)
     else:
         raise RuntimeError(explain("div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
                                    f"'{rounding_mode}'"))
@@ -101,7 +103,7 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Ten
 
 def truncated(a: Tensor, b: Tensor) -> Tensor:
     """Whole quotients toward 0."""
-    if (b.array == 0).any():
+    if (b.array == 0).any() and a.array.size:
         raise RuntimeError(explain("ZeroDivisionError"))
     q = np.abs(a.array) // np.abs(b.array)
     return from_array(np.asarray(q * np.sign(a.array) * np.sign(b.array), a.array.dtype))

@@ -29,6 +29,8 @@ remainder  = op(lambda x, y, /: x - y * floor(x / y), x=lambda g: g,
                 y=lambda g, x, y: -g * floor_divide(x, y), numbers="x y")
 fmod       = op(lambda x, y, /: x - y * trunc(x / y), x=lambda g: g,                y=lambda g, x, y: -g * trunc(x / y))
 floor_divide = op(lambda x, y, /: floor(x / y), numbers="x y", x=lambda g: zeros_like(g), y=lambda g: zeros_like(g))
+trunc_divide = op(lambda x, y, /: trunc(x / y), x=lambda g: zeros_like(g), y=lambda g: zeros_like(g), node="DivBackward1",
+                  called="div", method=False, function=False, inplace=False)
 hypot      = op(lambda x, y, /: sqrt(x * x + y * y), x=lambda g, x, out: g * x / out, y=lambda g, y, out: g * y / out,
                 numbers="")
 
@@ -52,7 +54,7 @@ xlogy      = floating(lambda x, y, /: x * log(y),   x=lambda g, x, y: g * where(
 
 tanh       = floating(lambda x, /: tanh(x),         x=lambda g, out: g * (1 - out * out))
 sigmoid    = floating(lambda x, /: 1 / (1 + exp(-x)), x=lambda g, out: g * out * (1 - out), alias="special_expit")
-relu       = op(lambda x, /: maximum(x, 0),         x=lambda g, out: g * (out > 0))
+relu       = op(lambda x, /: maximum(x, 0),         x=lambda g, out: where(out != 0, g, 0))      # g may be infinite, out nan
 silu       = floating(lambda x, /: x * sigmoid(x),  x=lambda g, x: g * sigmoid(x) * (1 + x * (1 - sigmoid(x))),
                       method=False)
 softplus   = floating(lambda x, /, beta=1.0, threshold=20.0: log1p(exp(x * beta)) / beta, method=False,

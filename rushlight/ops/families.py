@@ -132,10 +132,12 @@ def beside_number(*operands: Any) -> dtype | None:
 def long_way(op: Op, asks: bool, call: Callable) -> Callable:
     """A binary call whose operands are brought to one dtype first."""
     takes_numbers, single = asks or "x" in op.options.get("numbers", "y"), op.options.get("single")
+    floating = op.result == FLOATING
 
     def slow(input: Any, other: Any, out: Tensor | None) -> Any:
         if takes_numbers and (input.__class__ is float or input.__class__ is int) and other.__class__ is Tensor:
-            k = constant(input, other.array.dtype)         # 1 - x: 3 us, all the rest of the way takes 20
+            d = other.array.dtype                          # 1 - x: 3 us, all the rest of the way takes 20
+            k = None if floating and d in INTEGERS else constant(input, d)
             if k is not None:
                 return call(k, other, out=out)
         if asks and not (known(input) and known(other)):
@@ -173,14 +175,14 @@ def binary(op: Op, asks: bool = False) -> Callable:
                 k = constant(other, a.dtype) if takes_numbers else None
                 if k is None:
                     return slow(input, other, out)
-                other = k
+                number, other = other, k
             b = other.array
         except (AttributeError, NoArray):
             return slow(input, other, out)
         if a.dtype is not b.dtype:
             return slow(input, other, out)
-        if floating and a.dtype in INTEGERS:
-            return slow(input, other, out)
+        if floating and a.dtype in INTEGERS:      # bytes / -1: the number is not one of theirs
+            return slow(input, number if c is int else other, out)
         try:
             r = kernel(a, b) if a.size < least else large(op, "", kernel, a, b)
         except Exception as error:

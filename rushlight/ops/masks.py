@@ -104,6 +104,8 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
     if input is None or other is None:
         raise TypeError(explain("where() received an invalid combination of arguments: it takes (condition) or (condition, "
                                 "input, other)"))
+    if isinstance(condition, Tensor) and condition.array.dtype == np.uint8:     # torch's masks of old
+        condition = condition != 0                # type: ignore[assignment]
     if isinstance(condition, Tensor) and condition.array.dtype.kind != "b":
         raise RuntimeError(explain(f"where expected condition to be a boolean tensor, but got a tensor with dtype "
                                    f"{condition.dtype}", "compare first: condition != 0"))

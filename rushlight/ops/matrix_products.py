@@ -79,9 +79,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     m, n = a.array.ndim, b.array.ndim
     for i, j in zip(in_a, in_b):
         if a.array.shape[i] == 1:
-            b = total(b, (j,), True)
+            b = total(b, (j,), True, dtype=b.dtype)
         elif b.array.shape[j] == 1:
-            a = total(a, (i,), True)
+            a = total(a, (i,), True, dtype=a.dtype)
         elif a.array.shape[i] != b.array.shape[j]:
             raise RuntimeError(explain(f"contracted dimensions need to match, but first has size {a.array.shape[i]} in "
                                        f"dim {i} and second has size {b.array.shape[j]} in dim {j}"))

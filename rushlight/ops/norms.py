@@ -246,7 +246,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0,
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     if p == 2:
         return lengths.euclidean(x1, x2)
-    return vector_norm(e.sub(unsqueeze(x1, -2), unsqueeze(x2, -3)), p, -1)
+    between = e.sub(unsqueeze(x1, -2), unsqueeze(x2, -3))
+    return vector_norm(between, p if x1.array.shape[-1] else 2, -1)        # of no numbers the largest is 0, too
 
 
 def check_points(x1: Tensor, x2: Tensor, p: float) -> None:

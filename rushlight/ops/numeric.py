@@ -82,6 +82,9 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     return made if out is None else into(out, made)
 
 
+WIDEST = {2: 42, 4: 279, 8: 2100}                  # between the exponents of floating-point numbers of so many bytes
+
+
 @composite()
 def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input * 2^other, broadcast; integers give floating-point numbers.
@@ -91,7 +94,11 @@ def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     tensors(ldexp, input=input, other=other)
     if input.dtype.is_floating_point and other.dtype.category < dtypes.FLOATING:
-        other = to(other, input.dtype)
+        most = WIDEST[input.dtype.numpy.itemsize if input.dtype is not dtypes.bfloat16 else 4]
+        other = to(e.clamp_both(to(other, dtypes.int64), -most, most), input.dtype)     # type: ignore[operator]
+        third = e.trunc(e.div(other, 3))          # 2^other itself may be infinite, or 0, where the product is not
+        step = e.pow(2.0, third)
+        return e.mul(e.mul(e.mul(input, step), step), e.pow(2.0, e.sub(other, e.mul(third, 2))), out=out)
     return e.mul(input, e.pow(2.0, other), out=out)
 
 

@@ -13,11 +13,14 @@ from rushlight.ops.arithmetic import writing
 from rushlight.ops.build import inplace
 from rushlight.ops.docstring import introduce
 from rushlight.ops.products import matmul
+from rushlight.ops.table import FLOATING
 from rushlight.tensor import Tensor, from_array, method
 
 
 def reflected(function: Callable, name: str, commutes: bool) -> Callable:
     """other - x from x - other; 2 * x is x * 2, as in torch."""
+    floating = function.op.result == FLOATING     # type: ignore[attr-defined]
+
     def operator(self: Tensor, other: Any) -> Any:
         if not isinstance(self, Tensor):          # Tensor.__radd__(1, x)
             raise TypeError(f"descriptor '{operator.__name__}' for 'torch._C.TensorBase' objects doesn't apply to a "
@@ -25,7 +28,8 @@ def reflected(function: Callable, name: str, commutes: bool) -> Callable:
         if commutes:
             return function(self, other)
         if self.__class__ is Tensor and (other.__class__ is float or other.__class__ is int):
-            number = constant(other, self.array.dtype)                   # not as an operand without an array: 1.2 us
+            d = self.array.dtype
+            number = None if floating and d.kind in "iu" else constant(other, d)     # no operand without an array: 1.2 us
             other = other if number is None else number
         return function(other, self)
     operator.__name__ = operator.__qualname__ = name

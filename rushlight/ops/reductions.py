@@ -209,8 +209,11 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
 @composite()
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements."""
-    noticed(input)
-    noticed(other)
+    for i, t in enumerate((input, other)):
+        if not isinstance(t, Tensor):
+            raise TypeError(explain(f"equal(): argument '{('input', 'other')[i]}' (position {i + 1}) must be Tensor, not "
+                                    f"{type(t).__name__}", "make it a tensor: torch.tensor(...)"))
+        noticed(t)
     return input.array.shape == other.array.shape and bool((input.array == other.array).all())
 
 

@@ -6,11 +6,12 @@ import numpy as np
 from rushlight.errors import explain
 from rushlight.ops import elementwise as e
 from rushlight.ops import reduce as r
-from rushlight.ops.arguments import wrap
+from rushlight.ops.arguments import promoted, wrap
 from rushlight.ops.matmul import linear as product
 from rushlight.ops.products import matmul
 from rushlight.ops.reductions import norm
 from rushlight.ops.shape import expand, permute, reshape
+from rushlight.ops.table import TABLE
 from rushlight.tensor import Tensor, from_array
 
 
@@ -68,6 +69,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """
     shape = np.broadcast_shapes(x1.array.shape, x2.array.shape)
     dim = wrap(dim, len(shape))
+    if x1.dtype is not x2.dtype:
+        x1, x2 = promoted(TABLE["mul"], (x1, x2))
     x1, x2 = (expand(x, shape) if x.array.shape != shape else x for x in (x1, x2))
     one, two = (e.div(x, e.clamp_min(norm(x, 2.0, dim, True), eps)) for x in (x1, x2))
     return r.sum(e.mul(one, two), (dim,))

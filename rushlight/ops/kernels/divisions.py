@@ -81,6 +81,8 @@ def divided(ufunc: np.ufunc, x: ndarray, y: ndarray) -> Any:
 def by_blocks(function: Callable, x: ndarray, y: ndarray) -> ndarray:
     x, y = np.broadcast_arrays(x, y) if x.shape != y.shape and y.ndim else (x, y)
     out = np.empty(x.shape, FLOAT)
+    if not out.size:
+        return out
     rows = max(1, BLOCK * len(out) // out.size)   # at a time
     rooms = np.empty((2, rows, *out.shape[1:]))
     number = None if y.ndim else y.astype(np.float64)

@@ -63,7 +63,7 @@ bitwise_left_shift, bitwise_right_shift = np.left_shift, np.right_shift
 def rounded_quotient(ufunc: np.ufunc) -> Callable:
     """A division of which NumPy makes 0 where integers are divided by 0, and torch an error."""
     def kernel(x: ndarray, y: ndarray) -> ndarray:
-        if y.dtype.kind in "iu" and not y.all():
+        if y.dtype.kind in "iu" and not y.all() and x.size:
             raise ValueError("ZeroDivisionError: an integer is divided by 0")
         return divided(ufunc, x, y)
     return kernel
@@ -90,12 +90,17 @@ signbit = refusing("c", np.signbit, "signbit is not implemented for complex tens
 
 GUESSED = 1 << 10                                 # numbers from which NumPy's branches cost more than passes without them
 BITS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
+BOOL = np.dtype(bool)
+CHOSEN = {np.dtype(t): np.dtype(f"i{np.dtype(t).itemsize}") for t in "efdbhilqBHILQ"}
 
 
 def where(condition: ndarray, x: Any, y: Any) -> ndarray:
     """x where the condition is true, y elsewhere: the bits of x times 1 or 0. NumPy branches at each number, which costs
     13 ns where the condition is as good as random: 51,200 of float32 took 0.65 ms, they take 0.05, and 0.025 beside 0.
     """
+    if y.__class__ is int and y == 0 and x.__class__ is condition.__class__ is ndarray and x.ndim \
+            and x.shape == condition.shape and condition.dtype is BOOL and (bits := CHOSEN.get(x.dtype)) is not None:
+        return np.multiply(x.view(bits), condition).view(x.dtype)      # relu's gradient: as fast as times the condition
     given = as_bits(condition, x, y)
     if given is None:
         return np.where(condition, x, y)

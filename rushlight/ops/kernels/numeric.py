@@ -6,7 +6,8 @@ from numpy import isreal, ndarray  # noqa: F401
 
 from rushlight.ops.kernels.elementwise import refusing
 
-gcd, lcm = refusing("b", np.gcd), refusing("b", np.lcm)
+gcd = refusing("b", np.gcd)
+lcm = refusing("b", lambda x, y: np.abs(np.lcm(x, y)))    # below 0 where it is too large for the dtype
 
 
 def nextafter(x: ndarray, y: ndarray) -> ndarray:

@@ -82,6 +82,8 @@ def mean(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
         raise TypeError("could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
                         f"Got: {of(x.dtype).scalar_type}; cure: convert it first: x.float()")
     n = count(x, dims)
+    if x.dtype.itemsize == 2 and n:               # the sum may be larger than the largest of float16
+        return plain(np.asarray(_add(x, dims, FLOAT32, None, keepdim) / np.float32(n)).astype(x.dtype))
     r = sum(x, dims, keepdim)
     return r / x.dtype.type(n) if n else np.full_like(r, np.nan)
 

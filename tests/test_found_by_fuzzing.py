@@ -1,0 +1,99 @@
+"""What random comparisons with torch found: small integers beside large numbers, infinite gradients, no elements."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rushlight as rl
+from rushlight.ops.kernels.elementwise import where
+
+
+@pytest.mark.parametrize("divide", [
+    lambda x, n: x / n, lambda x, n: rl.div(x, n), lambda x, n: x.true_divide(n), lambda x, n: 1 / (n / x)])
+@pytest.mark.parametrize(("dtype", "number"), [(rl.uint8, -1), (rl.uint8, 300), (rl.int8, 300), (rl.int16, 100_000)])
+def test_integers_are_divided_by_numbers_that_they_do_not_hold(divide, dtype, number):
+    x = rl.tensor([9, 100], dtype=dtype)
+    np.testing.assert_allclose(divide(x, number).numpy(), np.array([9, 100]) / number, rtol=1e-6)
+
+
+def test_floats_of_integers_beside_numbers_that_they_do_not_hold():
+    x = rl.tensor([9, 100], dtype=rl.uint8)
+    np.testing.assert_allclose(rl.xlogy(x, 300).numpy(), np.array([9, 100]) * np.log(300), rtol=1e-6)
+    assert rl.copysign(x, -1).tolist() == [-9.0, -100.0]
+
+
+def test_alpha_times_small_integers_in_the_common_dtype():
+    small = rl.tensor([30_000], dtype=rl.int16)
+    assert rl.add(rl.tensor([1.0]), small, alpha=3).tolist() == [90_001.0]
+    assert rl.sub(rl.tensor([1]), small, alpha=3).tolist() == [-89_999]
+    assert rl.add(rl.tensor([1.0]), rl.tensor([3]), alpha=0.5).tolist() == [2.5]
+    assert rl.add(rl.tensor([True]), rl.tensor([True]), alpha=True).dtype is rl.bool
+    with pytest.raises(RuntimeError, match="alpha must not be a floating point number"):
+        rl.add(rl.tensor([1]), rl.tensor([3]), alpha=0.5)
+
+
+@pytest.mark.parametrize("after", [rl.sqrt, rl.log, lambda x: x ** 0.5])
+@pytest.mark.parametrize("n", [3, 5000, 100_000])
+def test_relu_keeps_infinite_gradients_back(after, n):
+    x = rl.full((n,), -1.0)
+    x[0], x[1] = 4.0, 0.0
+    x.requires_grad_()
+    after(rl.relu(x)).sum().backward()
+    assert x.grad[0] > 0
+    assert not x.grad[1:].any()
+    x = rl.full((n,), float("nan"), requires_grad=True)
+    rl.relu(x).sum().backward()
+    assert (x.grad == 1).all()                    # as torch: nan is not kept back
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8, np.uint8, np.int64])
+@pytest.mark.parametrize("shape", [(), (1,), (0, 3), (4, 5), (40, 50)])
+def test_where_beside_zero(dtype, shape):
+    rng = np.random.default_rng(0)
+    x, mask = (rng.standard_normal(shape) * 9).astype(dtype), rng.random(shape) < 0.5
+    for a, m in ((x, mask), (x.T, mask.T), (x[..., ::-1] if x.ndim else x, mask)):
+        made = where(m, a, 0)
+        assert (made.dtype, made.shape) == (dtype, a.shape)
+        np.testing.assert_array_equal(made, np.where(m, a, np.zeros((), dtype)))
+
+
+def test_divisions_of_nothing():
+    x, none = rl.ones(4096, 1), rl.ones(0)
+    for function in (rl.fmod, rl.remainder, rl.floor_divide):
+        assert function(x, none).shape == (4096, 0)
+    empty = rl.zeros(0, 3, dtype=rl.int8)
+    assert (empty % 0).shape == rl.div(empty, 0, rounding_mode="trunc").shape == (0, 3)
+
+
+def test_mean_of_halves_does_not_overflow():
+    for dtype in (rl.float16, rl.bfloat16):
+        x = rl.full((300, 400), 10.0, dtype=dtype)
+        assert (x.mean().item(), x.mean().dtype) == (10.0, dtype)
+        assert x.mean(0).tolist() == [10.0] * 400
+
+
+def test_truncated_quotients_are_flat():
+    x, y = rl.tensor([1.0, np.inf, 2.0], requires_grad=True), rl.tensor([2.0, 0.5, 0.0], requires_grad=True)
+    rl.div(x, y, rounding_mode="trunc").sum().backward()
+    assert x.grad.tolist() == y.grad.tolist() == [0.0] * 3
+
+
+def test_ldexp_of_large_exponents():
+    x = rl.tensor([-3.0, 1.0, 0.0, float("inf"), 1e-30, 1e30])
+    n = np.array([-2**30, 2**30, 2**20, -2000, 140, -140], np.int32)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(rl.ldexp(x, rl.tensor(n)).numpy(), np.ldexp(x.numpy(), n))
+
+
+def test_products_of_integers_along_a_dimension_of_one():
+    x = rl.tensor([[3], [4]], dtype=rl.int16)
+    made = rl.inner(x, x)
+    assert (made.dtype, made.tolist()) == (rl.int16, [[9, 12], [12, 16]])
+
+
+def test_distances_of_no_numbers_and_masks_of_bytes():
+    assert rl.cdist(rl.ones(3, 0), rl.ones(2, 0), p=float("inf")).tolist() == [[0.0, 0.0]] * 3
+    assert rl.where(rl.tensor([2, 0], dtype=rl.uint8), 1.0, 3.0).tolist() == [1.0, 3.0]
+    similar = rl.nn.functional.cosine_similarity(rl.tensor([[1.0, 1.0]]), rl.tensor([[1, 0]]))
+    assert abs(similar.item() - 0.5 ** 0.5) < 1e-6
+    assert rl.lcm(rl.tensor([1631506276]), rl.tensor([10])).item() > 0
