@@ -1,7 +1,7 @@
 """Compile beforehand what eager work compiles at its first use: `rushlight warmup`.
 
 The loops of frequent ops on large arrays (ops/large.py, ops/rows.py), of recurrent layers (ops/recurrent_loops.py), of
-convolution (ops/kernels/winograd.py, gathered.py, direct.py), of attention (ops/kernels/attention_loops.py), of
+convolution (ops/kernels/winograd.py, abreast.py, gathered.py, direct.py), of attention (ops/kernels/attention_loops.py), of
 products of matrices (ops/kernels/product_loops.py), of optimizers, and of random numbers, in float32.
 They are kept in the cache folder (compile/cache.py), so it is done once for a version of rushlight, Numba and Python.
 """
@@ -108,7 +108,7 @@ def recurrent() -> Iterator[tuple[str, Callable[[], None]]]:
 
 def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops of direct convolution, those of few filters too, as of depthwise ones; of the others, 16 filters to 64."""
-    from rushlight.ops.kernels import gathered, pool_loops, resize, winograd
+    from rushlight.ops.kernels import abreast, abreast_loops, gathered, pool_loops, resize, winograd
     from rushlight.ops.kernels.conv import plan
     from rushlight.ops.kernels.direct import correlate, spread, weigh
     for filters in (8, 6, 4, 2, 1):
@@ -126,6 +126,12 @@ def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
         for way in (winograd, gathered):
             yield f"{way.__name__.split('.')[-1]} convolution of {many} filters", lambda way=way, y=y, v=v, q=q: (  # type: ignore[misc]
                 way.correlate(y, v, q), way.weigh(y, y, q))
+    for height, width in abreast_loops.tiles():
+        y, v = np.ones((abreast.lanes(), 1, 1, width + 1), np.float32), np.ones((height, 1, 1, width), np.float32)
+        q = plan((1, width + 1), v.shape, (1, 1), (0, 0), (1, 1), 1)
+        g = np.ones((len(y), height, 1, 2), np.float32)
+        yield f"convolution of images abreast, {height} filters", lambda y=y, v=v, g=g, q=q: (  # type: ignore[misc]
+            abreast.correlate(y, v, q), abreast.weigh(g, y, q))
     for how in (((), ()), *pool_loops.FREQUENT):
         yield f"max_pool {how[0]}", pool_loops.maxima(*how).build
     yield "max_pool, derivative", pool_loops.scatter().build

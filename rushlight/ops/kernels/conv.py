@@ -10,7 +10,8 @@ so each row of the kernel is a product with another slice of them, and less is c
 Arrays are NumPy's, x (N, C, *size), w (O, C / groups, *kernel); stride, padding, dilation are tuples with a number for
 each spatial dimension. float16 and bfloat16 are computed in float32, integers wrap around, bool is refused as by torch.
 Where there is much to do, float32 has loops of its own, which `looped` asks: kernels/winograd.py for 3 x 3, then
-kernels/gathered.py for results of many channels, then kernels/direct.py. Few places with large filters are for
+kernels/abreast.py for many images of few channels, kernels/gathered.py for results of many channels, and
+kernels/direct.py. Few places with large filters are for
 kernels/joined.py, which has the columns of all images in one product.
 """
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels import direct, gathered, joined, pointwise, winograd
+from rushlight.ops.kernels import abreast, direct, gathered, joined, pointwise, winograd
 from rushlight.ops.kernels.strided import like_images
 from rushlight.ops.kernels.windows import (
     Ints,
@@ -35,9 +36,9 @@ from rushlight.ops.kernels.windows import (
 )
 from rushlight.optional import has_numba
 
-CORRELATE = winograd.correlate, gathered.correlate, direct.correlate, pointwise.correlate
-SPREAD = winograd.spread, gathered.spread, direct.spread, pointwise.spread
-WEIGH = winograd.weigh, gathered.weigh, direct.weigh, pointwise.weigh
+CORRELATE = winograd.correlate, abreast.correlate, gathered.correlate, direct.correlate, pointwise.correlate
+SPREAD = winograd.spread, abreast.spread, gathered.spread, direct.spread, pointwise.spread
+WEIGH = winograd.weigh, abreast.weigh, gathered.weigh, direct.weigh, pointwise.weigh
 MANY = 1 << 15       # numbers from which the bias' gradient is worth a compiled loop
 BLOCK = 1 << 19      # bytes of columns made at a time, to stay in the L2 cache; 256 KB to 1 MB measured alike
 
@@ -189,9 +190,9 @@ def computed(function: Callable, a: ndarray, b: ndarray, p: Plan) -> ndarray:
 
 
 def looped(ways: tuple[Callable, ...], a: ndarray, b: ndarray, p: Plan, *more: Any) -> ndarray | None:
-    """What the first way that is for the plan makes of a and b: Winograd's, the gathered, the direct one, or products of
-    images as they are; None where columns are to do it."""
-    winograds, gathering, directly, pointwisely = ways
+    """What the first way that is for the plan makes of a and b: Winograd's, that of images abreast, the gathered, the direct
+    one, or products of images as they are; None where columns are to do it."""
+    winograds, *others, directly, pointwisely = ways
     if pointwise.suits(a, p) and not joined.suits(p, len(a)):
         return pointwisely(a, b, p, *more)
     if not direct.suits(a, p):
@@ -199,8 +200,8 @@ def looped(ways: tuple[Callable, ...], a: ndarray, b: ndarray, p: Plan, *more: A
     made = winograds(a, b, p, *more) if winograd.suits(p, len(a)) else None
     if made is None and joined.suits(p, len(a)):
         return None
-    if made is None:
-        made = gathering(a, b, p, *more)
+    for way in others:
+        made = way(a, b, p, *more) if made is None else made
     return directly(a, b, p, *more) if made is None and prod(p.kernel) > 1 else made
 
 

@@ -1,0 +1,172 @@
+"""Compiled loops of convolution with images abreast (kernels/abreast.py), for float32: `height` filters times `width` places
+are added up at once, each sum a vector of images.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from rushlight.compile.cache import compiled
+from rushlight.ops.kernels.innermost import TURN, indented, lanes, sums
+
+SLIDE = """def kernel(x, size, shape, low, extent, plain, cuts, bases, places, firsts, lasts, ends, offsets, picks, filters,
+           strides, bias, out, xs, ys, first, end):
+    \"\"\"out[n, o, place] = bias[o] + sum over c, k of xs[c, base + offsets[k], n] filters[c, picks[k], o], n from first on.
+
+    x: flat, (N, groups given, *size), a group at a time laid out in xs with a frame: (given, *extent, lanes), from `low`
+    on. shape: groups, given and made channels in each, taps, places of a result; strides: filters and results from group to
+    group, and numbers from tap to tap. out: flat, (N, groups made, places); ys: room for `height` of its channels.
+    \"\"\"
+    restrict()
+    groups, given, made, taps, beyond = shape[0], shape[1], shape[2], shape[3], shape[4]
+    plane, behind = apart(extent[0] * extent[1] * extent[2]), apart(beyond)
+    for start in range(first, end, {lanes}):
+        images = min({lanes}, end - start)
+        for group in range(groups):
+            lay(x, start, images, groups * given, group * given, given, size, low, extent, plain, xs, 0, ys)
+            for o in range(0, made, {height}):
+                channel = group * made + o
+                for t in range(cuts.shape[0] - 1):
+                    for row in range(cuts[t], cuts[t + 1], {width}):
+{block}
+                at, wide = (start * groups * made + channel) * beyond, groups * made * beyond
+                if beyond < {lanes}:
+                    turn(ys, 0, min({height}, made - o) * beyond, images, {lanes}, out, at, wide)
+                else:
+                    for a in range(min({height}, made - o)):
+                        turn(ys, a * behind, beyond, images, {lanes}, out, at + a * beyond, wide)
+"""
+
+WEIGH = """def kernel(x, size, shape, low, extent, plain, bases, rows, g, total, xs, gs, some, first, end):
+    \"\"\"total[o, k] += sum over n, places of xs[n, base + rows[k]] g[n, o, place], first <= n < end; as `SLIDE`.
+
+    gs: room for the gradients of `some` images, xs: for these images. rows: of a whole number of blocks of {width}.
+    \"\"\"
+    restrict()
+    groups, given, made, beyond = shape[0], shape[1], shape[2], shape[4]
+    plane, behind = apart(extent[0] * extent[1] * extent[2]), apart(beyond)
+    for start in range(first, end, some):
+        blocks = (min(some, end - start) + {lanes} - 1) // {lanes}
+        for group in range(groups):
+            for n in range(blocks):
+                image, images, to = start + n * {lanes}, min({lanes}, end - start - n * {lanes}), n * given * plane
+                lay(x, image, images, groups * given, group * given, given, size, low, extent, plain, xs, to, gs)
+            for n in range(blocks):
+                image, images = start + n * {lanes}, min({lanes}, end - start - n * {lanes})
+                abreast(g, image, images, groups * made, group * made, made, beyond, gs, n * made * behind, behind)
+            for o in range(0, made, {height}):
+                for row in range(0, rows.shape[0], {width}):
+{block}
+"""
+
+LAY = """
+
+@cached
+def lay(x, start, images, channels, channel, count, size, low, extent, plain, xs, to, room):
+    \"\"\"Images abreast in their frame, from `to` on, with zeros around them. room: for them without.\"\"\"
+    within, plane = size[0] * size[1] * size[2], apart(extent[0] * extent[1] * extent[2])
+    if plain:
+        abreast(x, start, images, channels, channel, count, within, xs, to, plane)
+    else:
+        abreast(x, start, images, channels, channel, count, within, room, 0, within * {lanes})
+        begin = max(0, -low[2])
+        many = max(0, min(extent[2], size[2] - low[2]) - begin)
+        for c in range(count):
+            at = to + c * plane
+            for d in range(low[0], low[0] + extent[0]):
+                for h in range(low[1], low[1] + extent[1]):
+                    inside = 0 <= d < size[0] and 0 <= h < size[1]
+                    blank(xs, at, begin if inside else extent[2])
+                    if inside:
+                        near = ((c * size[0] + d) * size[1] + h) * size[2] + begin + low[2]
+                        copy(xs, at + begin * {lanes}, room, near * {lanes}, many * {lanes})
+                        blank(xs, at + (begin + many) * {lanes}, extent[2] - begin - many)
+                    at += extent[2] * {lanes}
+
+
+@cached
+def blank(out, at, many):
+    for i in range(at, at + many * {lanes}, {lanes}):
+        store(out, i, none())
+
+
+@cached
+def abreast(x, start, images, channels, channel, count, within, out, to, plane):
+    \"\"\"out[to + c plane + i, n] = x[start + n, channel + c, i]; zeros where images do not fill the lanes.\"\"\"
+    if images < {lanes}:
+        blank(out, to, count * plane // {lanes})
+    wide = channels * within
+    at = start * wide + channel * within
+    if plane == within * {lanes}:
+        turn(x, at, images, count * within, wide, out, to, {lanes})
+    else:
+        for c in range(count):
+            turn(x, at + c * within, images, within, wide, out, to + c * plane, {lanes})
+
+
+@cached
+def apart(n):
+    \"\"\"Numbers from a channel of n places to the next: an odd number of vectors, as those a power of two apart meet in
+    the same lines of the cache.\"\"\"
+    return (n | 1) * {lanes} if n >= {lanes} else n * {lanes}
+"""
+
+
+def slid(height: int, width: int) -> list[str]:
+    """The sums of `height` channels for `width` places, from `row` on."""
+    pairs = sums(width, height)
+    return [*[f"a{k}, y{k} = get(bases, row + {k}), get(places, row + {k})" for k in range(width)],
+            *[f"s{a}_{k} = spread(bias, channel + {a})" for a, k in pairs],
+            "for c in range(given):",
+            "    near = c * plane",
+            "    far = (group * strides[0] + c) * taps * strides[2] + group * strides[1] + o",
+            "    for k in range(ends[t] + get(firsts, row), ends[t] + get(lasts, row)):",
+            "        i, f = near + get(offsets, k), far + get(picks, k) * strides[2]",
+            *[f"        v{k} = load(xs, a{k} + i)" for k in range(width)],
+            *[line for a in range(height) for line in (
+                f"        w = spread(filters, f + {a})",
+                *[f"        s{a}_{k} = fma(w, v{k}, s{a}_{k})" for k in range(width)])],
+            *[f"store(ys, {a} * behind + y{k}, s{a}_{k})" for a, k in pairs]]
+
+
+def weighed(height: int, width: int) -> list[str]:
+    """The sums over places of `height` channels for `width` numbers of a filter, from `row` on."""
+    pairs = sums(width, height)
+    return [*[f"a{k} = get(rows, row + {k})" for k in range(width)],
+            *[f"g{a} = min(o + {a}, made - 1) * behind" for a in range(height)],
+            *[f"s{a}_{k} = none()" for a, k in pairs],
+            "for n in range(blocks):",
+            "    for p in range(beyond):",
+            f"        i, j = n * given * plane + get(bases, p), n * made * behind + p * {lanes()}",
+            *[f"        v{k} = load(xs, a{k} + i)" for k in range(width)],
+            *[line for a in range(height) for line in (
+                f"        w = load(gs, g{a} + j)", *[f"        s{a}_{k} = fma(w, v{k}, s{a}_{k})" for k in range(width)])],
+            *[line for a, k in pairs for line in (
+                f"if o + {a} < made:", f"    total[group * made + o + {a}, row + {k}] += along(s{a}_{k})")]]
+
+
+def tiles() -> tuple[tuple[int, int], ...]:
+    """(height, width) of blocks whose sums fit in registers, the most reused first."""
+    from rushlight.compile.vectors import machine
+    return ((6, 4), (8, 3), (4, 6), (2, 10), (1, 14)) if machine()[1] == 32 else ((4, 2), (2, 4), (1, 6))
+
+
+def slid_tile(made: int) -> tuple[int, int]:
+    """For so many channels of a result: the block that leaves the fewest rows without a channel."""
+    return min(tiles(), key=lambda tile: -(-made // tile[0]) * tile[0])
+
+
+def weighed_tile(made: int, rows: int) -> tuple[int, int]:
+    return min(tiles(), key=lambda tile: -(-made // tile[0]) * tile[0] * -(-rows // tile[1]) * tile[1])
+
+
+@cache
+def slide(height: int, width: int) -> Callable:
+    text = SLIDE.format(height=height, width=width, lanes=lanes(), block=indented(slid(height, width), 24))
+    return compiled(text + TURN.format(lanes=lanes()) + LAY.format(lanes=lanes()))
+
+
+@cache
+def weigh(height: int, width: int) -> Callable:
+    text = WEIGH.format(height=height, width=width, lanes=lanes(), block=indented(weighed(height, width), 20))
+    return compiled(text + TURN.format(lanes=lanes()) + LAY.format(lanes=lanes()))
