@@ -10,6 +10,7 @@ B6 = X[0].abs()
 COLUMN, CLASSES = torch.tensor([[0], [3], [5], [1]]), torch.tensor([0, 3, 4, 1])
 
 CASES = {
+    "sum": (lambda: LONG.sum((0, 2)), "sum sum"),
     "softmax": (lambda: X.softmax(1), "amax sub exp sum div"),
     "log_softmax": (lambda: X.log_softmax(0), "amax sub exp sum log sub"),
     "mean": (lambda: X.mean(1), "sum div"),

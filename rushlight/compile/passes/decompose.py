@@ -69,6 +69,18 @@ def log_softmax(b: Builder, x: Value, dim: int) -> Value:
     return b.element("sub", shifted, b.element("log", b.reduce("sum", b.element("exp", shifted), (dim,))))
 
 
+def sum(b: Builder, x: Value, dims: tuple, keepdim: bool) -> Value:
+    """Around a dimension that stays: along the rows first, in the loop that makes them (a convolution's bias: LeNet's step
+    takes 0.95 of the time)."""
+    last = trailing(dims, len(x.shape))
+    return b.reduce("sum", b.reduce("sum", x, last, keepdim), tuple([d for d in dims if d not in last]), keepdim)
+
+
+def trailing(dims: tuple, n: int) -> tuple:
+    """Those of the dimensions after which there are no others."""
+    return tuple([d for d in range(n) if all([k in dims for k in range(d, n)])])
+
+
 def mean(b: Builder, x: Value, dims: tuple | None = None, keepdim: bool = False) -> Value:
     total = b.reduce("sum", x, dims, keepdim)
     return b.element("div", total, float(x.size // max(total.size, 1)))
@@ -168,7 +180,7 @@ def split_sizes(b: Builder, x: Value, lengths: tuple, dim: int) -> tuple:
 
 
 PARTS: dict[str, Callable] = {f.__name__: f for f in (
-    softmax, log_softmax, mean, var_core, layer_norm, group_norm, frozen_batch_norm, linear, mm, gather, scatter_add,
+    sum, softmax, log_softmax, mean, var_core, layer_norm, group_norm, frozen_batch_norm, linear, mm, gather, scatter_add,
     nll_loss, nll_loss_grad, split_sizes)}
 
 
@@ -201,6 +213,9 @@ def suits(step: Any) -> bool:
         return False
     if step.op == "split_sizes":
         return args[2] >= 0
+    if step.op == "sum":
+        last = trailing(args[1] or (), len(x.shape))
+        return bool(last) and 0 in args[1] and len(last) < len(args[1])
     if step.op == "linear":
         return len(x.shape) >= 2 and all(v.dtype == x.dtype for v in args[1:] if v is not None)
     if step.op == "mm":
