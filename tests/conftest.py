@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 import rushlight
 from rushlight import optional
 from rushlight.compile import paying
-from rushlight.ops.kernels import matmul
+from rushlight.ops.kernels import attention, matmul
 
 # The same examples each time, however slow the machine; `pytest --hypothesis-profile=search` looks for new ones.
 ANY_TIME = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -71,6 +71,7 @@ def as_if_alone(monkeypatch):
     until a test's own work has paid for loops (`Spent` in rushlight/optional.py)."""
     monkeypatch.setattr(optional.spent, "left", optional.PRICE)
     monkeypatch.setattr(matmul.spent, "left", matmul.PAID)
+    monkeypatch.setattr(attention.loaded, "left", 1)
     random.seed(0), np.random.seed(0), rushlight.manual_seed(0)
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(0)

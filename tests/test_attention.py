@@ -97,6 +97,17 @@ def test_loops_find_numbers_however_they_lie(layout, width, monkeypatch):
     same(*found, 4e-6)
 
 
+def test_loops_that_are_loaded_do_little_too(monkeypatch):
+    pytest.importorskip("numba")
+    found, run = [], kernels.run
+    monkeypatch.setattr(kernels, "run", lambda name, arrays, *given: (found.append(arrays[0].shape[-2]),
+                                                                      run(name, arrays, *given)))
+    small, large = (numbers(1, 4, n, 32, dtype=np.float32) for n in (3, 64))
+    for x in (small, large, small):
+        kernels.attention([x, x, x], True, 0.5)
+    assert found == [64, 3]
+
+
 @pytest.mark.parametrize("shapes", ["three dimensions", "heads"])
 def test_against_torch(shapes, oracle):
     given = {"shapes": SHAPES[shapes], "mask": mask_for(SHAPES[shapes], "booleans")}

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -125,6 +126,15 @@ def test_a_training_step_runs_alone_to_the_same_bits(make, tmp_path):
         assert got.tobytes() == wanted.tobytes()
     for got, wanted in zip(run_alone(text, given, tmp_path, ("numba",)), want, strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_attention_that_is_enough_for_its_loops_runs_alone(tmp_path):
+    pytest.importorskip("numba")
+    args = (torch.randn(1, 4, 64, 32),)
+    compiled, program = program_of(lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True) * 2, args, "numba")
+    assert re.search(r"attention_loops = SimpleNamespace\(back=back, forward=forward\)", program.source)
+    got, *_ = run_alone(program.source, given_to(program, args), tmp_path, ("numba",))      # to compile them takes 10 s
+    np.testing.assert_allclose(got, compiled(*args).numpy(), rtol=1e-5, atol=1e-6)
 
 
 def test_every_kernel_of_the_table_has_a_text():

@@ -51,7 +51,7 @@ class Module(Bundle):
     """The text under construction; `body`: the program's own statements, whose names nothing else may take."""
 
     def __init__(self, body: str):
-        used = set(re.findall(r"\b[A-Za-z_]\w*", body))
+        used = set(re.findall(r"\b[A-Za-z_]\w*", re.sub(r"(?m)^ *#.*", "", body)))          # not in the user's lines
         self.wanted = used & ({*RUNTIME, *INSTRUCTIONS, *TYPES, *REGISTERS} | elements())
         super().__init__(INSTEAD, used - self.wanted - {"loop"})
         self.along: list[str] = []                # loops over rows that are asked for by name
