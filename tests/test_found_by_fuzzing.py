@@ -97,3 +97,32 @@ def test_distances_of_no_numbers_and_masks_of_bytes():
     similar = rl.nn.functional.cosine_similarity(rl.tensor([[1.0, 1.0]]), rl.tensor([[1, 0]]))
     assert abs(similar.item() - 0.5 ** 0.5) < 1e-6
     assert rl.lcm(rl.tensor([1631506276]), rl.tensor([10])).item() > 0
+
+
+def test_bfloat16_in_order_with_nan_last():
+    x = rl.tensor([3, float("nan"), 1, 2, float("nan"), -1])
+    half = x.bfloat16()
+    assert half.sort()[1].tolist() == half.argsort(stable=True).tolist() == x.sort()[1].tolist() == [5, 2, 3, 0, 1, 4]
+    assert half.sort(descending=True)[1].tolist() == [1, 4, 0, 3, 2, 5]
+    assert half.topk(2, largest=False)[0].tolist() == [-1.0, 1.0]
+    assert half.kthvalue(3)[0].item() == half.nanmedian(0)[0].item() + 1 == 2.0
+    assert half.unique()[:4].tolist() == [-1.0, 1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("dtype", [rl.float16, rl.bfloat16])
+def test_sums_of_halves_are_made_in_single_precision(dtype):
+    n = 100_000
+    x = rl.zeros(n, dtype=dtype, requires_grad=True)
+    assert abs(rl.softmax(x, 0)[0].item() * n - 1) < 0.05
+    assert abs(rl.log_softmax(x, 0)[0].item() + np.log(n)) < 0.05
+    assert abs(rl.logsumexp(x, 0).item() - np.log(n)) < 0.05
+    assert abs(rl.cumsum(rl.full((6000,), 0.25, dtype=dtype), 0)[-1].item() - 1500) < 8
+    (x.mean() * 1000).backward()
+    assert abs(x.grad[0].item() * 100 - 1) < 0.01
+    wide = (rl.arange(7000) % 7 * 500).to(dtype).requires_grad_()
+    assert abs(wide.std().item() - 1000) < 8
+    wide.std().backward()
+    assert wide.grad[0] < 0 < wide.grad[6]
+    assert abs(rl.nn.functional.rms_norm(wide, (7000,)).square().mean().item() - 1) < 0.05
+    small = rl.tensor([1e-3, 2e-3, -1e-3], dtype=dtype)            # beside float32's eps
+    assert abs(rl.nn.functional.rms_norm(small, (3,))[0].item() - 0.687) < 0.005

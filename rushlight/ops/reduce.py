@@ -34,7 +34,7 @@ sum        = reduction(lambda x, /, dim=None, keepdim=False: sum(x, dim, keepdim
 nansum     = reduction(lambda x, /, dim=None, keepdim=False: sum(where(isnan(x), 0, x), dim, keepdim),
                        x=lambda g, x: where(isnan(x), 0, g))
 mean       = reduction(lambda x, /, dim=None, keepdim=False: mean(x, dim, keepdim),
-                       x=lambda g, x_shape, n: expand(g / n, x_shape), node=of_reduction("Mean"))
+                       x=lambda g, x_shape, n: expand(shared_by(g, n), x_shape), node=of_reduction("Mean"))
 prod       = reduction(lambda x, /, dim=None, keepdim=False: prod(x, dim, keepdim),
                        x=lambda g, x, out, dims: g * product_of_others(x, out, dims), node=of_reduction("Prod"))
 amax       = reduction(lambda x, /, dim=None, keepdim=False: amax(x, dim, keepdim),
@@ -76,6 +76,12 @@ cumsum     = inner(lambda x, /, dim: cumsum(x, dim),    x=lambda g, dim: flip(cu
                    batched="shift")
 cumprod    = inner(lambda x, /, dim: cumprod(x, dim),   x=lambda g, x, out, dim: cumprod_gradient(g, x, out, dim),
                    batched="shift")
+
+
+@shared
+def shared_by(g, n):
+    """g / n, also where float16 does not hold n."""
+    return g / n if n < 65504 else g / 256 / (n / 256)
 
 
 @shared

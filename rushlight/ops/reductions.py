@@ -71,6 +71,8 @@ def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: b
     tensor(1.6667)
     """
     floats_only(input, "var")
+    if input.dtype in HALVES:
+        return in_single(var, input, dim, unbiased, keepdim, correction, out)
     dims, correction = dims_and_correction(input, dim, unbiased, correction)
     made = called(kept_or_not(r.var_core(input, dims, correction), dims, keepdim), "VarBackward0")
     return made if out is None else into(out, made)
@@ -85,6 +87,8 @@ def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: b
     tensor(1.2910)
     """
     floats_only(input, "std")
+    if input.dtype in HALVES:
+        return in_single(std, input, dim, unbiased, keepdim, correction, out)
     made = called(root_of_squares(var(input, dim, unbiased, keepdim, correction=correction)), "StdBackward0")
     return made if out is None else into(out, made)
 
@@ -103,6 +107,15 @@ def std_mean(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepd
     """(std, mean) over the same dimensions."""
     dims, _ = dims_and_correction(input, dim, unbiased, correction)
     return std(input, dim, unbiased, keepdim, correction=correction), r.mean(input, dims, keepdim)
+
+
+HALVES = (dtypes.float16, dtypes.bfloat16)
+
+
+def in_single(spread: Any, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any, out: Any) -> Tensor:
+    """var or std of a tensor of 16-bit floats, whose squares may be too large for them."""
+    made = to(spread(to(input, dtypes.float32), dim, unbiased, keepdim, correction=correction), input.dtype)
+    return made if out is None else into(out, made)
 
 
 def floats_only(input: Tensor, name: str) -> None:

@@ -15,7 +15,7 @@ from rushlight.ops import norm
 from rushlight.ops import reduce as r
 from rushlight.ops.node_names import called
 from rushlight.ops.pad import constant_pad
-from rushlight.ops.shape import reshape, unsqueeze
+from rushlight.ops.shape import reshape, to, unsqueeze
 from rushlight.ops.shape import squeeze as squeezed
 from rushlight.tensor import Tensor
 
@@ -66,6 +66,9 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
              eps: float | None = None) -> Tensor:
     """x / sqrt(mean(x^2) + eps) * weight, over the last dimensions; eps: the dtype's unless told."""
     dims = last_dims(input, normalized_shape, "rms_norm", weight=weight)
+    if input.dtype in (dtypes.float16, dtypes.bfloat16):           # whose squares may be too large
+        wide = weight if weight is None else to(weight, dtypes.float32)
+        return to(rms_norm(to(input, dtypes.float32), normalized_shape, wide, eps), input.dtype)
     eps = dtypes.finfo(input.dtype).eps if eps is None else eps
     out = e.mul(input, e.rsqrt(e.add(r.mean(e.square(input), dims, True), eps)))
     return out if weight is None else e.mul(out, weight)

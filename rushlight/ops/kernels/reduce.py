@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -153,6 +154,17 @@ def finite_max(x: ndarray, dims: Dims) -> ndarray:
     return np.where(np.isfinite(m), m, m.dtype.type(0))
 
 
+def in_single(kernel: Callable) -> Callable:
+    """The kernel, which computes with arrays of 16 bits in float32, so that sums do not overflow, nor stop at 2048."""
+    @wraps(kernel)
+    def call(x: ndarray, *args: Any) -> ndarray:
+        if x.dtype.itemsize == 2 and x.dtype.kind in "fV":
+            return np.asarray(kernel(x.astype(np.float32), *args)).astype(x.dtype)
+        return kernel(x, *args)
+    return call
+
+
+@in_single
 def logsumexp(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
     """log sum exp(x), shifted by the largest element so that nothing overflows."""
     m = finite_max(x.real if x.dtype.kind == "c" else x, dims)
@@ -160,6 +172,7 @@ def logsumexp(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
     return r if keepdim else r.reshape(np.add.reduce(x, dims).shape)
 
 
+@in_single
 def softmax(x: ndarray, dim: int) -> ndarray:
     x = plain(x)                                  # exp as x's dtype has it: whole numbers have none
     e = np.exp(x - np.maximum.reduce(x, dim, None, None, True), dtype=x.dtype) if x.size else x.copy()
@@ -167,6 +180,7 @@ def softmax(x: ndarray, dim: int) -> ndarray:
     return e
 
 
+@in_single
 def log_softmax(x: ndarray, dim: int) -> ndarray:
     if not x.size:
         return x.copy()
@@ -176,6 +190,7 @@ def log_softmax(x: ndarray, dim: int) -> ndarray:
     return shifted
 
 
+@in_single
 def var(x: ndarray, dims: Dims = None, keepdim: bool = False, correction: float = 1) -> ndarray:
     """Mean squared distance from the mean, with n - correction for n."""
     n = count(x, dims)
@@ -225,12 +240,14 @@ def chosen(x: ndarray, index: ndarray, dim: int, keepdim: bool) -> tuple[ndarray
     return values, index
 
 
+@in_single
 def cumsum(x: ndarray, dim: int) -> ndarray:
     fits = x.size >= LEAST or x.size >= FEW and x.dtype is FLOAT32 and spent.enough(20, x.size)
     made = by_loop("running_sums", x, dim) if fits else None              # of the same bits
     return accumulated(np.add, x, dim) if made is None else made
 
 
+@in_single
 def cumprod(x: ndarray, dim: int) -> ndarray:
     return accumulated(np.multiply, x, dim)
 
@@ -261,10 +278,15 @@ def sort(x: ndarray, dim: int = -1, descending: bool = False, stable: bool = Tru
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
     if descending:                                # stable: sort the mirror image, and look at it in the mirror again
-        index = mirrored(x.shape[dim] - 1 - mirrored(x, dim).argsort(dim, kind="stable"), dim)
+        index = mirrored(x.shape[dim] - 1 - in_order(mirrored(x, dim), dim), dim)
     else:
-        index = x.argsort(dim, kind="stable")
+        index = in_order(x, dim)
     return taken(x, index, dim), np.ascontiguousarray(index)
+
+
+def in_order(x: ndarray, dim: int) -> ndarray:
+    """Where the elements in order come from, equal ones as they stand, nan last: bfloat16's NumPy puts anywhere."""
+    return (x.astype(np.float32) if x.dtype.kind == "V" else x).argsort(dim, kind="stable")
 
 
 def mirrored(x: ndarray, dim: int) -> ndarray:

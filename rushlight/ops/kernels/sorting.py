@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels.reduce import check_dim, check_elements, chosen, refuse
+from rushlight.ops.kernels.reduce import check_dim, check_elements, chosen, in_order, refuse
 
 
 def kthvalue(x: ndarray, k: int, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, ndarray]:
@@ -32,7 +32,7 @@ def nanmedian_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray,
     if not x.ndim or x.dtype.kind not in "fV":
         return median_dim(x, dim, keepdim)
     left = np.count_nonzero(~np.isnan(x), dim, keepdims=True)
-    index = np.take_along_axis(np.argsort(x, dim, kind="stable"), np.maximum(left - 1, 0) // 2, dim)
+    index = np.take_along_axis(in_order(x, dim), np.maximum(left - 1, 0) // 2, dim)
     return chosen(x, index, dim, keepdim)
 
 
@@ -54,7 +54,7 @@ def mode(x: ndarray, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, nda
     counted(x, dim, "mode", "c")
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
-    order = np.argsort(x, dim, kind="stable")
+    order = in_order(x, dim)
     values, places = np.take_along_axis(x, order, dim), numbers(x, dim)
     begins = np.maximum.accumulate(np.where(differ(values, dim), places, 0), dim)
     last = np.argmax(places - begins, dim, keepdims=True)                # of the first of the longest runs
@@ -77,7 +77,7 @@ def picked(x: ndarray, place: int, dim: int, keepdim: bool) -> tuple[ndarray, nd
     if not x.size:
         index = np.zeros([1 if d == dim else n for d, n in enumerate(x.shape)], np.int64)
     elif x.dtype.kind == "V":                     # bfloat16 has no partition
-        index = np.argsort(x, dim, kind="stable").take([place], dim)
+        index = in_order(x, dim).take([place], dim)
     else:
         index = np.argpartition(x, place, dim).take([place], dim)
     return chosen(x, index, dim, keepdim)
@@ -127,10 +127,11 @@ def unique(x: ndarray, dim: int | None) -> Runs:
     """The distinct elements, in order; with `dim` the distinct slices, in the order of their elements."""
     if dim is None:
         flat = x.reshape(-1)
-        order = np.argsort(flat, kind="stable")
+        order = in_order(flat, 0)
         return put_back(*runs(flat[order]), order, x.shape)
     rows = slices(x, dim)
-    order = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
+    keys = rows.astype(np.float32) if x.dtype.kind == "V" else rows
+    order = np.lexsort(keys.T[::-1]) if rows.shape[1] else np.arange(len(rows))
     found, inverse, counts = put_back(*runs(rows[order]), order, (len(rows),))
     return back(found, x, dim), inverse, counts
 
