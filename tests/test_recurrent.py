@@ -293,6 +293,23 @@ def test_a_loop_of_many_columns_and_rows(monkeypatch):
         assert abs(one.numpy() - other.numpy()).max() <= 1e-5 * abs(other.numpy()).max()
 
 
+@pytest.mark.parametrize("name", ["LSTM", "GRU"])
+def test_how_many_tiles_go_together_changes_no_sequence(monkeypatch, name):
+    pytest.importorskip("numba")
+    monkeypatch.setattr(loops, "LEAST", 1)
+    layer, found = getattr(nn, name)(INPUT, HIDDEN, batch_first=True), []
+    for together in (1, 2, 8):
+        monkeypatch.setattr(loops, "together", lambda weight, n=together: n)
+        x = rushlight.tensor(numbers(29, 6, INPUT).astype(np.float32), requires_grad=True)
+        layer.zero_grad()
+        out, _ = layer(x)
+        out.square().sum().backward()
+        found.append([out.detach().numpy(), x.grad.numpy(), *(p.grad.numpy() for p in layer.parameters())])
+    for other in found[1:]:
+        assert all((a == b).all() for a, b in zip(found[0][:2], other))
+        same(*([rushlight.tensor(a) for a in one[2:]] for one in (found[0], other)), tol=1e-5)
+
+
 def test_small_layers_and_double_precision_compile_nothing(monkeypatch):
     monkeypatch.setattr(loops, "loops", None)
     nn.LSTM(16, 32)(rushlight.ones(20, 4, 16))[0].sum().backward()

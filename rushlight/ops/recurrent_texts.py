@@ -10,9 +10,10 @@ from its end by the rules of the table. What the cell says it saves is read ther
                     t1 = t0 * (f32(1) - out_0[j] * out_0[j])
                     now_0[j] = t1
 
-Sequences do not know of each other: TOGETHER tiles of five or six of them (compile/tiles.py) go through all steps before the
-next ones do. The weight's columns lie in panels as wide as a tile, and a panel is read for all these tiles: where the weight
-is larger than the L2 cache that is what counts (20 steps of 64 sequences, 512 wide: one tile at a time 45 ms, eight 29).
+Sequences do not know of each other: some tiles of five or six of them (compile/tiles.py) go through all steps `together`
+before the next ones do. The weight's columns lie in panels as wide as a tile, and a panel is read for all these tiles: where
+the weight is larger than the L2 cache that is what counts (20 steps of 64 sequences, 512 wide: one tile at a time 45 ms,
+eight 29); where it is not, what few tiles make stays near.
 Tiles compute rows and columns in whole groups; what they read and write has room for that.
 """
 from __future__ import annotations
@@ -29,7 +30,6 @@ from rushlight.ops.cells import TANH as TANH
 from rushlight.ops.table import TABLE, parameters, rebind
 
 FLOAT = np.dtype(np.float32)
-TOGETHER = 8                                      # tiles that go through the steps side by side
 Symbol = object
 PLACES = {                                        # where the k-th part of row r begins, in arrays that are all flat
     **dict.fromkeys(("x", "g_x"), "here * {count} * n + {k} * n"),
@@ -133,17 +133,17 @@ def fetched(array: str, width: str) -> list[str]:
 
 
 def kernel(parameters: str, *parts: list[str], begin: Sequence[str] = (), finish: Sequence[str] = ()) -> str:
-    """A function that does all parts for each step and each tile of the `batch` sequences, from the tile `low` to `high`;
-    `begin`, `finish`: before and after the steps.
+    """A function that does all parts for each step and each tile of the `batch` sequences, from the tile `low` to `high`,
+    so many `together`; `begin`, `finish`: before and after the steps.
 
     `spans` holds a step's first row in x, the number of rows, and their first in `saved`; rows of a step stand `apart` rows
     apart in x. `nothing`: zeros.
     """
     six, five = HEIGHTS
-    return "\n".join([f"def kernel(low, high, spans, apart, batch, n, m, line, nothing, {parameters}):",
+    return "\n".join([f"def kernel(low, high, together, spans, apart, batch, n, m, line, nothing, {parameters}):",
                       "    restrict()", "    wide()",
                       f"    sixes = max(batch - (batch + {six - 1}) // {six} * {five}, 0)",
-                      f"    for group in range(low, high, {TOGETHER}):", f"        last = min(group + {TOGETHER}, high)",
+                      "    for group in range(low, high, together):", "        last = min(group + together, high)",
                       f"        i, top = {five} * group + min(group, sixes), {five} * last + min(last, sixes)",
                       *(f"        {line}" for line in begin), "        for s in range(spans.shape[0] - 1):",
                       "            first, begin, end = spans[s, 0], spans[s, 2], min(top, spans[s, 1])",
