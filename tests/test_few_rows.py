@@ -26,6 +26,13 @@ def test_few_rows(m, k, n, layout, other, biased, seed):
     check(m, k, n, layout, other, biased, seed)
 
 
+@settings(max_examples=80, deadline=None)
+@given(st.integers(2, 40), st.integers(2, 700), st.integers(16, 300), st.sampled_from(LAYOUTS[:4]),
+       st.sampled_from(("columns", "part of longer columns")), st.booleans(), st.integers(0, 99))
+def test_few_rows_by_a_transpose(m, k, n, layout, other, biased, seed):
+    check(m, k, n, layout, other, biased, seed)
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.integers(20, 500), st.integers(2, 300), st.integers(2, 19), st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS),
        st.booleans(), st.integers(0, 99))
@@ -40,9 +47,10 @@ def test_few_numbers_to_add_up(m, k, n, layout, other, biased, seed):
     check(m, k, n, layout, other, biased, seed)
 
 
+@pytest.mark.parametrize("m", [7, 11, 27])
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize(("k", "n"), [(33, 16), (16, 17), (47, 100)])
-def test_nothing_is_read_beyond_an_array(turned, k, n):
+def test_nothing_is_read_beyond_an_array(turned, k, n, m):
     """y ends with a page behind which there is none."""
     if sys.platform == "win32":
         pytest.skip("no mprotect")
@@ -50,8 +58,8 @@ def test_nothing_is_read_beyond_an_array(turned, k, n):
     numbers = np.frombuffer(mmap.mmap(-1, 9 * page), np.float32)
     assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(numbers.ctypes.data + 8 * page), page, 0) == 0
     y = numbers[8 * page // 4 - k * n:8 * page // 4].reshape((n, k) if turned else (k, n))
-    out = np.full((7, n), np.nan, np.float32)
-    loops.product(np.ones((7, k), np.float32), y.T if turned else y, out)
+    out = np.full((m, n), np.nan, np.float32)
+    loops.product(np.ones((m, k), np.float32), y.T if turned else y, out)
     assert not out.any()
 
 
@@ -69,15 +77,16 @@ def test_each_place_meets_its_own_numbers(turned):
     np.testing.assert_array_equal(np.isinf(out), np.isinf(wanted))
 
 
+@pytest.mark.parametrize("m", [7, 27])
 @pytest.mark.parametrize("turned", [False, True])
-def test_all_cores_give_the_same_numbers(monkeypatch, turned):
+def test_all_cores_give_the_same_numbers(monkeypatch, turned, m):
     rng = np.random.default_rng(2)
-    x, y = rng.standard_normal((7, 300), dtype=np.float32), rng.standard_normal((300, 1000), dtype=np.float32)
+    x, y = rng.standard_normal((m, 300), dtype=np.float32), rng.standard_normal((300, 1000), dtype=np.float32)
     y, results = np.asfortranarray(y) if turned else y, []
     monkeypatch.setattr(loops, "SHARED", 0)
     for cores in (1, 3, 1, 3):
         monkeypatch.setattr(loops, "cores", lambda cores=cores: cores)
-        results.append(np.empty((7, 1000), np.float32))
+        results.append(np.empty((m, 1000), np.float32))
         loops.product(x, y, results[-1])
     assert all(np.array_equal(results[0], r) for r in results)
 

@@ -15,6 +15,12 @@ sums, 16 products for 8 loads:
 
     out[o + r line + c] = more[m + c] + sum over p < deep of x[i + r row + p] y[j + c across + p]
 
+`acrossV(x, i, row, y, j, more, m, out, o, line, deep, last, then)` is for that y and rows that fill V registers: it lies as
+rows of x would, and x turned, V registers for each p. Half as many columns as a register has numbers are made at a time,
+written as rows, while the cache fetches those that begin at `then`:
+
+    out[o + r line + c] = more[m + c] + sum over p < deep of x[i + c row + p] y[j + p V lanes + r]
+
 Rows beyond row `last` are that one again.
 Written as LLVM's instructions, since Numba takes thrice as long for the same with a local variable for each sum.
 """
@@ -37,7 +43,7 @@ def tiles() -> dict[str, Any]:
     lanes, registers = machine()
     k = kinds(lanes)
     pairs = product(HEIGHTS, range(1, WIDTH[registers] + 1))
-    return {"memory": memory(k), "word": word(k), "dots": dots(k),
+    return {"memory": memory(k), "word": word(k), "dots": dots(k), "across1": across(k, 1), "across2": across(k, 2),
             **{f"tile{rows}x{width}": tile(k, rows, width) for rows, width in pairs}}
 
 
@@ -91,8 +97,20 @@ def dots(k: Any) -> Any:
     return dots
 
 
+def across(k: Any, width: int) -> Any:
+    @k.intrinsic
+    def across(typing, x, i, row, y, j, more, m, out, o, line, deep, last, then):
+        n = k.types.intp
+
+        def generate(context, builder, signature, args):
+            Across(k, context, builder, signature.args, args, width).write()
+            return context.get_dummy_value()
+        return k.types.void(x, n, n, y, n, more, n, out, n, n, n, n, n), generate
+    return across
+
+
 class Registers:
-    """What tiles and dots are written with."""
+    """What tiles, dots and across are written with."""
 
     def __init__(self, k: Any, context: Any, builder: Any):
         self.k, self.ir, self.context, self.builder, self.lane = k, k.ir, context, builder, k.ir.IntType(32)
@@ -127,16 +145,16 @@ class Registers:
         return called(self.k, self.builder, name, result, args)
 
     def summed(self, sums: list[Any], start: Any, end: Any, step: int, factors: Any) -> list[Any]:
-        """The sums plus, for each p from start on, each x times each y of every pair of `factors(p)`."""
+        """The sums plus, for each p from start on, the products of every list of pairs of `factors(p)`."""
         k, b = self.k, self.builder
         before, loop, after = b.block, b.append_basic_block("products"), b.append_basic_block("sums")
         b.cbranch(b.icmp_signed("<", start, end), loop, after)
         b.position_at_end(loop)
         phis = [b.phi(v.type) for v in (start, *sums)]
         made = phis[1:]
-        for xs, ys in factors(phis[0]):
+        for pairs in factors(phis[0]):
             made = [self.call(f"llvm.fma.v{k.lanes}f32", k.vector, x, y, total)
-                    for (x, y), total in zip(product(xs, ys), made)]
+                    for (x, y), total in zip(pairs, made)]
         made = [b.add(phis[0], self.number(step)), *made]
         b.cbranch(b.icmp_signed("<", made[0], end), loop, after)
         b.position_at_end(after)
@@ -175,10 +193,10 @@ class Tile(Registers):
         for (r, v), total in zip(places, sums):
             self.put(r, v, total)
 
-    def factors(self, p: Any) -> tuple[list[Any], list[Any]]:
+    def factors(self, p: Any) -> Any:
         b = self.builder
         ys = [b.load(self.at(self.y, p, v), align=4) for v in range(self.width)]
-        return [self.spread(b.load(self.at(self.x, self.number(r), p, number=True))) for r in range(self.rows)], ys
+        return product([self.spread(b.load(self.at(self.x, self.number(r), p, number=True))) for r in range(self.rows)], ys)
 
     def put(self, r: int, v: int, total: Any) -> None:
         b = self.builder
@@ -216,8 +234,8 @@ class Dots(Registers):
             b.store(b.fadd(own, more), self.pointer(self.out, place, small), align=4)
 
     def factors(self, load: Any) -> Any:
-        return lambda p: [([load(self.pointer(array, self.builder.add(start, p))) for start in starts]
-                           for array, starts in ((self.x, self.own), (self.y, self.other)))]
+        return lambda p: [product(*([load(self.pointer(array, self.builder.add(start, p))) for start in starts]
+                                    for array, starts in ((self.x, self.own), (self.y, self.other))))]
 
     def along(self, sums: list[Any]) -> Any:
         """Each register's sum: pairs change halves, quarters... and are added up."""
@@ -227,3 +245,62 @@ class Dots(Registers):
                     for there, here in ((lanes - half, 0), (lanes, half))]
             sums = [b.fadd(*(b.shuffle_vector(*pair, way) for way in ways)) for pair in zip(sums, sums[half:])]
         return sums[0]
+
+
+class Across(Registers):
+    """The instructions of one tile whose sums become columns. Of one register, the sums over even and odd p are apart: eight
+    alone would wait for each other."""
+
+    def __init__(self, k: Any, context: Any, builder: Any, kinds: Any, args: Any, width: int):
+        super().__init__(k, context, builder)
+        self.width, self.columns, b = width, k.lanes // 2, builder
+        _, i, row, _, self.j, _, self.m, _, o, line, self.deep, last, self.then = args
+        self.x, self.y, self.more, self.out = ((kinds[n], args[n]) for n in (0, 3, 5, 7))
+        numbers = [self.number(r) for r in range(width * k.lanes)]
+        self.own = [b.add(i, b.mul(row, c)) for c in numbers[:self.columns]]
+        self.to = [b.add(o, b.mul(line, b.select(b.icmp_signed("<", r, last), r, last))) for r in numbers]
+
+    def write(self) -> None:
+        b, count, one, apart = self.builder, self.columns * self.width, self.number(1), self.width == 1
+        even = b.and_(self.deep, self.number(-2))
+
+        def two(p: Any) -> list[list]:
+            self.ahead(p)
+            pairs = [self.factors(p), self.factors(b.add(p, one))]
+            return [[*pairs[0], *pairs[1]]] if apart else pairs
+        sums = self.summed([self.zeros] * (count + count * apart), self.number(0), even, 2, two)
+        sums = [b.fadd(*both) for both in zip(sums, sums[count:])] if apart else sums
+        sums = self.summed(sums, even, self.deep, 1, lambda p: [self.factors(p)])
+        more = b.load(self.pointer(self.more, self.m, self.small), align=4)
+        for v in range(self.width):
+            self.put(self.to[v * self.k.lanes:], sums[v::self.width], more)
+
+    @property
+    def small(self) -> Any:
+        return self.ir.VectorType(self.ir.FloatType(), self.columns)
+
+    def ahead(self, p: Any) -> None:
+        """A line of what is next for every other p: all of it, where its rows follow each other."""
+        fetch(self.k, self.builder, self.pointer(self.x, self.builder.add(
+            self.then, self.builder.mul(p, self.number(self.columns)))))
+
+    def factors(self, p: Any) -> list:
+        b, lanes = self.builder, self.k.lanes
+        start = b.add(self.j, b.mul(p, self.number(self.width * lanes)))
+        ys = [b.load(self.pointer(self.y, b.add(start, self.number(v * lanes))), align=4) for v in range(self.width)]
+        xs = [self.spread(b.load(self.pointer(self.x, b.add(place, p), self.ir.FloatType()))) for place in self.own]
+        return [*product(xs, ys)]
+
+    def put(self, to: list[Any], sums: list[Any], more: Any) -> None:
+        """A register of rows for each column, turned, plus `more`."""
+        b, lanes, columns = self.builder, self.k.lanes, self.columns
+        for half in [1 << n for n in range(columns.bit_length() - 1)]:        # squares of 2, 4... change their corners
+            ways = [self.places([c + there if bool(c & half) == turned else c + here for c in range(lanes)])
+                    for turned, there, here in ((True, lanes - half, 0), (False, half, lanes))]
+            for c in [c for c in range(columns) if not c & half]:
+                pair = sums[c], sums[c + half]
+                sums[c], sums[c + half] = [b.shuffle_vector(*pair, way) for way in ways]
+        for r in range(lanes):
+            first, turned = r // columns * columns, sums[r % columns]
+            made = b.shuffle_vector(turned, turned, self.places(list(range(first, first + columns))))
+            b.store(b.fadd(made, more), self.pointer(self.out, to[r], self.small), align=4)
