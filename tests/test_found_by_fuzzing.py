@@ -126,3 +126,41 @@ def test_sums_of_halves_are_made_in_single_precision(dtype):
     assert abs(rl.nn.functional.rms_norm(wide, (7000,)).square().mean().item() - 1) < 0.05
     small = rl.tensor([1e-3, 2e-3, -1e-3], dtype=dtype)            # beside float32's eps
     assert abs(rl.nn.functional.rms_norm(small, (3,))[0].item() - 0.687) < 0.005
+
+
+@pytest.mark.parametrize("key", [
+    lambda i, m: (0, slice(None), i), lambda i, m: (i, slice(None), -1), lambda i, m: (0, None, i), lambda i, m: (0, ..., i),
+    lambda i, m: (slice(None), 1, slice(None), i), lambda i, m: (1, slice(None), i, 2), lambda i, m: (0, slice(None), m),
+    lambda i, m: (i, 0), lambda i, m: (0, i), lambda i, m: (..., 0, slice(None), i), lambda i, m: (0, slice(None), -1, i)])
+def test_integers_of_a_key_are_taken_before_its_tensors(key):
+    """Of NumPy they count as index tensors, and their dimension comes first."""
+    x = np.arange(120.0).reshape(2, 3, 4, 5)
+    i, m = np.array([0, 1, 1]), np.array([True, False, True, True])
+    parts = key(i, m)
+    taken = key(slice(None), slice(None))
+    y = x[tuple(p for p in taken if p is not None)]                # the integers alone
+    expected = y[tuple(p for p in parts if not isinstance(p, int))]
+    t = rl.tensor(x, requires_grad=True)
+    of_tensors = tuple(rl.tensor(p) if isinstance(p, np.ndarray) else p for p in parts)
+    made = t[of_tensors]
+    np.testing.assert_array_equal(made.detach().numpy(), expected)
+    made.sum().backward()
+    assert t.grad.sum().item() == expected.size
+    written = rl.zeros(2, 3, 4, 5, dtype=rl.float64)
+    written[of_tensors] = t.detach()[of_tensors]
+    np.testing.assert_array_equal(written[of_tensors].numpy(), expected)
+
+
+def test_numbers_written_to_integers():
+    x = rl.zeros(3, dtype=rl.uint8)
+    x[0], x[rl.tensor([1])] = -3, 7
+    assert x.tolist() == [253, 7, 0]
+    for number in (300, float("nan")):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            x[1:] = number
+
+
+def test_gradients_at_places_of_no_elements():
+    x = rl.zeros(3, 4, 0, requires_grad=True)
+    x[rl.tensor([-2, 2, 2])].sum().backward()
+    assert x.grad.shape == (3, 4, 0)

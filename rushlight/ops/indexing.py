@@ -8,6 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.autograd.views import assign
+from rushlight.dtypes import holding
 from rushlight.errors import explain
 from rushlight.ops.index import index, write_at
 from rushlight.ops.kernels.index import HERE
@@ -40,6 +41,24 @@ def parse(x: Tensor, key: Any) -> tuple[tuple, list[Tensor]]:
     if not elided:
         found.append(Ellipsis)                    # so that NumPy returns a view also of one element
     return tuple(found), tensors
+
+
+def integers_first(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple[Tensor, tuple]:
+    """The view that the plain integers of a key choose, and the rest of the key. NumPy takes integers for index tensors: for
+    x of shape (2, 3, 4), x[0, :, [1, 2]] is (2, 3) there and (3, 2) in torch. Side by side it is the same.
+    """
+    places = [i for i, part in enumerate(parts) if part is HERE or part.__class__ is int]
+    if places[-1] - places[0] < len(places) or len(places) == len(tensors):
+        return x, parts
+    chosen: list[Any] = []
+    rest = iter(tensors)
+    for part in parts:
+        if part is HERE:
+            index = next(rest).array              # a mask stands for as many dimensions as it has
+            chosen.extend([slice(None)] * (index.ndim if index.dtype.kind == "b" else 1))
+        elif part is not None:
+            chosen.append(slice(None) if part.__class__ is slice else part)
+    return getitem(x, tuple(chosen)), tuple([part for part in parts if part.__class__ is not int])
 
 
 def whole_slice(s: slice) -> slice:
@@ -88,7 +107,10 @@ def read(x: Tensor, key: Any) -> Tensor:
         return getitem(x, (key, ...))
     parts, tensors = parse(x, key)
     try:
-        return index(x, tensors, parts) if tensors else getitem(x, parts)
+        if not tensors:
+            return getitem(x, parts)
+        x, parts = integers_first(x, parts, tensors)
+        return index(x, tensors, parts)
     except (IndexError, RuntimeError) as error:
         if "at:" in str(error) and "index" in str(error):
             raise IndexError(str(error)) from error
@@ -99,10 +121,11 @@ def write(x: Tensor, key: Any, value: Any) -> None:
     """x[key] = value, in memory and in the graph."""
     parts, tensors = parse(x, key)
     if not isinstance(value, Tensor):
-        value = created(from_array(np.asarray(value, x.array.dtype)))
+        value = created(from_array(holding(value, x.dtype)))
     if value.array.dtype != x.array.dtype:
         value = value.to(x.dtype)  # type: ignore[attr-defined]
     if tensors:
+        x, parts = integers_first(x, parts, tensors)
         assign(x, write_at(x, value, tensors, parts))
         return
     region = getitem(x, parts)

@@ -93,7 +93,7 @@ def add_to(r: ndarray, place: tuple, g: ndarray) -> None:
         np.add.at(r, place, g)
     elif builtins_all(p.__class__ is ndarray and p.dtype.kind == "i" for p in before):
         at = joined((*before, last), r.shape)
-        add_rows(r.reshape(-1, *r.shape[k + 1:]), at, np.broadcast_to(g, (*at.shape, *r.shape[k + 1:])))
+        add_rows(rows_of(r, k + 1), at, np.broadcast_to(g, (*at.shape, *r.shape[k + 1:])))
     elif all_of(before):
         g = np.broadcast_to(g, (*r.shape[:k], *last.shape, *r.shape[k + 1:]))
         add_slices(r, last.reshape(-1), g.reshape(*r.shape[:k], last.size, *r.shape[k + 1:]), k)
