@@ -23,6 +23,7 @@ from rushlight.ops.kernels.memory import memory
 
 HELD = 1 << 17       # numbers of the images that are turned at a time: what stays in the L2 cache
 SUMMED = 1 << 11     # places whose gradients are added up one after the other
+BLOCK = 32           # vectors that are added up at once, at most
 TERMS = 1 << 9       # products that are
 FEW, PAIRS = 24, 200     # channels, and pairs of them, in a group; 16 and 16 are no faster, 1 and 32 slower for weights
 
@@ -131,7 +132,7 @@ class Job(NamedTuple):
     loop: Callable
     size: ndarray                    # of the source, spatial
     shape: ndarray                   # as the loops are told
-    strides: ndarray
+    strides: ndarray                 # of filters; `weigh`: the size of a result
     rows: ndarray                    # `weigh`: of each number of a filter, where it begins to read
     xs: int                          # numbers of the rooms for as many images as there are lanes
     ys: int
@@ -162,7 +163,7 @@ def weighed_job(shapes: tuple, groups: int, given: int, made: int) -> Job:
     rows = (np.arange(given)[:, None] * plane + frame.offsets).ravel()
     rows = np.append(rows, np.repeat(rows[-1:], -len(rows) % width))
     return Job(frame, loops.weigh(height, width), np.array(size), np.array([groups, given, made, taps, beyond]),
-               np.empty(0, np.int64), rows, given * plane, made * apart(beyond), 0)
+               np.array(out), rows, given * plane, made * apart(beyond), 0)
 
 
 def slid(x: ndarray, w: ndarray, p: Any, back: bool, bias: ndarray | None = None) -> ndarray:
@@ -198,8 +199,8 @@ def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
     def part(first: int, end: int, step: int) -> None:
         found[first] = total = np.zeros((p.groups * p.filters, len(j.rows)), FLOAT)
         xs, gs = rooms.take("xs", j.xs * blocks), rooms.take("ys", max(j.ys * blocks, p.channels * prod(p.size) * n))
-        j.loop(xf, j.size, j.shape, f.low, f.extent, f.plain, f.bases, j.rows, gf, total, xs, gs, blocks * n, first * n,
-               min(end * n, len(x)))
+        j.loop(xf, j.size, j.shape, f.low, f.extent, f.plain, f.bases, j.rows, gf, j.strides, total, xs, gs,
+               rooms.take("sums", BLOCK * n), blocks * n, first * n, min(end * n, len(x)))
 
     in_parts(part, -(-len(x) // n), blocks)
     return in_order(found)[:, :taken].reshape(-1, p.channels, *p.kernel)

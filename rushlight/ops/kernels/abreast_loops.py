@@ -3,10 +3,11 @@ are added up at once, each sum a vector of images.
 """
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 
-from rushlight.compile.cache import compiled
+from rushlight.compile.cache import bring, compiled
 from rushlight.ops.kernels.innermost import TURN, indented, lanes, sums
 
 SLIDE = """def kernel(x, size, shape, low, extent, plain, cuts, bases, places, firsts, lasts, ends, offsets, picks, filters,
@@ -37,10 +38,12 @@ SLIDE = """def kernel(x, size, shape, low, extent, plain, cuts, bases, places, f
                         turn(ys, a * behind, beyond, images, {lanes}, out, at + a * beyond, wide)
 """
 
-WEIGH = """def kernel(x, size, shape, low, extent, plain, bases, rows, g, total, xs, gs, some, first, end):
+WEIGH = """def kernel(x, size, shape, low, extent, plain, bases, rows, g, out, total, xs, gs, sums, some, first,
+           end):
     \"\"\"total[o, k] += sum over n, places of xs[n, base + rows[k]] g[n, o, place], first <= n < end; as `SLIDE`.
 
-    gs: room for the gradients of `some` images, xs: for these images. rows: of a whole number of blocks of {width}.
+    out: of a result, spatial; gs: room for the gradients of `some` images, xs: for these images, sums: for a block. rows: of
+    a whole number of blocks of {width}.
     \"\"\"
     restrict()
     groups, given, made, beyond = shape[0], shape[1], shape[2], shape[4]
@@ -52,17 +55,14 @@ WEIGH = """def kernel(x, size, shape, low, extent, plain, bases, rows, g, total,
                 image, images, to = start + n * {lanes}, min({lanes}, end - start - n * {lanes}), n * given * plane
                 lay(x, image, images, groups * given, group * given, given, size, low, extent, plain, xs, to, gs)
             for n in range(blocks):
-                image, images = start + n * {lanes}, min({lanes}, end - start - n * {lanes})
-                abreast(g, image, images, groups * made, group * made, made, beyond, gs, n * made * behind, behind)
+                image, images, to = start + n * {lanes}, min({lanes}, end - start - n * {lanes}), n * made * behind
+                lay(g, image, images, groups * made, group * made, made, out, out, out, True, gs, to, gs)
             for o in range(0, made, {height}):
                 for row in range(0, rows.shape[0], {width}):
 {block}
 """
 
-LAY = """
-
-@cached
-def lay(x, start, images, channels, channel, count, size, low, extent, plain, xs, to, room):
+LAY = """def kernel(x, start, images, channels, channel, count, size, low, extent, plain, xs, to, room):
     \"\"\"Images abreast in their frame, from `to` on, with zeros around them. room: for them without.\"\"\"
     within, plane = size[0] * size[1] * size[2], apart(extent[0] * extent[1] * extent[2])
     if plain:
@@ -102,7 +102,9 @@ def abreast(x, start, images, channels, channel, count, within, out, to, plane):
     else:
         for c in range(count):
             turn(x, at + c * within, images, within, wide, out, to + c * plane, {lanes})
+"""
 
+APART = """
 
 @cached
 def apart(n):
@@ -141,8 +143,10 @@ def weighed(height: int, width: int) -> list[str]:
             *[f"        v{k} = load(xs, a{k} + i)" for k in range(width)],
             *[line for a in range(height) for line in (
                 f"        w = load(gs, g{a} + j)", *[f"        s{a}_{k} = fma(w, v{k}, s{a}_{k})" for k in range(width)])],
-            *[line for a, k in pairs for line in (
-                f"if o + {a} < made:", f"    total[group * made + o + {a}, row + {k}] += along(s{a}_{k})")]]
+            *[f"store(sums, {(a * width + k) * lanes()}, s{a}_{k})" for a, k in pairs],
+            f"for a in range(min({height}, made - o)):",
+            f"    for k in range({width}):",
+            f"        total[group * made + o + a, row + k] += along(load(sums, (a * {width} + k) * {lanes()}))"]
 
 
 def tiles() -> tuple[tuple[int, int], ...]:
@@ -161,12 +165,28 @@ def weighed_tile(made: int, rows: int) -> tuple[int, int]:
 
 
 @cache
+def lay() -> tuple[Callable, Callable]:
+    """The loop `LAY`, and the one that turns, which all others call: a square of numbers takes LLVM two seconds."""
+    turning = compiled(TURN.format(lanes=lanes()).replace("@cached\ndef turn(", "def kernel(").lstrip())
+    return calling(LAY + APART, turn=turning), turning
+
+
+def calling(text: str, **loops: Callable) -> Callable:
+    """The loop with this text, which calls others by their names."""
+    for name, loop in loops.items():
+        bring(loop)
+        text = re.sub(rf"\b{name}\(", f"loop_{loop.text_key}(", text)
+    return compiled(text.format(lanes=lanes()), callees={f"loop_{loop.text_key}": loop for loop in loops.values()})
+
+
+@cache
 def slide(height: int, width: int) -> Callable:
-    text = SLIDE.format(height=height, width=width, lanes=lanes(), block=indented(slid(height, width), 24))
-    return compiled(text + TURN.format(lanes=lanes()) + LAY.format(lanes=lanes()))
+    laying, turning = lay()
+    text = SLIDE.replace("{height}", str(height)).replace("{width}", str(width))
+    return calling(text.replace("{block}", indented(slid(height, width), 24)) + APART, lay=laying, turn=turning)
 
 
 @cache
 def weigh(height: int, width: int) -> Callable:
-    text = WEIGH.format(height=height, width=width, lanes=lanes(), block=indented(weighed(height, width), 20))
-    return compiled(text + TURN.format(lanes=lanes()) + LAY.format(lanes=lanes()))
+    text = WEIGH.replace("{height}", str(height)).replace("{width}", str(width))
+    return calling(text.replace("{block}", indented(weighed(height, width), 20)) + APART, lay=lay()[0])
