@@ -50,18 +50,18 @@ product too: forward 1620, its weight's gradient 1950, its own 1550 us (1500 eac
     rows of the table       510     0    3.2 MB written, 6 GB/s; back added up 360
     three small products    360   180    65 x 128 x 512
     head, three products    870   570    1600 x 128 x 65
-    cross entropy, forward and back 480; Adam 210; states before each step 150; lengths of gradients and clipping 110; weights
-    laid out 107, memory 77, the rest of the layer's two ops 320, mostly cold memory: in L2 these take 60, 15, 170
+    cross entropy, forward and back 480; Adam 210; states before each step 150; lengths of gradients and clipping 110;
+    weights laid out 107, memory 77, the rest of the layer's two ops 320, mostly cold memory: in L2 these take 60, 15, 170
 
 Cores of a rented machine may be halves: at times this one makes 78 GF/s, or two make 157 where one makes 137.
 
-What lost: lines of x, of what is saved and of gradients fetched between the multiplications, one for each two numbers that are
-added up: forward the same as six rows at once between tiles (which cost 130 us), back 0.89 to 0.94 (LSTM), 0.8 (GRU), but
-1.07 for a weight larger than L2; a layer's step with it 0.97. Gates in two loops, tanh(c) in the second, so that more of them
-overlap: forward 0.95. Inference that saves nothing: 0.90 of the loop, 0.94 of the layer. Gradients of gates written where the
-products read them, in the loop of the gates: LLVM gives up on registers, 2.3. The weight's gradient the other way round
-(out^T g)^T 1.06, with rows of g padded to an odd number of lines 1.0, x^T read where it lies 1.0 to 1.2 (1.9 of 256 x 1024),
-lines of the next part fetched 1.0. Large pages: the system hands out none.
+What lost: lines of x, of what is saved and of gradients fetched between the multiplications, one for each two numbers
+that are added up: forward the same as six rows at once between tiles (which cost 130 us), back 0.89 to 0.94 (LSTM), 0.8
+(GRU), but 1.07 for a weight larger than L2; a layer's step with it 0.97. Gates in two loops, tanh(c) in the second, so
+that more of them overlap: forward 0.95. Inference that saves nothing: 0.90 of the loop, 0.94 of the layer. Gradients of
+gates written where the products read them, in the loop of the gates: LLVM gives up on registers, 2.3. The weight's
+gradient the other way round (out^T g)^T 1.06, with rows of g padded to an odd number of lines 1.0, x^T read where it lies
+1.0 to 1.2 (1.9 of 256 x 1024), lines of the next part fetched 1.0. Large pages: the system hands out none.
 """
 from __future__ import annotations
 
