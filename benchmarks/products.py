@@ -50,15 +50,16 @@ day on a busier machine (load 8):
     (512, 1600, 128)       115  1.23  1.05      111  1.31  1.11       95  1.33  1.45
     (512, 768, 128)        107  1.26  1.02      105  1.26  1.04       94  1.38  1.56
 
-Rows that meet a transpose, the weights (4 MB) in L3, 2026-11-22, us before and since x, not the weight, is turned:
+Rows that meet a transpose, the weights (4 MB) in L3, 2026-11-22, us before and after x is turned instead:
 
-    rows                        9           12           16           20           24           32
-    (rows, 128, 384)     23   19     23   19     28   19     34   28     32   27     38   27
-    (rows, 128, 512)     31   24     30   25     37   25     45   37     42   37     50   37
-    (rows, 512, 128)     24   30     31   30     39   29     47   40     41   40     48   39
-    (rows, 1024, 1024)  392  421    538  421    500  418    793  562    693  572    823  563
+    rows                       12           16           20           24           32
+    (rows, 128, 384)     23   19     28   19     34   28     32   27     38   27
+    (rows, 128, 512)     30   25     37   25     45   37     42   37     50   37
+    (rows, 512, 128)     31   30     39   29     47   40     41   40     48   39
+    (rows, 1024, 1024)  456  439    583  423    813  578    708  610    796  588
 
-48 and 64 rows gained nothing by it: what is not laid out in panels is lost to lines of the result that are written by halves.
+Of 9 rows (128, 512) took 24 instead of 31, but (512, 128) 30 instead of 24. 48 and 64 rows gained nothing: what is not
+laid out in panels is lost to lines of the result that are written by halves.
 
 Cold or not makes no difference at 1024 x 1024 x 1024 (104 and 107; torch 113 and 112), a third at 64 rows. There the order
 in which a transpose is laid out decides: along its rows 72 us for 128 rows of 1024 numbers, where squares beside each

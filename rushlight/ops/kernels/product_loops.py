@@ -4,8 +4,8 @@ After Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication"
 L2 cache, is copied in panels of 64 columns so that it lies as it is read; six rows of x at a time meet all its panels
 (compile/tiles.py), so that they stay in the L1 cache, and rows of the result are written from left to right. Rows of x are
 read where they are; a transposed x is turned first, part by part. Less than 20 rows of x read y where it lies: a panel of
-it passes by. So do 32 rows if y is a transpose, as of a layer's weight: they meet its rows, up to 8 rows for 16 numbers of
-the result at a time, more in the place of y, x turned (16 and 32 rows by 128 x 512: 0.7 of the time, 24 rows 0.9).
+it passes by. So do 32 rows if y is a transpose, as of a layer's weight: they meet its rows, up to 8 or 12 rows for 16
+numbers of the result at a time, more in the place of y, x turned (16 and 32 rows by 128 x 512: 0.7 of the time, 24 0.9).
 
 `product` takes any strides; k is at least 2, and m at least LOW, or, of two matrices, m at least 2 and n 16.
 
@@ -41,7 +41,7 @@ LEAST = 64                                        # rows or columns for each: a 
 BROAD = 128                                       # columns for each, from which they are cut: none lays out another's y then
 LOW, THIN = 20, 32                                # less rows meet y where it lies, so many of its rows at a time
 TURN = 16                                         # rows that can be turned
-DOTS = 8                                          # rows up to which they meet those of a transpose number by number
+DOTS, LONG = 8, 256                               # rows up to which they meet those of a transpose, 4 more if these are long
 
 TEXT = """def kernel(x_id, y_id, out_id, more_id, room_at):
     x_sizes, x_steps = word(x_id + {sizes}), word(x_id + {steps})
@@ -74,7 +74,7 @@ TEXT = """def kernel(x_id, y_id, out_id, more_id, room_at):
             x_now, y_now = x_now + k * word(x_steps + 8 * d), y_now + k * word(y_steps + 8 * d)
             out_now += k * word(out_steps + 8 * d)
         x, y, out = memory(x_now), memory(y_now), memory(out_now)
-        if (down == 1 == step and {dots_of} < m <= 2 * {lanes} <= n and deep >= {lanes}
+        if (down == 1 == step and {dots_of} + 4 * (deep > {long}) < m <= 2 * {lanes} <= n and deep >= {lanes}
                 and 3 * {lanes} * (deep + 2 * {lanes}) <= {block}):
             turn(x, row, m, deep, room)
             for at in range(0, n, {half}):
@@ -173,8 +173,8 @@ def kernel() -> Any:
     tiles = "\n".join(" " * 28 + line for line in lines)
     return compiled((TEXT + LAY).format(
         tiles=tiles, lanes=lanes, width=width, panel=width * lanes, six=six, five=five, deep=DEEP, turned=TURNED, rows=ROWS,
-        dots_of=DOTS, half=lanes // 2, block=BLOCK, small=SMALL, share=SHARE, few=FEW, near=NEAR, low=LOW, thin=THIN,
-        high=high, columns=columns, data=head, dimensions=head + 8, sizes=head + 16, steps=head + 24))
+        dots_of=DOTS, long=LONG, half=lanes // 2, block=BLOCK, small=SMALL, share=SHARE, few=FEW, near=NEAR, low=LOW,
+        thin=THIN, high=high, columns=columns, data=head, dimensions=head + 8, sizes=head + 16, steps=head + 24))
 
 
 class Room(local):
