@@ -164,3 +164,8 @@ def test_gradients_at_places_of_no_elements():
     x = rl.zeros(3, 4, 0, requires_grad=True)
     x[rl.tensor([-2, 2, 2])].sum().backward()
     assert x.grad.shape == (3, 4, 0)
+
+
+def test_addcmul_of_bytes_wraps_around():
+    ones = rl.ones(2, dtype=rl.uint8)
+    assert rl.addcmul(ones * 3, ones, ones, value=-1).tolist() == [2, 2]

@@ -268,7 +268,7 @@ def angle(x: ndarray) -> ndarray:
 def addcmul(x: ndarray, y: ndarray, z: ndarray, value: Any = 1) -> ndarray:
     if x.dtype.kind == "b":
         raise TypeError("not supported for bool")
-    return x + y * z * x.dtype.type(value)
+    return x + y * z * np.asarray(value).astype(x.dtype)           # wraps around as torch's does
 
 
 def conj(x: ndarray) -> ndarray:
