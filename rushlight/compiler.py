@@ -7,10 +7,11 @@ from typing import Any, TypeVar
 
 from rushlight.autograd.grad_mode import mode
 from rushlight.compile import CannotCompile, compile, explain, programs, source
-from rushlight.compile.function import forget_all
+from rushlight.compile.function import EVERYONE, STANCE, forget_all
 from rushlight.compile.trace import Tracer
 
 F = TypeVar("F")
+STANCES = ("default", "eager_then_compile", "force_eager", "eager_on_recompile", "fail_on_recompile")
 
 
 def disable(fn: Callable | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
@@ -31,6 +32,48 @@ def disable(fn: Callable | None = None, recursive: bool = True, *, reason: str |
             watch.stop(f"calls {getattr(fn, '__name__', 'a function')}, which is marked with compiler.disable")
         return fn(*args, **kwargs)
     return apart
+
+
+class set_stance:
+    """What compiled functions do from now on: a call, a `with` block, or a decorator of a function.
+
+    "force_eager": run as they are. "eager_on_recompile": run as they are where there is no program for the arguments yet;
+    "fail_on_recompile": RuntimeError there. "default" and "eager_then_compile": make programs. RuntimeError for others.
+
+    >>> f = rushlight.compile(lambda x: x + 1)
+    >>> with rushlight.compiler.set_stance("force_eager"):
+    ...     f(rushlight.ones(2))
+    tensor([2., 2.])
+    """
+
+    def __init__(self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None):
+        if stance not in STANCES:
+            raise RuntimeError(f"invalid torch.compile stance '{stance}'")
+        self.stance, self.before = stance, STANCE[0]
+        take(stance)
+
+    def __enter__(self) -> None:
+        take(self.stance)
+
+    def __exit__(self, *exc: object) -> None:
+        take(self.before)
+
+    def __call__(self, fn: Callable) -> Callable:
+        take(self.before)                         # it was made in order to decorate
+
+        @wraps(fn)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            with set_stance(self.stance):
+                return fn(*args, **kwargs)
+        return called
+
+
+def take(stance: str) -> None:
+    """Let all compiled functions look at the stance at their next call."""
+    if stance != STANCE[0]:
+        STANCE[0] = stance
+        for compiled in [*EVERYONE]:
+            compiled.enter = None
 
 
 def is_compiling() -> bool:
@@ -64,4 +107,4 @@ def reset() -> None:
 
 
 __all__ = ["CannotCompile", "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
-           "explain", "is_compiling", "is_dynamo_compiling", "list_backends", "programs", "reset", "source"]
+           "explain", "is_compiling", "is_dynamo_compiling", "list_backends", "programs", "reset", "set_stance", "source"]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -79,8 +80,8 @@ def closed_range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor 
     return made(counted(start, step, math.floor((end - start) / step) + 1, d), None, requires_grad, device, out)
 
 
-def check_steps(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:
-    """The ends as numbers. TypeError or RuntimeError for what is none, and for a number of steps that is none."""
+def check_steps(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any, int]:
+    """The ends and the steps as numbers. TypeError or RuntimeError for what is none, and for steps that are none."""
     if not hasattr(steps, "__index__"):
         got = ", ".join(type(v).__name__ for v in (start, end, steps))
         raise TypeError(explain(f"{name}() received an invalid combination of arguments - got ({got}), but expected one of: "
@@ -89,9 +90,9 @@ def check_steps(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:
         dims = [v.array.ndim if isinstance(v, Tensor) else 0 for v in (start, end)]
         raise RuntimeError(explain(f"{name} only supports 0-dimensional start and end tensors, but got start with {dims[0]} "
                                    f"dimension(s) and end with {dims[1]} dimension(s)."))
-    if steps < 0:
+    if (steps := index(steps)) < 0:
         raise RuntimeError(explain("number of steps must be non-negative", op=name))
-    return number(start), number(end)
+    return number(start), number(end), steps
 
 
 def linspace(start: Any, end: Any, steps: int, *, out: Tensor | None = None, dtype: Dtype = None, layout: Any = None,
@@ -101,7 +102,7 @@ def linspace(start: Any, end: Any, steps: int, *, out: Tensor | None = None, dty
     >>> rushlight.linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
     """
-    start, end = check_steps("linspace", start, end, steps)
+    start, end, steps = check_steps("linspace", start, end, steps)
     d = dtypes.as_dtype(dtype) if dtype is not None else default(isinstance(start, complex) or isinstance(end, complex))
     return made(evenly_spaced(start, end, steps, numeric(d, "linspace")).astype(d.numpy), None, requires_grad, device, out)
 
@@ -129,7 +130,7 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Tenso
     >>> rushlight.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    start, end = check_steps("logspace", start, end, steps)
+    start, end, steps = check_steps("logspace", start, end, steps)
     d = dtypes.as_dtype(dtype) if dtype is not None else default(isinstance(start, complex) or isinstance(end, complex))
     wide = dtypes.complex128 if d.is_complex else dtypes.float64 if d.category == dtypes.FLOATING else d
     powers = evenly_spaced(start, end, steps, numeric(wide, "logspace"))

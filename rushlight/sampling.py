@@ -104,6 +104,8 @@ def randperm(n: int, *, generator: Generator | None = None, out: Tensor | None =
 def like(name: str, create: Callable, fill: Callable) -> Callable:
     def draw(input: Tensor, *args: Any, dtype: Dtype | None = None, memory_format: Any = preserve_format,
              **options: Any) -> Tensor:
+        if not isinstance(input, Tensor):
+            raise TypeError(explain(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"))
         if memory_format is preserve_format and not input.array.flags.c_contiguous:     # drawn in the order of memory
             drawn = {name: options.pop(name) for name in ("generator",) if name in options}
             t = empty_like(input.detach(), dtype=dtype, **options)

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.creation import made
+from rushlight.creation import made, tensor
 from rushlight.dtypes import dtype as Dtype
+from rushlight.errors import warn
 from rushlight.ops.reductions import isclose
 from rushlight.sampling import source
 from rushlight.tensor import Tensor, from_array
 
-__all__ = ["assert_close", "make_tensor"]
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
 # -- comparing -----------------------------------------------------------------------------------------------------------
 
@@ -24,6 +25,7 @@ TOLERANCES = {
     dtypes.float16: (1e-3, 1e-5), dtypes.bfloat16: (1.6e-2, 1e-5), dtypes.float32: (1.3e-6, 1e-5),
     dtypes.float64: (1e-7, 1e-7), dtypes.complex64: (1.3e-6, 1e-5), dtypes.complex128: (1e-7, 1e-7),
 }
+WIDER = {dtypes.float16: (1e-3, 1e-3), dtypes.float32: (1e-4, 1e-5), dtypes.float64: (1e-5, 1e-8)}  # of assert_allclose
 Message = str | Callable[[str], str] | None
 Path = tuple[Any, ...]
 
@@ -73,6 +75,20 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, r
     while todo:                                   # no recursion, and the first failure is the first in order
         a, b, path = todo.pop()
         todo.extend(reversed(parts(a, b, path, settings) or compared(a, b, path, settings)))
+
+
+def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True,
+                    msg: str = "") -> None:
+    """`assert_close` as it was before: wider tolerances (1e-4 and 1e-5 in single precision, 1e-5 and 1e-8 in double, 1e-3 in
+    half), nan equals nan, and dtypes may differ."""
+    warn("torch.testing.assert_allclose() is deprecated since 1.12 and will be removed in a future release. "
+         "Please use torch.testing.assert_close() instead.", FutureWarning)
+    a = actual if isinstance(actual, Tensor) else tensor(actual)
+    b = expected if isinstance(expected, Tensor) else tensor(expected, dtype=a.dtype)
+    if rtol is None and atol is None:
+        both = [WIDER.get(t.dtype, TOLERANCES.get(t.dtype, (0.0, 0.0))) for t in (a, b)]
+        rtol, atol = (max(numbers) for numbers in zip(*both))
+    assert_close(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
 
 
 def parts(a: Any, b: Any, path: Path, settings: Settings) -> list[tuple[Any, Any, Path]]:

@@ -26,7 +26,8 @@ LAYERS = [
      "__config__"],
     ["nn", "optim", "cpu", "cuda", "mps", "xpu", "compile", "compiler", "utils", "amp", "vision", "viz", "docs",
      "profiler", "func", "fx", "autograd.functional", "testing", "distributed.optim", "distributed.fsdp",
-     "distributed._composable", "_C", "_dynamo", "_inductor", "autograd.profiler"],  # fmt: skip
+     "distributed._composable", "functorch", "_vmap_internals", "_C", "_dynamo", "_inductor",
+     "autograd.profiler"],  # fmt: skip
     [""],
     ["compat", "distributions", "demo", "cli", "__main__"],
 ]

@@ -1,4 +1,4 @@
-"""The import hook: `torch`, `torch.x.y` and `torchvision` are found here."""
+"""The import hook: `torch`, `torch.x.y`, `torchvision` and `functorch` are found here."""
 from __future__ import annotations
 
 import importlib
@@ -16,7 +16,7 @@ from rushlight.compat.missing import no_module, no_name
 from rushlight.torch_version import TorchVersion
 from rushlight.version import torch_version
 
-OURS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
+OURS = {"torch": "rushlight", "torchvision": "rushlight.vision", "functorch": "rushlight.functorch"}
 # under which modules programs see them: print(type(x)) shows <class 'torch.Tensor'>
 SHOWN = {rushlight.Tensor: "torch", rushlight.dtype: "torch", rushlight.device: "torch", rushlight.Size: "torch",
          rushlight.Generator: "torch._C"}

@@ -38,6 +38,7 @@ FEW_NUMBERS = 4                                   # that an argument has been: i
 LEAST_STEPS, LEAST_NUMBERS = 4, 1 << 12           # pieces of fewer ops, on small arrays, are not compiled: a call costs 5 us
 
 EVERYONE: WeakSet = WeakSet()                     # all compiled functions, for `compiler.reset()`
+STANCE = ["default"]                              # what calls do: `compiler.set_stance`
 
 
 class CannotCompile(RuntimeError):
@@ -83,7 +84,7 @@ class Compiled:
     def long_way(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """A call with whatever arguments; `enter` is then the short way for others like it."""
         m = mode()
-        if m.watch is not None or m.batch is not None:
+        if m.watch is not None or m.batch is not None or STANCE[0] == "force_eager":
             return self.function(*args, **kwargs)
         if self.given_up or not self.lock.acquire(blocking=False):
             return (self.pieces or self.function)(*args, **kwargs)
@@ -103,9 +104,17 @@ class Compiled:
                     if result is not MOVED:
                         self.enter = None if kwargs else self.way_to(program, args)
                         return result
+            if "recompile" in STANCE[0] and kind not in self.last:
+                return self.refused(args, kwargs)
             return self.probed(others, args, kwargs) if self.probing else self.watched(kind, flat, others, args, kwargs)
         finally:
             self.lock.release()
+
+    def refused(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """A call for which there is no program, where none is to be made. RuntimeError under `fail_on_recompile`."""
+        if STANCE[0] == "fail_on_recompile":
+            raise RuntimeError(f"Detected recompile when torch.compile stance is 'fail_on_recompile': {self.name}")
+        return self.function(*args, **kwargs)
 
     def way_to(self, program: Program, args: tuple) -> Callable[[tuple], Any] | None:
         if program not in self.entries:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import rushlight
@@ -200,8 +201,32 @@ class Wishart(OfMatrix, ExponentialFamily):
         d = v.diagonal(dim1=-2, dim2=-1)
         return self.df.view(*self._batch_shape, 1, 1) * (v.pow(2) + d.unsqueeze(-1) * d.unsqueeze(-2))
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """L A A' L', A with the roots of Chi2(df - i) on its diagonal and normal numbers below (M. Bartlett, 1933)."""
+    def rsample(self, sample_shape: Any = (), max_try_correction: int = 10) -> Tensor:
+        """L A A' L', A with the roots of Chi2(df - i) on its diagonal and normal numbers below (M. Bartlett, 1933).
+
+        Like torch's, which takes the definite for the singular: it says so and draws them once again, and what is then
+        singular at most `max_try_correction` times in all.
+        """
+        made = self.drawn(tuple(sample_shape))
+        again: Any = self.support.check(made)
+        if self._batch_shape:                     # the samples of which some matrix is
+            again = again.amax(tuple(range(-len(self._batch_shape), 0)))
+        if again.any():
+            warnings.warn("Singular sample detected.", stacklevel=2)
+        for _ in range(max_try_correction):
+            if not again.any():
+                break
+            new = self.drawn((int(again.sum()),))
+            places = again.nonzero().unbind(-1)
+            made = made.index_put(places, new) if places else new[0]
+            singular = ~self.support.check(new)  # type: ignore[operator]
+            if self._batch_shape:
+                singular = singular.amax(tuple(range(-len(self._batch_shape), 0)))
+            again = again.index_put(places, singular) if places else singular[0]
+        return made
+
+    def drawn(self, sample_shape: tuple) -> Tensor:
+        """Samples as they are drawn."""
         n = self._event_shape[-1]
         df = self.df.unsqueeze(-1) - rushlight.arange(n, dtype=self.df.dtype).expand(*self._batch_shape, n)
         roots = Chi2(df, validate_args=False).rsample(sample_shape).clamp_min(eps_of(self.df)).sqrt()  # type: ignore

@@ -38,11 +38,14 @@ class Convertible:
     def to(self: C, *args: Any, **kwargs: Any) -> C:
         """Convert floating-point and complex parameters and buffers; returns the module itself.
 
-        `m.to(torch.float64)`, `m.to('cpu')`, `m.to(tensor)`, or with names. TypeError for an integer dtype.
+        `m.to(torch.float64)`, `m.to('cpu')`, `m.to(tensor)`, or with names; `memory_format` lays out those of four or five
+        dimensions. TypeError for an integer dtype.
         """
         dtype, device = target(*args, **kwargs)
         if device is not None:
             present(device)                   # says what is wrong with it
+        if (lies := kwargs.get("memory_format")) is not None:
+            self._apply(lambda t: t.to(memory_format=lies) if t.ndim in (4, 5) else t)
         if dtype is None:
             return self
         if not (dtype.is_floating_point or dtype.is_complex):

@@ -241,7 +241,24 @@ def contiguous(x: ndarray) -> ndarray:
 
 
 def clone(x: ndarray) -> ndarray:
-    return x.copy("K")
+    return x.copy("K") if 0 not in x.strides else laid_out(x, order_of_expanded(x))
+
+
+def order_of_expanded(x: ndarray) -> tuple:
+    """The order of dimensions in memory, the outermost first, that a copy has of an array with strides of 0, as torch's:
+    such dimensions stay where they are, the others are sorted by their strides. (NumPy's order "K" puts them innermost.)"""
+    order = [*range(x.ndim)][::-1]                # the innermost first
+    for i in range(1, x.ndim):
+        at = i
+        for j in range(i - 1, -1, -1):
+            near, far = (x.strides[order[j]], x.shape[order[j]]), (x.strides[order[at]], x.shape[order[at]])
+            if 0 in (near[0], far[0]) or near == far:
+                continue                          # no word on these two: the next decides
+            if near < far:
+                break
+            order[j], order[at] = order[at], order[j]
+            at = j
+    return tuple(order[::-1])
 
 
 def laid_out(x: ndarray, order: tuple) -> ndarray:
@@ -345,4 +362,7 @@ def to(x: ndarray, dtype: Any) -> ndarray:
     """Converted to a dtype; of a complex number, a real dtype keeps the real part."""
     if x.dtype.kind == "c" and dtype.numpy.kind not in "cb":
         x = x.real
-    return x.astype(dtype.numpy)
+    if 0 not in x.strides:
+        return x.astype(dtype.numpy)
+    order = order_of_expanded(x)
+    return x.transpose(order).astype(dtype.numpy, "C").transpose(np.argsort(order))
