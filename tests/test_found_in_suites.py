@@ -180,3 +180,31 @@ def test_compiled_functions_take_a_stance():
     assert f.enter is not None
     with pytest.raises(RuntimeError, match="invalid torch.compile stance"):
         stance("wrong")
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("more", [{}, {"weight": [0.5, 1.0, 2.0]}, {"ignore_index": 1}, {"label_smoothing": 0.1}])
+def test_a_sample_may_be_one_row_of_scores_and_its_class(reduction, more):
+    from rushlight.func import grad, vmap
+    more = {key: rushlight.tensor(v) if key == "weight" else v for key, v in more.items()}
+
+    def loss(w, x, target):
+        return rushlight.nn.functional.cross_entropy(w @ x, target, reduction=reduction, **more)
+    w, x, target = rushlight.randn(3, 3), rushlight.randn(4, 3), rushlight.tensor([0, 2, 1, 1])
+    for f in (loss, grad(loss), grad(loss, 1)):
+        made = vmap(f, (None, 0, 0))(w, x, target)
+        one = rushlight.stack([f(w, a, b) for a, b in zip(x, target)])
+        assert rushlight.allclose(made, one, atol=1e-6, equal_nan=True)
+    assert rushlight.allclose(vmap(loss, (None, 0, None))(w, x, target[0]),
+                              rushlight.stack([loss(w, a, target[0]) for a in x]), atol=1e-6)
+
+
+@pytest.mark.parametrize("layer", [Linear(3, 4), rushlight.nn.Conv1d(3, 4, 1), rushlight.nn.LayerNorm(3)])
+def test_a_layers_forward_takes_any_object_with_its_attributes(layer):
+    class Scope:
+        pass
+    scope, x = Scope(), rushlight.rand(3, 3)
+    scope.__dict__.update({key: v for key, v in vars(layer).items() if not key.startswith("_")}, **layer._parameters)
+    if hasattr(layer, "_conv_forward"):
+        scope._conv_forward = layer._conv_forward
+    assert rushlight.equal(type(layer).forward(scope, x), layer(x))

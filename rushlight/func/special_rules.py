@@ -362,9 +362,14 @@ def nll_loss(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 
 def fold_classes(op: Op, level: Level, x: Tensor, target: Part, weight: Part | None, ignored: int) -> Tensor:
-    """-weight x[target] for each element: (B, N, *d)."""
-    made = call(op, [folded(x), folded(target.whole()), weight and weight.value], (ignored, "none"))
-    return unfolded(made, level.size)
+    """-weight x[target] for each element: (B, N, *d), or (B,) where a sample is one target."""
+    made = call(op, [rows(x, target), rows(target.whole(), target), weight and weight.value], (ignored, "none"))
+    return unfolded(made, level.size) if target.ndim else made
+
+
+def rows(t: Tensor, target: Part) -> Tensor:
+    """(B, N, ...) -> (B N, ...); where a sample is one target and its C numbers, (B, ...) has its rows already."""
+    return folded(t) if target.ndim else t
 
 
 def weights_of(op: Op, level: Level, like: Tensor, target: Part, weight: Part | None, ignored: int) -> Tensor:
@@ -382,16 +387,15 @@ def nll_loss_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     each = g.whole()
     if reduction == "mean":
         like = ops["zeros"]((level.size, *size), each)
-        loss = ops["nll_loss"]
-        ones = folded(like) - 1
-        made = loss(ones, folded(target.whole()), weight and weight.value, ignored, "none")
+        loss, classes = ops["nll_loss"], rows(target.whole(), target)
+        made = loss(rows(like, target) - 1, classes, weight and weight.value, ignored, "none")
         each = each / made.reshape((level.size, -1)).sum(1)
     if reduction != "none":
         shape = target.whole().array.shape
         each = each.reshape((level.size,) + (1,) * (len(shape) - 1)).expand(shape)
-    made = call(op, [folded(each), folded(target.whole()), weight and weight.value],
-                ((level.size * size[0], *size[1:]), ignored, "none"))
-    return unfolded(made, level.size)
+    size = (level.size * size[0], *size[1:]) if target.ndim else (level.size, *size)
+    made = call(op, [rows(each, target), rows(target.whole(), target), weight and weight.value], (size, ignored, "none"))
+    return unfolded(made, level.size) if target.ndim else made
 
 
 # -- random --------------------------------------------------------------------------------------------------------------

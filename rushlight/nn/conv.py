@@ -68,10 +68,10 @@ class _ConvNd(Module):
         return CONVS[self.n](input, weight, bias, stride, padding, dilation, groups)
 
     def forward(self, input: Tensor) -> Tensor:
-        own = self._parameters
         try:
+            own = self._parameters
             weight, bias = own["weight"], own["bias"]
-        except KeyError:                          # computed from others: weight norm and its like
+        except (KeyError, AttributeError):        # computed from others, as by weight norm; or self is no module
             weight, bias = self.weight, self.bias
         return self._conv_forward(input, weight, bias)  # type: ignore[arg-type]
 

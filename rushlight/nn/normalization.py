@@ -228,10 +228,10 @@ class LayerNorm(Module):
             init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        own = self._parameters
         try:                                      # as in Linear: each `self.weight` goes by __getattr__
+            own = self._parameters
             weight, bias = own["weight"], own["bias"]
-        except KeyError:
+        except (KeyError, AttributeError):
             weight, bias = self.weight, self.bias
         return F.layer_norm(input, self.normalized_shape, weight, bias, self.eps)
 
