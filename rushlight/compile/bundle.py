@@ -285,12 +285,19 @@ class Bundle:
             if (home, alias.name) not in self.instead and is_module(f"{home}.{alias.name}"):
                 used = {n.attr for n in ast.walk(self.tree) if isinstance(n, ast.Attribute) and ast.unparse(n.value) == name}
                 self.imports["from types import SimpleNamespace"] = None
-                parts = ", ".join(f"{attr}={self.need(f'{home}.{alias.name}', attr)}" for attr in sorted(used))
+                parts = ", ".join(f"{attr}={self.outside(f'{home}.{alias.name}', attr)}" for attr in sorted(used))
                 lines.append(f"{name} = SimpleNamespace({parts})")
                 continue
-            given = self.need(home, alias.name)
+            given = self.outside(home, alias.name)
             lines.append(f"{name} = {given}" if name != given else f"{name} = globals()[{name!r}]")
         return "; ".join(lines)
+
+    def outside(self, module: str, name: str) -> str:
+        """A definition, as the function that is being written can ask for it, which may have a variable of the same name."""
+        given = self.need(module, name)
+        taken = {getattr(n, "name", getattr(n, "arg", getattr(n, "id", None))) for n in ast.walk(self.tree)
+                 if isinstance(n, (ast.FunctionDef, ast.arg)) or isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        return f"globals()[{given!r}]" if given in taken else given
 
     def element(self, module: str, name: str) -> str | None:
         """A name that loops find as a global."""

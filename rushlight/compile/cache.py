@@ -45,14 +45,17 @@ def text_of(function: FunctionType) -> str:
 def joint(*loops: Any) -> Callable[[FunctionType], Callable]:
     """The decorator of a function that calls loops: as machine code, so that there is no Python between them."""
     def decorate(function: FunctionType) -> Callable:
-        text, callees = text_of(function), {}
-        for loop in loops:
-            name = next(name for name, f in function.__globals__.items() if f is loop)
-            known = f"loop_{loop.text_key}"
-            bring(loop)
-            text, callees[known] = re.sub(rf"\b{name}\(", f"{known}(", text), loop
-        return compiled(text, callees=callees)
+        names = {name: f for name, f in function.__globals__.items() if any([f is loop for loop in loops])}
+        return calling(text_of(function), **names)
     return decorate
+
+
+def calling(text: str, **loops: Any) -> Callable:
+    """The function `kernel` with this text as machine code, which calls loops by these names."""
+    for name, loop in loops.items():
+        bring(loop)
+        text = re.sub(rf"\b{name}\(", f"loop_{loop.text_key}(", text)
+    return compiled(text, callees={f"loop_{loop.text_key}": loop for loop in loops.values()})
 
 
 def bring(loop: Any) -> None:

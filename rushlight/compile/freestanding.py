@@ -36,11 +36,16 @@ def loop(whole):
     return machine_code if numba is not None else lambda function: whole or function
 
 
-def compiled(text, exact=False):
+def calling(text, **loops):
+    """As `compiled`, of a text that calls these loops."""
+    return compiled(text, callees=loops)
+
+
+def compiled(text, exact=False, callees=()):
     """The function `kernel` of a text as machine code."""
     flags = {} if exact else {"fastmath": {"contract"}}
     made = numba.njit(error_model="numpy", nogil=True, **flags)
-    names = {**scope(), "cached": made, "__name__": __name__}      # of functions beside the loop
+    names = {**scope(), **dict(callees), "cached": made, "__name__": __name__}      # of functions beside the loop
     exec(text, names)
     return made(names["kernel"])
 

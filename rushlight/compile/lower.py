@@ -76,9 +76,9 @@ class Lowering:
         for i, item in enumerate(self.items):
             before = len(self.lines)
             self.write(item)
+            self.probes.append((len(self.lines), self.shown(item)))
             self.plan.release(i)
             self.drop(i)
-            self.probes.append((len(self.lines), self.shown(item)))
             steps = getattr(item, "steps", None) or [item]
             text = [line for line in self.lines[before:] if not line.startswith("#")]
             made = self.shown(item) or list(item.outs)

@@ -24,6 +24,7 @@ HERE = "rushlight.compile."
 OURS = HERE + "freestanding"
 INSTEAD = {
     (HERE + "cache", "loop"): (OURS, "machine_code"), (HERE + "cache", "compiled"): (OURS, "compiled"),
+    (HERE + "cache", "calling"): (OURS, "calling"),
     (HERE + "intrinsics", "backend"): (OURS, "backend"),
     (HERE + "paying", "Loop"): (OURS, "Loop"), ("rushlight.random.fast", "Loop"): (OURS, "Loop"),
     ("rushlight.errors", "explain"): (OURS, "explain"), ("rushlight.dtypes", "of"): (OURS, "of"),

@@ -3,11 +3,10 @@ are added up at once, each sum a vector of images.
 """
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache
 
-from rushlight.compile.cache import bring, compiled
+from rushlight.compile.cache import calling, compiled
 from rushlight.ops.kernels.innermost import TURN, indented, lanes, sums
 
 SLIDE = """def kernel(x, size, shape, low, extent, plain, cuts, bases, places, firsts, lasts, ends, offsets, picks, filters,
@@ -168,25 +167,17 @@ def weighed_tile(made: int, rows: int) -> tuple[int, int]:
 def lay() -> tuple[Callable, Callable]:
     """The loop `LAY`, and the one that turns, which all others call: a square of numbers takes LLVM two seconds."""
     turning = compiled(TURN.format(lanes=lanes()).replace("@cached\ndef turn(", "def kernel(").lstrip())
-    return calling(LAY + APART, turn=turning), turning
-
-
-def calling(text: str, **loops: Callable) -> Callable:
-    """The loop with this text, which calls others by their names."""
-    for name, loop in loops.items():
-        bring(loop)
-        text = re.sub(rf"\b{name}\(", f"loop_{loop.text_key}(", text)
-    return compiled(text.format(lanes=lanes()), callees={f"loop_{loop.text_key}": loop for loop in loops.values()})
+    return calling((LAY + APART).format(lanes=lanes()), turn=turning), turning
 
 
 @cache
 def slide(height: int, width: int) -> Callable:
     laying, turning = lay()
-    text = SLIDE.replace("{height}", str(height)).replace("{width}", str(width))
-    return calling(text.replace("{block}", indented(slid(height, width), 24)) + APART, lay=laying, turn=turning)
+    text = (SLIDE + APART).format(height=height, width=width, lanes=lanes(), block=indented(slid(height, width), 24))
+    return calling(text, lay=laying, turn=turning)
 
 
 @cache
 def weigh(height: int, width: int) -> Callable:
-    text = WEIGH.replace("{height}", str(height)).replace("{width}", str(width))
-    return calling(text.replace("{block}", indented(weighed(height, width), 20)) + APART, lay=lay()[0])
+    text = (WEIGH + APART).format(height=height, width=width, lanes=lanes(), block=indented(weighed(height, width), 20))
+    return calling(text, lay=lay()[0])
