@@ -151,3 +151,23 @@ def test_large_constants_lie_among_the_weights(tmp_path):
     made = load(place)["model"](np.ones((40, 40), np.float32))
     assert np.array_equal(made, mask + 1)
     assert len((place / "__init__.py").read_text()) < 30_000
+
+
+class Decoder(nn.Module):
+    """A bias that is one number, images made larger, bags of rows."""
+
+    def __init__(self):
+        super().__init__()
+        self.bag, self.up = nn.EmbeddingBag(10, 16, mode="mean"), nn.ConvTranspose2d(1, 1, 4, 2, 1)
+
+    def forward(self, rows):
+        image = self.up(self.bag(rows).reshape(-1, 1, 4, 4)).tanh()
+        return F.interpolate(image, scale_factor=2, mode="bilinear") + F.interpolate(image, size=16, mode="nearest")
+
+
+def test_a_folder_of_other_layers(tmp_path):
+    model, rows = Decoder(), torch.randint(0, 10, (3, 5))
+    place = torch.export(model, rows, tmp_path / "decoder")
+    want = model(rows).detach().numpy()
+    for without in ((), ("numba",)):
+        np.testing.assert_allclose(answers(place, [rows.numpy()], without), want, rtol=1e-5, atol=1e-6)

@@ -55,7 +55,7 @@ STATE = [{state}]
 
 def given(x, name, shape, dtype):
     """The argument as the program wants it; ValueError where it is of another shape or dtype."""
-    x = np.ascontiguousarray(x)
+    x = np.asarray(x, order="C")
     if x.shape != shape or x.dtype != dtype:
         raise ValueError(f"{{name}} is {{x.dtype}}{{list(x.shape)}}, but the model was exported for {{dtype}}{{list(shape)}}"
                          "; export it again with an example of that kind")
@@ -76,7 +76,7 @@ PACKED = '''
 def packed(a):
     """A weight the way round in which products read it; large ones stay. With 64 rows, products with 784x128 and 128x64
     turned weights took 1.3 and 1.4 times as long; with 1024x1024 nothing is won."""
-    return np.ascontiguousarray(a) if a.nbytes <= 1 << 19 else a
+    return np.asarray(a, order="C") if a.nbytes <= 1 << 19 else a
 
 
 VIEWS = [packed(v) for v in bind({bound})]'''
@@ -213,7 +213,7 @@ class Stored:
         """What stands for a large constant."""
         if not isinstance(value, np.ndarray) or value.nbytes < STORED or value.dtype.name not in KINDS:
             return None
-        self.arrays[name] = np.ascontiguousarray(value)
+        self.arrays[name] = np.asarray(value, order="C")
         return f"WEIGHTS[{name!r}]"
 
 

@@ -351,7 +351,7 @@ class Lowering:
         if v.kind == "constant" and not v.name:
             v.name = f"{self.mark}k{len(self.constants)}"
             number = uniform(v)
-            self.constants[v.name] = np.ascontiguousarray(v.array) if number is None else np.full(v.shape, number, v.dtype)
+            self.constants[v.name] = np.asarray(v.array, order="C") if number is None else np.full(v.shape, number, v.dtype)
             self.static.add(v)
             self.dense.add(v)
         return v.name

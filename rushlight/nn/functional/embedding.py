@@ -7,6 +7,7 @@ from rushlight.autograd.grad_mode import no_grad
 from rushlight.errors import explain
 from rushlight.ops import elementwise as e
 from rushlight.ops import positions as places
+from rushlight.ops import reduce as r
 from rushlight.ops.reductions import norm
 from rushlight.ops.shape import reshape, unsqueeze
 from rushlight.tensor import Tensor, created, from_array, noticed
@@ -90,8 +91,11 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     if mode == "max" and (scale_grad_by_freq or sparse):
         raise ValueError(explain("max mode does not support " + ("scaling the gradient by the frequency"
                                                                  if scale_grad_by_freq else "sparse weights")))
-    flat, starts = bags(input, offsets, include_last_offset)
     padding_idx = padding_row(padding_idx, weight)
+    if input.array.ndim == 2 and input.array.size and offsets is None and padding_idx is None:
+        rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
+        return of_one_size(rows, per_sample_weights, mode)
+    flat, starts = bags(input, offsets, include_last_offset)
     count = len(starts) - 1
     bag = np.repeat(np.arange(count), np.diff(starts))
     kept = np.flatnonzero(flat != padding_idx) if padding_idx is not None else np.arange(flat.size)
@@ -100,6 +104,13 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         factors = reshape(per_sample_weights, (-1, 1)).index_select(0, from_array(kept))
         rows = e.mul(rows, factors)
     return pooled(rows, bag[kept], count, mode)
+
+
+def of_one_size(rows: Tensor, factors: Tensor | None, mode: str) -> Tensor:
+    """Of each bag, rows (B, N, D) and factors (B, N), without a look at the numbers, so that programs can be compiled."""
+    if factors is not None:
+        rows = e.mul(rows, unsqueeze(factors, -1))
+    return r.sum(rows, 1) if mode == "sum" else r.mean(rows, 1) if mode == "mean" else rows.max(1).values
 
 
 def bags(input: Tensor, offsets: Tensor | None, include_last: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -83,7 +83,8 @@ def circular(size: int, before: int, after: int) -> Rows:
     return first + np.arange(-max(before, 0), left + max(after, 0))[None] % left, None
 
 
-MODES = {f.__name__: f for f in (nearest, linear, bicubic, antialias, reflect, replicate, circular)}
+MODES = {"nearest": nearest, "linear": linear, "bicubic": bicubic, "antialias": antialias, "reflect": reflect,
+         "replicate": replicate, "circular": circular}           # a text without rushlight may call the functions otherwise
 
 
 class Table(NamedTuple):
