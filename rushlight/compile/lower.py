@@ -322,7 +322,7 @@ class Lowering:
             return name
         text = f"{name}.reshape({shape})"
         if v not in self.dense:
-            self.lines.append(early(f"{(again := self.name('v'))} = {text}"))
+            self.lines.append(f"{(again := self.name('v'))} = {text}")      # may copy, so not before what writes there
             self.holds(again, v)
             return again
         if v not in self.static and v not in self.steady:

@@ -6,8 +6,15 @@ from numpy import isreal, ndarray  # noqa: F401
 
 from rushlight.ops.kernels.elementwise import refusing
 
-gcd = refusing("b", np.gcd)
-lcm = refusing("b", lambda x, y: np.abs(np.lcm(x, y)))    # below 0 where it is too large for the dtype
+
+def least_multiple(x: ndarray, y: ndarray) -> ndarray:
+    """|x y| / gcd(x, y), which in torch is a C int at least, then cut to the dtype: of small ones it may be below 0."""
+    if x.dtype.itemsize >= 4:
+        return np.abs(np.lcm(x, y))
+    return np.lcm(x, y, dtype=np.int32).astype(x.dtype)
+
+
+gcd, lcm = refusing("b", np.gcd), refusing("b", least_multiple)
 
 
 def nextafter(x: ndarray, y: ndarray) -> ndarray:
