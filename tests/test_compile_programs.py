@@ -30,6 +30,8 @@ UNARY = {
     "clone": lambda x: x.clone(),
     "unsqueeze": lambda x: x.unsqueeze(0), "squeeze": lambda x: x.squeeze(), "half": lambda x: x.double().float(),
     "dropout": lambda x: F.dropout(x, 0.4), "where": lambda x: torch.where(x > 0.1, x, 0.2 * x),
+    "gated": lambda x: x.chunk(2, -1)[0] * x.chunk(2, -1)[1].tanh(), "halves": lambda x: x[..., ::2] * x[..., 1::2].cos(),
+    "apart": lambda x: torch.stack(x.unbind(-1)).exp().mT, "column": lambda x: x[..., 1:2] * x.mT[1:2].mT.sigmoid(),
     "sorted": lambda x: x.sort(-1)[0], "index": lambda x: x[torch.tensor([0, -1])], "roll": lambda x: x.roll(1, -1),
 }
 BINARY = {
@@ -151,6 +153,8 @@ def test_most_random_programs_compile():
     (((3, 4), (4, 4)), [("mul", 0, 0), ("index", 5, 3), ("div", 3, 3), ("index", 5, 3), ("first_", 3, 5)]),
     # dropout of what lies transposed in memory
     (((4,), (3, 1)), [("t", 5, 2), ("t", 5, 2), ("cumsum", 2, 3), ("dropout", 1, 1), ("dropout", 0, 2), ("dropout", 2, 4)]),
+    # views of a product that a loop of the same part makes, which another loop wants in order
+    (((3, 4), (4, 4)), [("mm", 0, 1), ("gated", 0, 0), ("mm", 0, 1), ("halves", 2, 0), ("tanh", 1, 0)]),
     # parts of what was computed several times, and is then computed once
     (((5, 2), (2, 6)), [("outer", 5, 1), ("outer", 5, 1), ("unsqueeze", 0, 3), ("split", 1, 1), ("outer", 5, 1)]),
 ])

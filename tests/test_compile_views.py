@@ -177,3 +177,34 @@ def test_results_show_no_memory_that_they_did_not_show(f):
             found.append([t.add_(5).tolist() for t in made] + [t.tolist() for t in (x, *made)])
         assert found[0] == found[1]
     assert programs(g)
+
+
+def test_gated_units_of_small_layers_are_computed_from_this_runs_numbers():
+    """A view that has to be copied for a loop is looked at after the loop that writes there, both being parts of one function."""
+    pytest.importorskip("numba")
+    x, w = torch.randn(2, 8), torch.randn(8, 8)
+
+    def trained(compiled):
+        weight = w.clone().requires_grad_()
+        optimizer = torch.optim.SGD([weight], 0.1)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = torch.nn.functional.glu(x @ weight).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+        step = torch.compile(step) if compiled else step
+        return [step(x).item() for _ in range(6)]
+    np.testing.assert_allclose(trained(True), trained(False), rtol=1e-5)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: torch.stack(x[:, :1].unbind(1)) * 2,                              # a list of one
+    lambda x: torch.einsum("ti,si->ts", x, x)[None] @ x[None].exp(),            # a small product of stacks
+])
+def test_what_compiles(f):
+    x, g = torch.randn(5, 4), torch.compile(f)
+    for _ in range(4):
+        torch.testing.assert_close(g(x), f(x))
+    assert not g.given_up

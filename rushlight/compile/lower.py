@@ -285,9 +285,10 @@ class Lowering:
             if v.size * v.dtype.itemsize >= LITTLE and not call.shares:
                 self.passing[v] = [v.name]
         made = f"kernels.{call.op}({given})"
-        if len(call.outs) == 1:
-            made = f"asarray({made})" if call.outs[0].shape == () else made
-        self.lines.append(f"{', '.join(v.name for v in call.outs)} = {made}")
+        names, listed = ", ".join(v.name for v in call.outs), bool(TABLE[call.op].options.get("list"))
+        if [v.shape for v in call.outs] == [()] and not listed:
+            made = f"asarray({made})"
+        self.lines.append(f"{names}{',' * listed} = {made}")
 
     def holds(self, name: str, v: Value) -> None:
         """A view of a value, or of what that shows, is given a name."""

@@ -27,7 +27,7 @@ def is_small(call: Call) -> bool:
     a, b = call.args
     depth = a.shape[-1]
     lanes = machine()[0]
-    return (a.dtype == b.dtype == np.float32 and 0 < depth <= DEEPEST and b.size > 0
+    return (len(a.shape) == 2 >= len(b.shape) and a.dtype == b.dtype == np.float32 and 0 < depth <= DEEPEST and b.size > 0
             and 0 < a.size * -(-b.size // depth // lanes) * lanes <= MOST)
 
 

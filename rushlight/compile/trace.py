@@ -73,9 +73,11 @@ class Tracer(Watcher):
             if id(array) == seen:                 # nothing was done: flatten() of what is flat
                 self.cells[seen] = values[0]
                 return
-            if np.may_share_memory(array, args[0].array):
-                self.owner[id(array)] = self.owner.get(seen, args[0].array)
-                self.born[id(array)] = len(self.steps)
+        if op.family.__name__ == "view" or op.options.get("list"):
+            for t in outs:
+                if np.may_share_memory(t.array, args[0].array):
+                    self.owner[id(t.array)] = self.owner.get(id(args[0].array), args[0].array)
+                    self.born[id(t.array)] = len(self.steps)
         if self.apart and any(code in self.apart for code, _ in frames()):
             self.stop("calls the function that it is a piece of")
         name, arrays = op.name, [t.array for t in tensors_in(args)]
