@@ -180,7 +180,7 @@ def test_results_show_no_memory_that_they_did_not_show(f):
 
 
 def test_gated_units_of_small_layers_are_computed_from_this_runs_numbers():
-    """A view that has to be copied for a loop is looked at after the loop that writes there, both being parts of one function."""
+    """A view that a loop wants copied is looked at after the loop that writes there, both being parts of one function."""
     pytest.importorskip("numba")
     x, w = torch.randn(2, 8), torch.randn(8, 8)
 
