@@ -73,7 +73,7 @@ class Tracer(Watcher):
             if id(array) == seen:                 # nothing was done: flatten() of what is flat
                 self.cells[seen] = values[0]
                 return
-        if op.family.__name__ == "view" or op.options.get("list"):
+        if op.family.__name__ == "view" or op.options.get("list") and isinstance(args[0], Tensor):
             for t in outs:
                 if np.may_share_memory(t.array, args[0].array):
                     self.owner[id(t.array)] = self.owner.get(id(args[0].array), args[0].array)
