@@ -30,6 +30,14 @@ Winograd's loops do 604 MF of products in 3.7 ms, 268 MF of them in fact, at 122
 and back. Results of Gaussian numbers are 2e-7 to 4e-7 off the largest, torch's 2e-7 to 4e-7; its weight gradients 5e-6, ours
 4e-7.
 
+Since 2026-11-22 batches of 16 images and more with up to 24 channels, and groups, go abreast (ops/kernels/abreast.py). Its
+time as a part of what the table's loops take, on that morning, forward, input gradient, weight gradient:
+
+    (64, 1, 28, 6, 5, 1, 0, 1)       0.75  0.96  0.65       (32, 128, 14, 128, 3, 1, 1, 128)  0.63  0.63  0.78
+    (64, 6, 12, 16, 5, 1, 0, 1)      0.60  0.61  0.65       (16, 96, 28, 96, 5, 2, 2, 96)     0.46  0.38  0.49
+    (64, 10, 12, 20, 5, 1, 0, 1)     0.81  0.65  0.53       (64, 32, 8, 64, 3, 1, 1, 8)       0.51  0.57  0.57
+    (128, 8, 14, 16, 3, 2, 1, 1)     0.61  0.40  0.83       (16, 64, 16, 64, 3, 1, 1, 64)     0.75  0.78  0.76
+
 A whole step, torch's time / rushlight's, in the same hour: small ResNet (benchmark W4b) 1.49, compiled 1.53 (0.84 and
 about as much before); LeNet (W4) 1.43, compiled 1.66 (1.03 before, 1.13 once freed memory stays).
 
