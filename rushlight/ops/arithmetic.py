@@ -146,12 +146,11 @@ def stays(input: Tensor, number: Any) -> bool:
 def among(input: Tensor, bounds: list) -> Tensor:
     """A tensor of integers in the dtype that it has together with all of its bounds. RuntimeError for a number that this
     dtype cannot hold."""
-    common = dtypes.result_dtype([(t.dtype, 0 if t.array.ndim else 1) if isinstance(t, Tensor) else (dtypes.of_scalar(t), 2)
-                                  for t in (input, *bounds)])
+    made = promoted(TABLE["clamp_min"], (input, *bounds))[0]
     for bound in bounds:
         if not isinstance(bound, Tensor):
-            dtypes.holding(bound, common)
-    return to(input, common)
+            dtypes.holding(bound, made.dtype)
+    return made
 
 
 @composite("clamp", "clip")

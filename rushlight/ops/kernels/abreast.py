@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels.gathered import along, flat_places, number, three
+from rushlight.ops.kernels.direct import geometry, in_order, in_parts
+from rushlight.ops.kernels.gathered import along, flat_places, number
 from rushlight.ops.kernels.innermost import FLOAT, lanes, packed, rooms, whole
 from rushlight.ops.kernels.memory import memory
 
@@ -104,11 +105,6 @@ def suits(images: int, p: Any, source: int, terms: int) -> bool:
     return few and n > 4 and (images % n == 0 or images >= 6 * n) and source * n <= HELD and terms <= TERMS
 
 
-def geometry(p: Any, back: bool) -> tuple:
-    return (three(p.size, 1), three(p.kernel, 1), three(p.stride, 1), three(p.padding, 0), three(p.dilation, 1),
-            three(p.out, 1), back)
-
-
 def correlate(x: ndarray, w: ndarray, p: Any, bias: ndarray | None = None) -> ndarray | None:
     """conv: x (N, C, *size), w (O, C / groups, *kernel), bias (O,) -> (N, O, *out); None where others do it."""
     terms = p.channels * prod(p.kernel)
@@ -167,7 +163,6 @@ def weighed_job(shapes: tuple, groups: int, given: int, made: int) -> Job:
 
 
 def slid(x: ndarray, w: ndarray, p: Any, back: bool, bias: ndarray | None = None) -> ndarray:
-    from rushlight.ops.kernels.direct import in_parts
     given, made, out = (p.filters, p.channels, p.size) if back else (p.channels, p.filters, p.out)
     j, n = slid_job(geometry(p, back), p.groups, given, made), lanes()
     source = (x if x.flags.carray else x.copy()).reshape(-1)
@@ -189,7 +184,6 @@ def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
     """conv_weight_grad: (O, C / groups, *kernel); None where others do it."""
     if not suits(len(x), p, p.channels * prod(p.size), 1):
         return None
-    from rushlight.ops.kernels.direct import in_order, in_parts
     j, n = weighed_job(geometry(p, False), p.groups, p.channels, p.filters), lanes()
     f, taken = j.frame, p.channels * prod(p.kernel)
     xf, gf = [(a if a.flags.carray else a.copy()).reshape(-1) for a in (x, g)]
