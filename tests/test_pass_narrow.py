@@ -29,7 +29,8 @@ CHAINS = {
 }
 PARTS = {
     "last": lambda y: y[:, -1], "third": lambda y: y[:, 2, :], "two": lambda y: y[:, 1:3],
-    "every third": lambda y: y[:, ::3], "first sequence": lambda y: y[0], "one number": lambda y: y[1, 3, 5], "some columns": lambda y: y[..., 2:5],
+    "every third": lambda y: y[:, ::3], "first sequence": lambda y: y[0],
+    "one number": lambda y: y[1, 3, 5], "some columns": lambda y: y[..., 2:5],
     "list": lambda y: y[:, [-1]], "list of two": lambda y: y[:, [0, 2]], "select": lambda y: y.select(-2, -3),
     "narrow": lambda y: y.narrow(1, -2, 2), "most": lambda y: y[:, 1:], "none": lambda y: y[:, :0],
 }

@@ -32,9 +32,9 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
 
     `backend`: "numba" (fused loops; needs Numba), "numpy" (calls of NumPy only), "eager" (nothing is compiled).
     `options`: passes can be switched off one by one, {"narrow": False}, "decompose", "tables", "products", "simplify",
-    "fuse", "threads"; "show": a function that is given the program before and after each pass, as text: {"show": print}. Others,
-    torch's `mode` and `dynamic` are accepted and change nothing: shapes are always static. RuntimeError for a mode that
-    torch does not have, or one beside options.
+    "fuse", "threads"; "show": a function that is given the program before and after each pass, as text: {"show": print}.
+    Others, torch's `mode` and `dynamic` are accepted and change nothing: shapes are always static. RuntimeError for a mode
+    that torch does not have, or one beside options.
 
     >>> f = rushlight.compile(lambda x: (x * 2).sum())
     >>> f(rushlight.ones(3))
