@@ -163,3 +163,16 @@ def broken(join):
         join(self, calls)
         self.texts[-1] = self.texts[-1].replace("\n    loop_", "\n    a0.no_such_thing()\n    loop_", 1)
     return join_wrongly
+
+
+def test_a_part_that_gives_other_numbers_is_noticed(monkeypatch):
+    """Its statements in the wrong order read what nobody has written yet: memory is full of nan when a part is tried."""
+    join = Joints.join
+    monkeypatch.setattr(Joints, "join", lambda self, calls: join(self, calls[::-1]))
+    x, w = torch.randn(3, 8), torch.randn(8, 8)
+    f = lambda x: nn.functional.glu((x @ w).softmax(1)).square().sum()
+    g = compile(f)
+    with pytest.warns(UserWarning, match="joined statements: off by nan"):
+        found = torch.stack([g(x) for _ in range(6)])
+    torch.testing.assert_close(found, f(x).expand(6))
+    assert g.given_up

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from threading import Lock
 from types import MethodType
 from typing import Any
@@ -21,7 +21,7 @@ from rushlight.compile.guards import Snapshot, equal
 from rushlight.compile.outline import Outline, entered, everyone, known_arrays
 from rushlight.compile.pieces import Pieces
 from rushlight.compile.probe import Probe
-from rushlight.compile.program import MOVED, OVERLAPPING, Part, Program, find, keyed
+from rushlight.compile.program import MOVED, OVERLAPPING, Program, find, keyed
 from rushlight.compile.report import Break
 from rushlight.compile.trace import Tracer, traced
 from rushlight.compile.trees import contents, signature
@@ -245,10 +245,9 @@ class Compiled:
         """What a program gives otherwise than the run that it was made of, in words."""
         with again(rng) as drawn:
             wrong = program.differs(outline.expected, flat, old) or drawn()
+        if not wrong and any(p.joined for p in program.parts):
+            wrong = program.comes_apart(outline.expected, flat, old, partial(again, rng))
         if not wrong:
-            if any(p.joined for p in program.parts):
-                with again(rng):
-                    program.once(outline.expected, flat, old, Part.rehearse)
             program.proof.note()
         return wrong
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ class Part:
     """The text of one graph as a function: `run(arrays)` gives its results and gradients."""
 
     def __init__(self, graph: Graph, title: str, fuse: bool, threads: bool, mark: str = ""):
-        self.sources = [v.source for v in graph.inputs]
+        self.mark, self.sources = mark, [v.source for v in graph.inputs]
         self.layouts = [layout(v.array) for v in graph.inputs]
         names = [f"{mark}{LETTER[v.source[0]]}{i}" for i, v in enumerate(graph.inputs)]
         lowering = Lowering(graph, title, names, fuse, threads, mark)
@@ -97,9 +97,13 @@ class Part:
         checker = Checker(low.graph, low.items, [made for _, made in low.probes], low.plan.ends, arrays, replay)
         return self.under(checker, "check")(self.new, *written, *self.bind(*[written[i] for i in self.bound]))
 
-    def rehearse(self, arrays: list[np.ndarray]) -> tuple[list, list]:
-        """`run` on other arrays, before any call: what is compiled at its first use then is."""
-        return self.call(self.new, *arrays, *self.bind(*[arrays[i] for i in self.bound]))
+    def rehearse(self, arrays: list[np.ndarray], apart: bool) -> tuple[list, list]:
+        """`run` on other arrays, before any call: what is compiled at its first use then is. `apart`: one by one, as
+        `trial` runs them, statements that are joined; if not, with memory full of nan: nothing is left of another run."""
+        for piece, size in enumerate(() if apart else self.sizes):
+            self.names[f"{self.mark}place"](piece, (size,), "uint8").fill(255)
+        call = self.under(lambda *made: None, "rehearsal") if apart else self.call
+        return call(self.new, *arrays, *self.bind(*[arrays[i] for i in self.bound]))
 
     def let_go(self) -> None:
         """Forget the traced run: its arrays were there to be compared with."""
@@ -275,6 +279,20 @@ class Program:
         pairs += [("memory it writes to", written[keyed(s)], find(s, arguments).array) for s in self.written]
         pairs += [("a gradient", a, b) for a, b in zip((*grads, *wrt), (*expected.grads, *expected.wrt))]
         return next((f"{what}: {far}" for what, a, b in pairs if (far := distance(a, b))), "")
+
+    def comes_apart(self, expected: Any, arguments: list[Any], old: dict, again: Callable) -> str:
+        """What statements that are joined give otherwise than one by one, in words. `again()`: the same random numbers."""
+        def run(part: Part, arrays: list[np.ndarray], apart: bool, written: list[np.ndarray]) -> tuple[list, list]:
+            own = {i: arrays[i].copy() for i in (self.owned if part is self.forward else ())}
+            written += own.values()
+            return part.rehearse([own.get(i, a) for i, a in enumerate(arrays)], apart)
+        found = []
+        for apart in (True, False):
+            with again():
+                written: list[np.ndarray] = []
+                made = self.once(expected, arguments, old, partial(run, apart=apart, written=written))
+                found.append([*written, *chain(*made)])
+        return next((f"joined statements: {far}" for a, b in zip(*found) if (far := distance(b, a))), "")
 
     def once(self, expected: Any, arguments: list[Any], old: dict, run: Callable) -> tuple[list, list, list]:
         """Results, gradients, and what backward gives, of `run(part, arrays)` on the inputs of the traced run."""
