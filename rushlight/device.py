@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from rushlight.errors import NoCuda
+
 KNOWN = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
          "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
 DEVICE_STRING = r"([a-z_]+)(?::(0|[1-9][0-9]*))?"
@@ -93,8 +95,10 @@ def present(place: str | int | device) -> device:
     """The device, for tensors to be put on. RuntimeError unless it is the CPU."""
     place = device("cuda", place) if isinstance(place, int) else device(place)
     if place.type != "cpu":
-        raise RuntimeError(f"device '{place}' does not exist here: the only device of rushlight is 'cpu'; "
-                           "device='cuda' if torch.cuda.is_available() else 'cpu' runs in both places")
+        cuda = place.type == "cuda"
+        raise (NoCuda if cuda else RuntimeError)(
+            f"{'Torch not compiled with CUDA enabled: ' * cuda}device '{place}' does not exist here: the only device of "
+            "rushlight is 'cpu'; device='cuda' if torch.cuda.is_available() else 'cpu' runs in both places")
     return place
 
 

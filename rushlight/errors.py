@@ -120,6 +120,10 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(text, category, stacklevel=level + 1)
 
 
+class NoCuda(RuntimeError, AssertionError):
+    """There is only the CPU. torch's error is an AssertionError, that of other devices a RuntimeError."""
+
+
 # -- assigned and missing gradients ------------------------------------------------------------------------------------
 
 def check_assigned(shape: tuple, to: tuple, dtype: Any, of: Any) -> None:

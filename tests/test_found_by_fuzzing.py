@@ -1,6 +1,8 @@
 """What random comparisons with torch found: small integers beside large numbers, infinite gradients, no elements."""
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -169,3 +171,24 @@ def test_gradients_at_places_of_no_elements():
 def test_addcmul_of_bytes_wraps_around():
     ones = rl.ones(2, dtype=rl.uint8)
     assert rl.addcmul(ones * 3, ones, ones, value=-1).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("name", ["addmm", "addmv", "baddbmm"])
+def test_what_is_added_nought_times_has_a_gradient_of_noughts(name):
+    shapes = {"addmm": ((2, 4), (2, 3), (3, 4)), "addmv": ((2,), (2, 3), (3,)), "baddbmm": ((5, 2, 4), (5, 2, 3), (5, 3, 4))}
+    x, a, b = [rl.ones(shape) for shape in shapes[name]]
+    x = (x * math.nan).requires_grad_()
+    made = getattr(rl, name)(x, a, b, beta=0)
+    assert (made == 3).all()
+    made.sum().backward()
+    assert x.grad.shape == x.shape
+    assert not x.grad.any()
+    assert not getattr(rl, name)(x.detach(), a, b, beta=0).requires_grad
+
+
+@pytest.mark.parametrize("to", [lambda t: t.cuda(), lambda t: t.to("cuda"), lambda t: rl.ones(2, device="cuda:0"),
+                                lambda t: rl.nn.Linear(2, 2).cuda(), lambda t: rl.cuda.set_device(0)])
+@pytest.mark.parametrize("kind", [RuntimeError, AssertionError])
+def test_both_kinds_of_error_tell_that_there_is_no_cuda(to, kind):
+    with pytest.raises(kind, match="Torch not compiled with CUDA enabled"):
+        to(rl.ones(2))

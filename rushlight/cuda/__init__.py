@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.cuda import amp
-from rushlight.errors import explain
+from rushlight.errors import NoCuda, explain
 
 
 def is_available() -> bool:
@@ -64,7 +64,7 @@ reset_max_memory_allocated = reset_peak_memory_stats
 
 def set_device(device: Any) -> None:
     """RuntimeError: there is only the CPU."""
-    raise RuntimeError(explain("Torch not compiled with CUDA enabled", "use device='cpu'; "
+    raise NoCuda(explain("Torch not compiled with CUDA enabled", "use device='cpu'; "
                                "torch.cuda.is_available() tells"))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from rushlight import dtypes
 from rushlight.autograd.views import assign, detached, wrote
 from rushlight.device import present
-from rushlight.errors import explain, suggesting
+from rushlight.errors import NoCuda, explain, suggesting
 from rushlight.memory_format import contiguous_format, lies_so, memory_format, order_of, preserve_format
 from rushlight.ops import shape as s
 from rushlight.ops.build import composite, unrecorded
@@ -193,7 +193,7 @@ def cpu(self: Tensor, memory_format: Format = None) -> Tensor:
 
 def cuda(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """RuntimeError: there is only the CPU."""
-    raise RuntimeError(explain("Torch not compiled with CUDA enabled", "leave .cuda() away, or use "
+    raise NoCuda(explain("Torch not compiled with CUDA enabled", "leave .cuda() away, or use "
                                ".to('cuda' if torch.cuda.is_available() else 'cpu')"))
 
 

@@ -1,7 +1,10 @@
 """Products of matrices by torch's signatures, and transposes."""
 from __future__ import annotations
 
+import numpy as np
+
 from rushlight import dtypes
+from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.views import released
 from rushlight.errors import NoArray, explain
 from rushlight.ops import elementwise as e
@@ -12,7 +15,7 @@ from rushlight.ops.matmul import mm as product
 from rushlight.ops.node_names import called
 from rushlight.ops.results import into
 from rushlight.ops.shape import permute, transpose
-from rushlight.tensor import Tensor, assign_property, method
+from rushlight.tensor import Tensor, assign_property, created, from_array, method
 
 
 @composite()
@@ -120,8 +123,15 @@ def plus_product(input: Tensor, r: Tensor, beta: Number, alpha: Number, out: Ten
         whole = bool if r.dtype is dtypes.bool_ else int
         beta, alpha = whole(beta), whole(alpha)  # type: ignore[arg-type]
     r = r if alpha == 1 else e.mul(r, alpha)
-    r = called(r if beta == 0 else e.add(r, input if beta == 1 else e.mul(input, beta)), name)
+    if beta == 0 and not (input.requires_grad and mode().grad):
+        r = called(r, name)
+    else:
+        scaled = input if beta == 1 else e.mul(input, beta) if beta else e.where(NOWHERE, input, 0)
+        r = called(e.add(r, scaled), name)
     return r if out is None else into(out, r)
+
+
+NOWHERE = created(from_array(np.zeros((), bool)))  # with beta 0 nan does not count, and the gradient is 0
 
 
 for function in (addmm, addmv, baddbmm):
