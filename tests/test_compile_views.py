@@ -202,6 +202,7 @@ def test_gated_units_of_small_layers_are_computed_from_this_runs_numbers():
 @pytest.mark.parametrize("f", [
     lambda x: torch.stack(x[:, :1].unbind(1)) * 2,                              # a list of one
     lambda x: torch.einsum("ti,si->ts", x, x)[None] @ x[None].exp(),            # a small product of stacks
+    lambda x: x.transpose(0, 0).exp() + x.transpose(-1, 1),                     # nothing is turned
 ])
 def test_what_compiles(f):
     x, g = torch.randn(5, 4), torch.compile(f)

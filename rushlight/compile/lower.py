@@ -15,6 +15,7 @@ from rushlight.compile.joint import LITTLE, MOST, Joints, call, early
 from rushlight.compile.loops import Kernel, slots_of, work
 from rushlight.compile.memory import Plan
 from rushlight.compile.passes.fuse import RESHAPES, Cluster, Fusion
+from rushlight.compile.passes.products import is_transpose
 from rushlight.compile.passes.simplify import uniform
 from rushlight.compile.report import Item, Parts, item_of, kind
 from rushlight.compile.small_products import COPY, is_small
@@ -427,7 +428,7 @@ def is_little(item: Any) -> bool:
 
 
 def is_turn(call: Call) -> bool:
-    return call.op == "transpose" and len(call.outs[0].shape) == 2
+    return call.op == "transpose" and is_transpose(call)
 
 
 def is_view(call: Call) -> bool:
