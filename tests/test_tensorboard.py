@@ -80,6 +80,36 @@ def test_the_same_histogram_as_torchs(torch, tmp_path):
         assert mine.sum_squares == pytest.approx(other.sum_squares)
 
 
+def test_the_same_curves_points_and_sounds_as_torchs(torch, tmp_path):
+    module = pytest.importorskip("torch.utils.tensorboard")
+    draw = np.random.RandomState(0)
+    labels, scores, weights, points = draw.randint(0, 2, 50), draw.rand(50), draw.rand(50), draw.randn(5, 3)
+    with SummaryWriter(tmp_path / "ours") as ours, module.SummaryWriter(tmp_path / "theirs") as theirs:
+        for writer, library in ((ours, rushlight), (theirs, torch)):
+            writer.add_pr_curve("curve", labels, scores, 3)
+            writer.add_pr_curve("few", labels, scores, num_thresholds=20, weights=weights)
+            writer.add_audio("sound", np.linspace(-1, 1, 100), 1, 8000)
+            writer.add_embedding(points, list("abcde"), library.eye(4).expand(5, 3, 4, 4), 2)
+            writer.add_embedding(points, [["a", 1]] * 5, tag="x/y", metadata_header=["letter", "number"])
+    a, b = read(tmp_path / "ours"), read(tmp_path / "theirs")
+    for tag in ("curve", "few"):
+        mine, other = (found.Tensors(tag)[0].tensor_proto for found in (a, b))
+        assert mine.tensor_shape == other.tensor_shape
+        from tensorboard.util.tensor_util import make_ndarray
+        np.testing.assert_allclose(make_ndarray(mine), make_ndarray(other), rtol=1e-5)
+        assert a.SummaryMetadata(tag) == b.SummaryMetadata(tag)
+    assert a.Audio("sound")[0]._replace(wall_time=0) == b.Audio("sound")[0]._replace(wall_time=0)
+    files = {str(path.relative_to(tmp_path / "theirs")): path.read_bytes()
+             for path in (tmp_path / "theirs").rglob("*") if path.suffix in (".tsv", ".png", ".pbtxt")}
+    assert len(files) == 6
+    assert files == {name: (tmp_path / "ours" / name).read_bytes() for name in files}
+
+
+def test_points_and_labels_go_in_pairs(tmp_path):
+    with SummaryWriter(tmp_path) as writer, pytest.raises(ValueError, match="#labels should equal with #data points"):
+        writer.add_embedding(rushlight.ones(3, 2), metadata=["a"])
+
+
 def test_settings_of_runs(tmp_path):
     with SummaryWriter(tmp_path) as writer:
         writer.add_hparams({"lr": 0.1, "batch": 3, "name": "x", "on": True}, {"accuracy": 0.9}, run_name="one")

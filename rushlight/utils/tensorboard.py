@@ -175,6 +175,78 @@ class SummaryWriter:
         return self._protocol("summary_pb2").Summary.Image(height=h, width=w, colorspace=channels,
                                                            encoded_image_string=file.getvalue())
 
+    def add_audio(self, tag: str, snd_tensor: Any, global_step: Any = None, sample_rate: int = 44100,
+                  walltime: float | None = None) -> None:
+        """A sound of one channel, numbers from -1 to 1: (samples,) or (1, samples)."""
+        samples = plain(snd_tensor).astype(np.float32).reshape(-1)
+        audio = self._protocol("summary_pb2").Summary.Audio(
+            sample_rate=sample_rate, num_channels=1, length_frames=len(samples), content_type="audio/wav",
+            encoded_audio_string=waves(samples, sample_rate))
+        self._add([self._value(tag, audio=audio)], global_step, walltime)
+
+    # -- what a model tells apart --------------------------------------------------------------------------------------
+
+    def add_pr_curve(self, tag: str, labels: Any, predictions: Any, global_step: Any = None, num_thresholds: int = 127,
+                     weights: Any = None, walltime: float | None = None) -> None:
+        """Precision over recall: labels 0 or 1, predictions from 0 to 1, of one shape; at most 127 thresholds."""
+        thresholds = min(num_thresholds, 127)
+        curve = precision_recall(plain(labels).reshape(-1), plain(predictions).reshape(-1), thresholds,
+                                 1.0 if weights is None else plain(weights).reshape(-1))
+        self._add_curve(tag, curve, thresholds, global_step, walltime)
+
+    def add_pr_curve_raw(self, tag: str, true_positive_counts: Any, false_positive_counts: Any, true_negative_counts: Any,
+                         false_negative_counts: Any, precision: Any, recall: Any, global_step: Any = None,
+                         num_thresholds: int = 127, weights: Any = None, walltime: float | None = None) -> None:
+        """Precision over recall, from what you counted at each threshold."""
+        rows = (true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts, precision, recall)
+        self._add_curve(tag, np.stack([plain(row) for row in rows]), min(num_thresholds, 127), global_step, walltime)
+
+    def _add_curve(self, tag: str, curve: ndarray, thresholds: int, step: Any, walltime: float | None) -> None:
+        from tensorboard.plugins.pr_curve import metadata
+        made = self._library.util.tensor_util.make_tensor_proto(curve.astype(np.float32))
+        told = metadata.create_summary_metadata(display_name="", description="", num_thresholds=thresholds)
+        self._add([self._value(tag, tensor=made, metadata=told)], step, walltime)
+
+    def add_embedding(self, mat: Any, metadata: Any = None, label_img: Any = None, global_step: Any = None,
+                      tag: str = "default", metadata_header: list[str] | None = None) -> None:
+        """Points (N, D) for the projector; `metadata`: N labels, or rows below `metadata_header`; `label_img`: (N, C, H, W).
+
+        ValueError where there are not N of them.
+        """
+        points, step = plain(mat), str(0 if global_step is None else int(number(global_step))).zfill(5)
+        folder = os.path.join(step, tag.replace("%", "%25").replace("/", "%2f").replace("\\", "%5c"))
+        os.makedirs(os.path.join(self.log_dir, folder), exist_ok=True)
+        for name, given in (("labels", metadata), ("images", label_img)):
+            if given is not None and len(given) != len(points):
+                raise ValueError(explain(f"#{name} should equal with #data points", f"give one of {name} for each row",
+                                         points=len(points), given=len(given)))
+        told = self._projector()
+        entry = told.embeddings.add(tensor_name=f"{tag}:{step}", tensor_path=os.path.join(folder, "tensors.tsv"))
+        self._write(entry.tensor_path, table(points.tolist()))
+        if metadata is not None:
+            entry.metadata_path = os.path.join(folder, "metadata.tsv")
+            self._write(entry.metadata_path, table(metadata, metadata_header))
+        if label_img is not None:
+            entry.sprite.image_path = os.path.join(folder, "sprite.png")
+            entry.sprite.single_image_dim.extend(plain(label_img).shape[:1:-1])
+            self._write(entry.sprite.image_path, self._encoded(sprite(plain(label_img))).encoded_image_string)
+        from google.protobuf import text_format
+        self._write("projector_config.pbtxt", text_format.MessageToString(told).encode())
+
+    def _projector(self) -> Any:
+        """What the projector was told so far."""
+        from google.protobuf import text_format
+        from tensorboard.plugins.projector import projector_config_pb2
+        told, path = projector_config_pb2.ProjectorConfig(), os.path.join(self.log_dir, "projector_config.pbtxt")
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                text_format.Parse(file.read(), told)
+        return told
+
+    def _write(self, path: str, content: bytes) -> None:
+        with open(os.path.join(self.log_dir, path), "wb") as file:
+            file.write(content)
+
     def add_graph(self, model: Any, input_to_model: Any = None, verbose: bool = False,
                   use_strict_trace: bool = True) -> None:
         """Nothing but a warning: models are not traced, TensorBoard's picture of them stays empty."""
@@ -185,7 +257,8 @@ class SummaryWriter:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("add_"):
             raise NotImplementedError(f"SummaryWriter.{name} is not there; there are add_scalar, add_scalars, "
-                                      "add_histogram, add_text, add_image, add_images, add_figure and add_hparams")
+                                      "add_histogram, add_text, add_image, add_images, add_figure, add_audio, add_hparams, "
+                                      "add_pr_curve, add_pr_curve_raw and add_embedding")
         raise AttributeError(f"'SummaryWriter' object has no attribute '{name}'")
 
     def add_hparams(self, hparam_dict: Mapping[str, Any], metric_dict: Mapping[str, Any],
@@ -254,3 +327,44 @@ def grid(pictures: list[ndarray]) -> ndarray:
     blank = [np.zeros_like(pictures[0])] * (-len(pictures) % columns)
     rows = [np.concatenate(row, 1) for row in np.array([*pictures, *blank]).reshape(-1, columns, *pictures[0].shape)]
     return np.concatenate(rows, 0)
+
+
+def precision_recall(labels: ndarray, predictions: ndarray, thresholds: int, weights: Any) -> ndarray:
+    """(6, thresholds): true and false positives, true and false negatives, precision, recall."""
+    cell = np.floor(predictions.astype(np.float32) * (thresholds - 1)).astype(np.int64)
+    yes, no = (np.bincount(cell, weights * which, thresholds) for which in (labels == 1, labels == 0))
+    true, false = yes[::-1].cumsum()[::-1], no[::-1].cumsum()[::-1]      # (thresholds,) at or above each of them
+    tiny, missed = 1e-7, true[0] - true
+    return np.stack((true, false, false[0] - false, missed, true / np.maximum(tiny, true + false),
+                     true / np.maximum(tiny, true + missed)))
+
+
+def waves(samples: ndarray, rate: int) -> bytes:
+    """A WAV file of one channel, 16 bits a sample."""
+    import io
+    import wave
+    file = io.BytesIO()
+    with wave.open(file, "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(2)
+        sound.setframerate(rate)
+        sound.writeframes((samples.clip(-1, 1) * 32767).astype("<i2").tobytes())
+    return file.getvalue()
+
+
+def table(rows: Any, header: list[str] | None = None) -> bytes:
+    """Rows, or labels, with tabs between what stands in one; below a header if there is one."""
+    told = [*([header] if header else []), *rows]
+    told = [row if isinstance(row, (list, tuple)) else [row] for row in told]
+    cells = ([x.item() if isinstance(x, Tensor) and x.ndim == 0 else x for x in row] for row in told)
+    return "".join("\t".join(map(str, row)) + "\n" for row in cells).encode()
+
+
+def sprite(pictures: ndarray) -> ndarray:
+    """Pictures (N, C, H, W) in a square, the rest of it blank. ValueError unless each is a square."""
+    h, w = pictures.shape[2:]
+    if h != w:
+        raise ValueError(explain("Image should be square", "crop or resize the pictures", shape=pictures.shape))
+    side = int(np.ceil(np.sqrt(len(pictures))))
+    blank = np.zeros_like(pictures, shape=(side * side - len(pictures), *pictures.shape[1:]))
+    return grid([picture.transpose(1, 2, 0) for picture in np.concatenate((pictures, blank))])
