@@ -4,7 +4,6 @@ from __future__ import annotations
 from _thread import RLock
 from collections.abc import Callable
 from math import prod
-from operator import index
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
@@ -55,13 +54,10 @@ class Tensor(Methods):
     writes: Writes | None
     views: list                                   # weak references to its views; empty slot while there are none
 
-    def __init__(self, *args: Any, device: Any = None):
+    def __init__(self, *args: Any, **keywords: Any):
         if hasattr(self, "node"):
             return                                # by the __new__ of a user's class (copying.py)
-        from_data = len(args) == 1 and not isinstance(args[0], int)
-        if from_data and isinstance(args[0], (list, tuple)):         # a tensor in a list stands for its number
-            args = ([x.item() if isinstance(x, Tensor) else x for x in args[0]],)
-        array = np.array(args[0], np.float32) if from_data else np.empty([index(n) for n in args], np.float32)
+        array = self._called(*args, **keywords).array  # type: ignore[attr-defined]
         self.array, self.node, self._grad, self.viewing, self.writes = array, None, None, None, None
 
     # -- what it is ------------------------------------------------------------------------------------------

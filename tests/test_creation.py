@@ -171,3 +171,26 @@ def test_numbers_that_do_not_fit_are_refused(dtype, value):
             make()
     assert rushlight.tensor([-1, -255], dtype=rushlight.uint8).tolist() == [255, 1]     # torch takes these
     assert rushlight.full((1,), -1, dtype=rushlight.uint8).tolist() == [255]
+
+
+def test_tensors_of_old_programs(torch):
+    for library in (rushlight, torch):
+        shape = library.ones(2, 3).shape
+        for make in (library.Tensor, library.FloatTensor, library.ones(1).new):
+            assert [tuple(make(*given).shape) for given in ((np.int64(3),), (shape,), (np.int32(2), 3), (range(4),))] \
+                == [(3,), (2, 3), (2, 3), (4,)]
+            with pytest.raises(TypeError, match="data must be a sequence"):
+                make(2.0)
+            numbers = np.ones(2, np.float32)
+            make(numbers)[0] = 5
+            assert numbers[0] == 5                # the same memory, where the dtype is the same
+        assert library.Tensor(library.tensor([1, 2])).dtype is library.int64
+        other = library.ones(2)
+        library.Tensor(other)[0] = 5
+        assert other[0] == 5
+        assert tuple(library.Tensor(size=(2, 3)).shape) == (2, 3)
+        try:
+            library.set_default_dtype(library.float64)
+            assert library.Tensor([1]).dtype is library.Tensor(2, 3).dtype is library.float64
+        finally:
+            library.set_default_dtype(library.float32)

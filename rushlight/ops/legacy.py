@@ -1,17 +1,18 @@
 """torch's types of tensors from before dtypes: FloatTensor, LongTensor and so on, which older programs still use."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.creation import empty, tensor
+from rushlight.creation import as_tensor, empty
 from rushlight.errors import explain
 from rushlight.ops.build import MORE
 from rushlight.ops.casts import convert
 from rushlight.size import Size
-from rushlight.tensor import Tensor, from_array, method
+from rushlight.tensor import Tensor, method
 
 
 class tensortype(type):
@@ -25,22 +26,28 @@ class tensortype(type):
 
     dtype: dtypes.dtype
 
-    def __call__(cls, *args: Any) -> Tensor:
-        """Tensor(2, 3): uninitialised, of that size. Tensor([1, 2]): of these numbers."""
-        if len(args) == 1 and isinstance(args[0], Tensor):
-            return cls.alias(args[0])
-        if len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray)) and not isinstance(args[0], Size):
-            return convert(tensor(args[0]), cls.dtype)
-        if len(args) == 1 and not isinstance(args[0], (int, Size)):
-            raise TypeError(explain(f"new(): data must be a sequence (got {type(args[0]).__name__})",
+    def __call__(cls, *args: Any, size: Any = None, data: Any = None, device: Any = None) -> Tensor:
+        """Tensor(2, 3), Tensor(size): uninitialised, of that size. Tensor([1, 2]): of these numbers."""
+        if size is not None or len(args) != 1 and data is None:
+            return empty(*((size,) if size is not None else args or (0,)), dtype=cls.dtype, device=device)
+        return cls.alone(args[0] if args else data, device)
+
+    def alone(cls, given: Any, device: Any) -> Tensor:
+        """Of one argument: a tensor, a size, or numbers, whose memory is shared where it is NumPy's and of this dtype."""
+        if isinstance(given, Tensor):
+            return cls.alias(given)
+        if isinstance(given, Size) or hasattr(given, "__index__") and not isinstance(given, (bool, np.bool_, np.ndarray)):
+            return empty(given, dtype=cls.dtype, device=device)
+        if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)):
+            raise TypeError(explain(f"new(): data must be a sequence (got {type(given).__name__})",
                                     f"torch.tensor(number, dtype={cls.dtype}) makes a tensor of one number"))
-        return empty(*(args or (0,)), dtype=cls.dtype)
+        return convert(as_tensor(given, device=device), cls.dtype)
 
     def alias(cls, other: Tensor) -> Tensor:
         if other.dtype is not cls.dtype:
             raise TypeError(explain(f"expected a tensor of {cls.dtype}, but got {other.dtype}",
                                     f"x.to({cls.dtype}) converts"))
-        return from_array(other.array)
+        return other.detach()  # type: ignore[no-any-return]
 
     def __instancecheck__(cls, other: Any) -> bool:
         return isinstance(other, Tensor) and other.dtype is cls.dtype
@@ -87,6 +94,14 @@ def new(self: Tensor, *args: Any) -> Tensor:
     tensor([2., 3.])
     """
     return tensortype.__call__(TYPES_OF[self.dtype], *args)
+
+
+@method
+def _called(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
+    """What `Tensor(...)` holds: another tensor's elements as they are, or what the type of the default dtype makes."""
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        return args[0]
+    return tensortype.__call__(TYPES_OF[dtypes.get_default_dtype()], *args, **keywords)
 
 
 TYPES_OF = {d: MORE[name] for name, d in TYPES.items()}
