@@ -130,3 +130,19 @@ def test_a_gradient_that_no_backward_fills_is_warned_of():
     y = rushlight.ones(3, requires_grad=True) * 2
     with pytest.warns(UserWarning, match="is not a leaf Tensor is being accessed"):
         assert y.grad is None
+
+
+def test_nodes_are_torchs_where_we_have_several(torch):
+    """The losses' graphs that tutorials walk, and names that a printed tensor shows."""
+    def chain(node):
+        return "-" if node is None else f"{type(node).__name__}({', '.join(chain(source) for source, _ in node.next_functions)})"
+    shown = []
+    for library in (rushlight, torch):
+        F = library.nn.functional
+        x, y = library.full((2, 4), 0.5).requires_grad_(), library.ones(2, 4)
+        index = library.tensor([[0], [1]])
+        losses = [loss(x, y) for loss in (F.mse_loss, F.smooth_l1_loss, F.huber_loss, F.binary_cross_entropy)]
+        made = [1 - x, 1 / x, library.rsub(x, 2), x.t().contiguous(), F.glu(x), x.scatter(1, index, 0.0), x.take(index),
+                F.pixel_shuffle(x.reshape(1, 8, 1, 1), 2)]
+        shown.append([*map(chain, (loss.grad_fn for loss in losses)), *(type(tensor.grad_fn).__name__ for tensor in made)])
+    assert shown[0] == shown[1]

@@ -79,7 +79,8 @@ def rsub(input: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
     if not isinstance(input, Tensor):
         raise TypeError(explain(f"rsub() received an invalid combination of arguments - got ({type(input).__name__}, "
                                 f"{type(other).__name__})", "the first argument is a tensor"))
-    return e.sub(other, input if alpha == 1 else scaled(other, input, alpha))
+    made = e.sub(other, input if alpha == 1 else scaled(other, input, alpha))
+    return called(made, f"RsubBackward{0 if isinstance(other, Tensor) else 1}")
 
 
 def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:

@@ -60,6 +60,15 @@ def of_power(node: Any) -> str:
     return f"PowBackward{0 if exponent is None else 1 if base is not None else 2}"
 
 
+def beyond(node: Any) -> tuple:
+    """What a node leads to, and those before it that show under its name: torch has one for all of them."""
+    found = Node.next_functions.fget(node)  # type: ignore[attr-defined]
+    for part, _ in found:
+        if part is not None and part.name() == node.name() and "next_functions" not in vars(type(part)):
+            return tuple(part.next_functions)
+    return found  # type: ignore[no-any-return]
+
+
 RENAMED: dict[tuple[type, str], type] = {}        # bounded: a class for each op and name in this package
 
 
@@ -69,6 +78,7 @@ def called(t: Tensor, name: str) -> Tensor:
     if node is not None and not node.leaf:
         kind = type(node)
         if (kind, name) not in RENAMED:
-            RENAMED[kind, name] = type(name, (kind,), {"__slots__": (), "__module__": Node.__module__, "name": Node.name})
+            RENAMED[kind, name] = type(name, (kind,), {"__slots__": (), "__module__": Node.__module__, "name": Node.name,
+                                                       "next_functions": property(beyond)})
         node.__class__ = RENAMED[kind, name]
     return t

@@ -12,14 +12,19 @@ from rushlight.ops.arguments import constant
 from rushlight.ops.arithmetic import writing
 from rushlight.ops.build import inplace
 from rushlight.ops.docstring import introduce
+from rushlight.ops.node_names import called
 from rushlight.ops.products import matmul
 from rushlight.ops.table import FLOATING
 from rushlight.tensor import Tensor, from_array, method
 
 
+OF_NUMBERS = {"__rsub__": "RsubBackward1", "__rtruediv__": "MulBackward0"}       # 1 - x, and 1 / x: a reciprocal's multiple
+
+
 def reflected(function: Callable, name: str, commutes: bool) -> Callable:
     """other - x from x - other; 2 * x is x * 2, as in torch."""
     floating = function.op.result == FLOATING     # type: ignore[attr-defined]
+    shown = OF_NUMBERS.get(name)
 
     def operator(self: Tensor, other: Any) -> Any:
         if not isinstance(self, Tensor):          # Tensor.__radd__(1, x)
@@ -31,6 +36,8 @@ def reflected(function: Callable, name: str, commutes: bool) -> Callable:
             d = self.array.dtype
             number = None if floating and d.kind in "iu" else constant(other, d)     # no operand without an array: 1.2 us
             other = other if number is None else number
+            made = function(other, self)
+            return made if made.node is None or shown is None else called(made, shown)
         return function(other, self)
     operator.__name__ = operator.__qualname__ = name
     return operator

@@ -11,6 +11,7 @@ from rushlight.ops.arithmetic import writing
 from rushlight.ops.build import composite
 from rushlight.ops.kernels.index import HERE
 from rushlight.ops.masks import nonzero, where
+from rushlight.ops.node_names import called
 from rushlight.ops.positions import reduce_at
 from rushlight.ops.results import into
 from rushlight.ops.scattering import check_places, covered, gather
@@ -93,7 +94,7 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([4, 5, 8])
     """
     check_flat(index, input.array.size, "take")
-    made = table.index(s.reshape(input, (input.array.size,)), [index], (HERE, ...))
+    made = called(table.index(s.reshape(input, (input.array.size,)), [index], (HERE, ...)), "TakeBackward0")
     return made if out is None else into(out, made, input, index)
 
 

@@ -13,6 +13,7 @@ from rushlight.ops.arithmetic import scaled, writing
 from rushlight.ops.build import composite
 from rushlight.ops.index import write_at
 from rushlight.ops.kernels.index import HERE
+from rushlight.ops.node_names import called
 from rushlight.ops.results import into
 from rushlight.tensor import Tensor, created, from_array, method
 
@@ -92,7 +93,7 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
     check_places(input, index, given if isinstance(given, Tensor) else None, "scatter", dim)
     source = given if isinstance(given, Tensor) else created(from_array(np.asarray(given).astype(input.array.dtype)))
     if reduce is None:
-        r = table.scatter(input, dim, index, source)
+        r = called(table.scatter(input, dim, index, source), f"ScatterBackward{0 if isinstance(given, Tensor) else 1}")
     else:
         source = source if isinstance(given, Tensor) else source.expand(index.array.shape)  # type: ignore[attr-defined]
         r = table.reduce_at(input, index, covered(source, index), dim, "sum" if reduce == "add" else "prod")

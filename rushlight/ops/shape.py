@@ -52,7 +52,8 @@ unfold_dim = view(lambda x, /, dim, size, step: unfold_dim(x, dim, size, step), 
 
 # -- copies
 
-contiguous = view(lambda x, /: contiguous(x),                  x=lambda g: g, copies=True, function=False, batched="align")
+contiguous = view(lambda x, /: contiguous(x),                  x=lambda g: g, copies=True, function=False, batched="align",
+                  node="CloneBackward0")
 clone      = general(lambda x, /: clone(x),                    x=lambda g: g, batched="align")
 placed     = inner(lambda x, /, strides: placed(x, strides),  x=lambda g: g)
 laid_out   = inner(lambda x, /, order: laid_out(x, order),    x=lambda g: g, node="CloneBackward0")

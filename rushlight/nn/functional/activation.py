@@ -158,7 +158,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     if n % 2:
         raise RuntimeError(explain(f"Halving dimension must be even, but dimension {dim} is size {n}"))
     value, gate = chunk(input, 2, dim)
-    return e.mul(value, e.sigmoid(gate))
+    return called(e.mul(value, e.sigmoid(gate)), "GluBackward0")
 
 
 @method

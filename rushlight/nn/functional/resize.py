@@ -159,7 +159,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     x = reshape(input, (*lead, c // (r * r), r, r, h, w))
     n = len(lead)
     x = permute(x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
-    return reshape(clone(x) if r == 1 else x, (*lead, c // (r * r), h * r, w * r))
+    return called(reshape(clone(x) if r == 1 else x, (*lead, c // (r * r), h * r, w * r)), "PixelShuffleBackward0")
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
