@@ -17,7 +17,6 @@ from rushlight.ops.products import matmul
 from rushlight.ops.table import FLOATING
 from rushlight.tensor import Tensor, from_array, method
 
-
 OF_NUMBERS = {"__rsub__": "RsubBackward1", "__rtruediv__": "MulBackward0"}       # 1 - x, and 1 / x: a reciprocal's multiple
 
 
