@@ -135,7 +135,7 @@ def test_a_gradient_that_no_backward_fills_is_warned_of():
 def test_nodes_are_torchs_where_we_have_several(torch):
     """The losses' graphs that tutorials walk, and names that a printed tensor shows."""
     def chain(node):
-        return "-" if node is None else f"{type(node).__name__}({', '.join(chain(source) for source, _ in node.next_functions)})"
+        return "-" if node is None else f"{type(node).__name__}({', '.join(chain(n) for n, _ in node.next_functions)})"
     shown = []
     for library in (rushlight, torch):
         F = library.nn.functional
