@@ -11,8 +11,19 @@ from rushlight.errors import explain
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")         # the sum in a file's name: resnet18-f37072fd.pth
 
 
+chosen: str | None = None                         # by set_dir
+
+
+def set_dir(d: str | os.PathLike) -> None:
+    """Keep models in this folder."""
+    global chosen
+    chosen = os.path.expanduser(os.fspath(d))
+
+
 def get_dir() -> str:
     """Where torch keeps downloaded models."""
+    if chosen is not None:
+        return chosen
     home = os.environ.get("TORCH_HOME") or os.path.join(
         os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "torch")
     return os.path.join(home, "hub")

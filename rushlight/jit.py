@@ -5,6 +5,9 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, Final, Optional  # noqa: F401
 
+from rushlight.errors import explain
+from rushlight.futures import Future
+
 
 def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
     """The function or module itself."""
@@ -14,6 +17,36 @@ def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
 def trace(func: Callable, example_inputs: Any = None, *args: Any, **kwargs: Any) -> Callable:
     """The function or module itself."""
     return func
+
+
+def trace_module(mod: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    """The module itself."""
+    return mod
+
+
+def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
+    """The module itself, which is to be in evaluation mode: RuntimeError for one in training."""
+    if getattr(mod, "training", False):
+        raise RuntimeError(explain("Freezing is currently only implemented for modules in eval mode. Please call .eval() on "
+                                   "your module before freezing."))
+    return mod
+
+
+def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
+    """The module itself; `rushlight.compile` makes it faster."""
+    return mod
+
+
+def fork(func: Callable, *args: Any, **kwargs: Any) -> Future:
+    """func(*args, **kwargs), which is run at once, as a future."""
+    future: Future = Future()
+    future.set_result(func(*args, **kwargs))
+    return future
+
+
+def wait(future: Future) -> Any:
+    """The future's result."""
+    return future.wait()
 
 
 def is_scripting() -> bool:
@@ -31,7 +64,7 @@ def export(fn: Callable) -> Callable:
     return fn
 
 
-unused = script_method = export
+unused = script_method = script_if_tracing = export
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:

@@ -151,3 +151,27 @@ def test_devices_that_are_not_there():
         rushlight.set_default_tensor_type("torch.cuda.FloatTensor")
     assert rushlight.jit.annotate(list, [1]) == [1]
     assert not isinstance(rushlight.jit.script(rushlight.nn.Linear(1, 1)), rushlight.jit.ScriptModule)
+
+
+def test_names_of_notebooks(monkeypatch):
+    jit, hub = rushlight.jit, rushlight.hub
+    layer = rushlight.nn.Linear(2, 2)
+    assert jit.wait(jit.fork(max, 1, 2)) == 2
+    assert jit.optimize_for_inference(jit.freeze(jit.script(layer.eval()))) is layer
+    assert jit.trace_module(layer, {}) is layer
+    with pytest.raises(RuntimeError, match="eval mode"):
+        jit.freeze(layer.train())
+    monkeypatch.setattr(hub, "chosen", None)
+    hub.set_dir("somewhere")
+    assert hub.get_dir() == "somewhere"
+    from rushlight.optim.adamw import AdamW
+    assert AdamW is rushlight.optim.AdamW
+    assert rushlight.utils.tensorboard.writer.SummaryWriter is rushlight.utils.tensorboard.SummaryWriter
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_the_last_state_is_nobodys_view(kind):
+    """Truncated backpropagation through time: programs detach it in place."""
+    _, states = getattr(rushlight.nn, kind)(3, 4)(rushlight.ones(5, 2, 3))
+    for state in states if kind == "LSTM" else [states]:
+        assert not state.detach_().requires_grad

@@ -162,6 +162,8 @@ def test_kmnist(tmp_path):
     (raw / "t10k-images-idx3-ubyte.gz").write_bytes(gzip.compress(head + pixels.tobytes()))
     (raw / "t10k-labels-idx1-ubyte").write_bytes(np.array([0x801, 2], ">u4").tobytes() + bytes([3, 9]))
     data = datasets.KMNIST(tmp_path, train=False, transform=transforms.ToTensor())
+    with pytest.warns(UserWarning, match="test_labels has been renamed targets"):
+        assert data.test_labels is data.targets
     assert (len(data), data[0][1], data[1][1], data.classes[data[1][1]]) == (2, 3, 9, "wo")
     assert np.array_equal(data.data.numpy(), pixels)
     with pytest.raises(RuntimeError, match="(?s)Dataset not found.*train-images-idx3-ubyte"):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import time
 from collections.abc import Mapping
 from types import ModuleType
@@ -15,6 +16,8 @@ from rushlight.errors import explain
 from rushlight.tensor import Tensor
 
 __all__ = ["SummaryWriter"]
+
+writer = sys.modules[__name__]                    # torch.utils.tensorboard.writer, where torch has the class
 
 
 def library() -> ModuleType:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from rushlight.autograd.views import released
 from rushlight.errors import explain
 from rushlight.nn.functional.dropout import dropout as drop
 from rushlight.ops.elementwise import add
@@ -86,8 +87,8 @@ def layers(mode: str, x: Tensor, starts: Sequence[Sequence[Tensor]], weights: Se
         if dropout and i + directions < len(weights):
             x = drop(x, dropout)
         x = transpose(x, 0, 1) if first else x
-    return x, tuple(each[0].unsqueeze(0) if len(each) == 1 else stack(each)  # type: ignore[attr-defined]
-                    for each in zip(*last))
+    return x, tuple(released(each[0].unsqueeze(0)) if len(each) == 1 else stack(each)  # type: ignore[attr-defined]
+                    for each in zip(*last))       # in memory of its own: programs call hidden.detach_()
 
 
 def each_of(x: Tensor, states: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,9 @@ class MNIST(VisionDataset):
             raise RuntimeError(explain(f"{images} and {labels} do not go together", "download both again",
                                        images=len(self.data), labels=len(self.targets)))
 
+    train_data = test_data = property(lambda self: old_name(self, "data"), doc="The older name of `data`.")
+    train_labels = test_labels = property(lambda self: old_name(self, "targets"), doc="The older name of `targets`.")
+
     @property
     def raw_folder(self) -> str:
         """Where files are downloaded to."""
@@ -78,6 +82,13 @@ class MNIST(VisionDataset):
 
     def extra_repr(self) -> str:
         return f"Split: {'Train' if self.train else 'Test'}"
+
+
+def old_name(images: MNIST, name: str) -> Any:
+    """What programs from before torchvision 0.3 call train_data and train_labels, with torchvision's warning."""
+    split = "train" if images.train else "test"
+    warnings.warn(f"{split}_{'data' if name == 'data' else 'labels'} has been renamed {name}", stacklevel=3)
+    return getattr(images, name)
 
 
 class FashionMNIST(MNIST):

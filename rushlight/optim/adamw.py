@@ -1,0 +1,2 @@
+"""torch.optim.adamw: AdamW under torch's path."""
+from rushlight.optim.adam import AdamW as AdamW
