@@ -161,7 +161,12 @@ def test_arguments_that_are_known():
     def f(x, flag):
         return x + 1 if flag else x - 1
     g = rushlight.fx.symbolic_trace(f, concrete_args={"flag": False})
-    assert g(rushlight.ones(1)).item() == 0.0
+    assert g(rushlight.ones(1), False).item() == 0.0
+    with pytest.raises(AssertionError, match="flag has been specialized to have value False"):
+        g(rushlight.ones(1), True)
+    with pytest.warns(UserWarning, match="correct input flag"):
+        g = rushlight.fx.symbolic_trace(lambda flag, x: x if flag.sum() > 0 else -x, {"flag": rushlight.ones(2)})
+    assert g(rushlight.zeros(2), rushlight.ones(1)).item() == 1.0
 
 
 def helper(x):

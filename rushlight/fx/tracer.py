@@ -2,13 +2,16 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from rushlight import dtypes
+from rushlight._C import _assert
 from rushlight.device import Layout, device
+from rushlight.errors import warn
 from rushlight.fx.functions import recorded
 from rushlight.fx.graph import Graph
 from rushlight.fx.node import Node
@@ -21,6 +24,11 @@ from rushlight.nn.parameter import Parameter
 from rushlight.tensor import Tensor
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), dtypes.dtype, device, Layout, memory_format)
+
+
+def _assert_is_none(value: Any, message: str) -> None:
+    """AssertionError unless the value is None."""
+    _assert(value is None, message)
 
 
 class Tracer:
@@ -121,11 +129,24 @@ class Tracer:
         """What an argument of the function is in the trace, and its name if it is given by name."""
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise TraceError(f"*{parameter.name}: how many arguments there are must be known; name them")
-        name, default = parameter.name, parameter.default
-        given = concrete.get(name, default)
-        node = self.create_node("placeholder", name, () if given is parameter.empty else (given,), {})
-        return (concrete[name] if name in concrete else self.proxy(node),
-                name if parameter.kind is parameter.KEYWORD_ONLY else None)
+        name, default = parameter.name, () if parameter.default is parameter.empty else (parameter.default,)
+        by_name = name if parameter.kind is parameter.KEYWORD_ONLY else None
+        if name not in concrete:
+            return self.proxy(self.create_node("placeholder", name, default, {})), by_name
+        self.check_concrete(name, self.create_node("placeholder", f"{name}_1", default, {}), concrete[name])
+        return concrete[name], by_name
+
+    def check_concrete(self, name: str, node: Node, value: Any) -> None:
+        """Nodes that look whether an argument is the one that the trace was made for. A warning where none can."""
+        message = f"{name} has been specialized to have value {value} but got another value"
+        if value is None:
+            self.create_node("call_function", _assert_is_none, (node, message), {})
+        elif isinstance(value, (bool, int, float, complex, str, dtypes.dtype, device)):
+            same = self.create_node("call_function", operator.eq, (node, value), {})
+            self.create_node("call_function", _assert, (same, message), {})
+        else:
+            warn(f"Was not able to add assertion to guarantee correct input {name} to specialized function. It is up to the "
+                 "user to make sure that your inputs match the inputs you specialized the function with.")
 
     @contextmanager
     def watching(self) -> Iterator[None]:
