@@ -44,7 +44,24 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None
     n = -(-(end - start) // step) if whole else math.ceil((end - start) / step)
     if d.category < dtypes.FLOATING:
         start, step = int(start), int(step)
-    return made(counted(start, step, n, d), None, requires_grad, device, out)
+    count = in_registers if d.category == dtypes.FLOATING and d.itemsize > 1 else counted
+    return made(count(start, step, n, d), None, requires_grad, device, out)
+
+
+def in_registers(start: Any, step: Any, n: int, d: dtypes.dtype) -> np.ndarray:
+    """start + k step, with the last bits of torch's loops over registers of 32 bytes, so that 0 is missed by as much.
+
+    The first element of a register is rounded to the dtype, the others are counted on from it; those that do not fill two
+    registers any more are counted from `start`. A product and its sum are rounded once, but for bfloat16.
+    """
+    working, wide = (np.float32, np.float64) if d.itemsize == 2 else (np.float64, np.longdouble)
+    lanes = 32 // d.itemsize
+    by, k = wide(working(step)), np.arange(n).astype(wide)
+    line = (wide(working(start)) + by * k).astype(working)
+    full = n - n % (2 * lanes)
+    first, moves = line[:full:lanes].astype(d.numpy).astype(wide)[:, None], by * k[:lanes]
+    moves = moves.astype(working) if d is dtypes.bfloat16 else moves
+    return np.concatenate(((first + moves).astype(working).reshape(-1), line[full:])).astype(d.numpy)
 
 
 def counted(start: Any, step: Any, n: int, d: dtypes.dtype) -> np.ndarray:
