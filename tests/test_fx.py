@@ -199,3 +199,14 @@ def test_other_threads_run_as_ever():
     g = rushlight.fx.symbolic_trace(Waiting())
     assert [n.op for n in g.graph.nodes] == ["placeholder", "call_module", "output"]
     assert found == [(1, 2)]
+
+
+def test_annotations_are_the_nodes_types():
+    def f(x: rushlight.Tensor, n: int = 3) -> rushlight.Tensor:
+        return x * n
+    f.__annotations__.update({"x": rushlight.Tensor, "n": int, "return": rushlight.Tensor})    # not the texts of them
+    g = rushlight.fx.symbolic_trace(f)
+    assert [node.type for node in g.graph.nodes] == [rushlight.Tensor, int, None, rushlight.Tensor]
+    assert "%x : torch.Tensor [num_users=1] = placeholder[target=x]" in str(g.graph)
+    assert "def forward(self, x : torch.Tensor, n : int = 3) -> torch.Tensor:" in g.code
+    assert g(rushlight.ones(1)).item() == 3.0

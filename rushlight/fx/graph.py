@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from rushlight.fx.functions import path_of
-from rushlight.fx.node import OPCODES, Node, map_arg
+from rushlight.fx.node import OPCODES, Node, map_arg, type_said
+from rushlight.tensor import Tensor
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
          "and_": "&", "or_": "|", "xor": "^", "lshift": "<<", "rshift": ">>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
@@ -186,21 +187,23 @@ class Graph:
 
     def code(self, names: dict[str, Any]) -> str:
         """The function as Python; `names` is filled with what stands in it."""
-        arguments, body = ["self"], []
+        arguments, body, gives = ["self"], [], ""
         last = {used: node for node in self.nodes for used in node.all_input_nodes}     # who uses each value last
         for node in self.nodes:
             if node.op == "placeholder":
-                arguments.append(str(node.target) + (f" = {self._written(node.args[0], names)}" if node.args else ""))
+                said = f" : {type_said(node.type).strip()}" if plain_type(node.type) else ""
+                arguments.append(f"{node.target}{said}" + (f" = {self._written(node.args[0], names)}" if node.args else ""))
                 line = "" if node.name == node.target.lstrip("*") else f"{node.name} = {node.target}"
             elif node.op == "output":
                 line = f"return {self._written(node.args[0], names)}"
+                gives = f" -> {type_said(node.type).strip()}" if plain_type(node.type) else ""
             else:
                 line = f"{node.name} = {self._call(node, names)}"
             done = [] if node.op == "output" else [u.name for u in node.all_input_nodes if last[u] is node]
             done += [node.name] if node not in last and node.op not in ("output", "placeholder") else []
             if line:
                 body.append(line + (";  " + "".join(f"{name} = " for name in done) + "None") * bool(done))
-        return f"\n\n\ndef forward({', '.join(arguments)}):\n    " + "\n    ".join(body or ["pass"]) + "\n    "
+        return f"\n\n\ndef forward({', '.join(arguments)}){gives}:\n    " + "\n    ".join(body or ["pass"]) + "\n    "
 
     def _written(self, a: Any, names: dict[str, Any]) -> str:
         if isinstance(a, Node):
@@ -249,6 +252,11 @@ class Graph:
         function = path if path.startswith("torch.") else self._global(
             "_" * (home == "operator") + path.removeprefix("builtins."), node.target, names)
         return f"{function}({', '.join(given)})"
+
+
+def plain_type(annotation: Any) -> bool:
+    """Whether the code may name the type: a tensor, or one that Python knows by itself."""
+    return annotation is Tensor or isinstance(annotation, type) and annotation.__module__ == "builtins"
 
 
 class Nodes:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from rushlight.fx.functions import path_of
+from rushlight.tensor import Tensor
 
 OPCODES = ("placeholder", "get_attr", "call_function", "call_method", "call_module", "output")
 
@@ -140,7 +141,7 @@ class Node:
         """Its line in the graph's text."""
         if self.op == "output":
             return f"return {self._said()}"
-        head = f"%{self.name} : [num_users={len(self.users)}] = {self.op}[target={self._pretty()}]"
+        head = f"%{self.name} : {type_said(self.type)}[num_users={len(self.users)}] = {self.op}[target={self._pretty()}]"
         if self.op == "placeholder":
             return head + (f"(default={self._args[0]})" if self._args else "")
         return head if self.op == "get_attr" else f"{head}(args = {shown(self._args)}, kwargs = {shown(self._kwargs)})"
@@ -156,6 +157,18 @@ class Node:
 
     def __repr__(self) -> str:
         return self.name
+
+
+def type_said(annotation: Any) -> str:
+    """An annotation and a space, as torch writes it; nothing for None."""
+    if annotation is None:
+        return ""
+    if annotation is Tensor:
+        return "torch.Tensor "
+    if not isinstance(annotation, type):
+        return f"{annotation!r} "
+    return f"{annotation.__qualname__} " if annotation.__module__ == "builtins" else \
+        f"{annotation.__module__}.{annotation.__qualname__} "
 
 
 __all__ = ["Node", "map_arg"]

@@ -122,7 +122,8 @@ class Tracer:
         with recorded(take, list(namespaces.values())), self.watching():
             result = function(*[a for a, by_name in args if by_name is None],
                               **{by_name: a for a, by_name in args if by_name is not None})
-        self.create_node("output", "output", (self.create_arg(result),), {})
+        said = getattr(function, "__annotations__", {}).get("return")
+        self.create_node("output", "output", (self.create_arg(result),), {}, None, said)
         return self.graph
 
     def argument(self, parameter: inspect.Parameter, concrete: dict[str, Any]) -> tuple[Any, str | None]:
@@ -132,7 +133,8 @@ class Tracer:
         name, default = parameter.name, () if parameter.default is parameter.empty else (parameter.default,)
         by_name = name if parameter.kind is parameter.KEYWORD_ONLY else None
         if name not in concrete:
-            return self.proxy(self.create_node("placeholder", name, default, {})), by_name
+            said = None if parameter.annotation is parameter.empty else parameter.annotation
+            return self.proxy(self.create_node("placeholder", name, default, {}, None, said)), by_name
         self.check_concrete(name, self.create_node("placeholder", f"{name}_1", default, {}), concrete[name])
         return concrete[name], by_name
 
