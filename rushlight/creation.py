@@ -15,7 +15,7 @@ from rushlight.errors import explain, suggesting
 from rushlight.memory_format import memory_format, preserve_format, room_for
 from rushlight.ops.kernels.strided import lie
 from rushlight.ops.results import into
-from rushlight.tensor import Tensor, created, from_array, method
+from rushlight.tensor import Tensor, created, from_array, method, noticed
 
 Dtype = dtypes.dtype | None
 NUMBERS = (bool, int, float, complex)
@@ -52,6 +52,7 @@ def tensor(data: Any, *, dtype: Dtype = None, device: Any = None, requires_grad:
 def array_of(data: Any, dtype: Dtype) -> Any:
     """The data as an array in the dtype that torch would give it."""
     if isinstance(data, Tensor):
+        noticed(data)
         return data.array
     if isinstance(data, (np.ndarray, np.generic)):
         dtypes.of(data.dtype)
@@ -122,6 +123,7 @@ def depth_of(data: Any) -> int:
 
 def numbers_of(x: Tensor, depth: int) -> np.ndarray:
     """What stands in a list for a tensor: an array of `depth` dimensions, if further ones have one element each."""
+    noticed(x)
     shape = x.array.shape
     if depth > len(shape):
         raise TypeError(explain("not a sequence", "lists beside each other are equally deep", shape=tuple(shape)))

@@ -14,7 +14,7 @@ from rushlight.ops.index import index, write_at
 from rushlight.ops.kernels.index import HERE
 from rushlight.ops.shape import getitem
 from rushlight.ops.shapes import unbind
-from rushlight.tensor import Tensor, created, from_array, method
+from rushlight.tensor import Tensor, created, from_array, method, noticed
 
 
 def parse(x: Tensor, key: Any) -> tuple[tuple, list[Tensor]]:
@@ -143,6 +143,7 @@ def iterate(x: Tensor) -> Iterator[Tensor]:
 
 def contains(x: Tensor, value: Any) -> bool:
     """Whether some element equals the value."""
+    noticed(x)
     return bool((x.array == (value.array if isinstance(value, Tensor) else value)).any())
 
 

@@ -16,7 +16,7 @@ from rushlight.ops.positions import reduce_at
 from rushlight.ops.results import into
 from rushlight.ops.scattering import check_places, covered, gather
 from rushlight.ops.shapes import broadcast_tensors
-from rushlight.tensor import Tensor, created, from_array, method, noticed, numbers
+from rushlight.tensor import Tensor, created, from_array, holder, method, noticed
 
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
@@ -63,7 +63,8 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
         raise RuntimeError(explain(f"index_reduce_(): Number of indices ({index.array.size}) should be equal to "
                                    f"self.size(dim): ({shape[at] if shape else 1}), for dim: {dim}"))
     n = input.array.shape[at] if input.array.ndim else 1
-    if index.array.size and not 0 <= numbers(index).min() <= numbers(index).max() < n:
+    own = holder(index).array
+    if index.array.size and not 0 <= own.min() <= own.max() < n:
         raise IndexError(explain("index out of range in self", f"indices count from 0 to {n - 1}", op="index_reduce"))
     places = s.reshape(index, tuple(-1 if d == at else 1 for d in range(len(shape))))
     made = reduce_at(input, s.expand(places, shape) if shape else places, source, dim, reduce, include_self)
@@ -79,7 +80,7 @@ def check_flat(index: Tensor, n: int, name: str) -> None:
                                    "convert it: index.long()"))
     if index.array.size and not n:
         raise IndexError(explain(f"{name}(): tried to take from an empty tensor"))
-    places = numbers(index)
+    places = holder(index).array
     wrong = places[(places >= n) | (places < -n)]
     if wrong.size:
         raise IndexError(explain(f"out of range: tried to access index {int(wrong.flat[0])} on a tensor of {n} elements.",

@@ -268,7 +268,7 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None, *, ou
     from_all = dim is None
     x = s.flatten(input) if from_all else input
     d = 0 if from_all else wrap(dim, input.array.ndim)
-    times = repeats.array if isinstance(repeats, Tensor) else np.asarray(repeats)
+    times = np.asarray(repeats)                   # of a tensor: whoever watches is told
     if times.ndim and times.shape[0] not in (1, x.array.shape[d]):
         raise RuntimeError(explain("repeats must have the same size as input along dim, but got repeats.size(0) = "
                                    f"{times.shape[0]} and input.size({d}) = {x.array.shape[d]}",

@@ -20,7 +20,7 @@ from rushlight.ops.results import into, return_type
 from rushlight.ops.shape import clone, expand, permute, reshape, to
 from rushlight.ops.worlds import adopt
 from rushlight.ranges import linspace
-from rushlight.tensor import Tensor, created, from_array, numbers
+from rushlight.tensor import Tensor, created, from_array, noticed, numbers
 
 adopt(kernels)
 
@@ -361,6 +361,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     shape = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
     if any(n < 0 for n in shape):
         raise ValueError(explain(f"'shape' cannot have negative values, but got {shape}"))
+    noticed(indices)
     rest, found = indices.array, []
     for n in reversed(shape):
         found.append(created(from_array(np.asarray(rest % n if n else rest))))

@@ -11,7 +11,7 @@ from rushlight import dtypes
 from rushlight.device import device
 from rushlight.errors import explain
 from rushlight.ops.build import MORE
-from rushlight.tensor import Tensor, method
+from rushlight.tensor import Tensor, method, noticed
 
 
 class UntypedStorage:
@@ -121,6 +121,7 @@ class TypedStorage:
 
 def bytes_of(x: Tensor) -> ndarray:
     """The bytes of the array that owns the tensor's memory, (n,) uint8."""
+    noticed(x)
     owner = x.array
     while isinstance(owner.base, ndarray):
         owner = owner.base

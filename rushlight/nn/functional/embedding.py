@@ -42,6 +42,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
         return looked_up(weight, input, padding_idx)
     rows = places.embedding(weight, input, padding_idx)
     if scale_grad_by_freq and rows.node is not None:
+        noticed(input)
         _, where, often = np.unique(input.array, return_inverse=True, return_counts=True)
         share = 1 / often[where].reshape((*input.array.shape, 1))
         return with_gradient_times(rows, share)
