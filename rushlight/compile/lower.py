@@ -271,7 +271,7 @@ class Lowering:
         same is done to an array that lies so, whose numbers nobody reads."""
         like = np.empty(x.shape, x.dtype) if x in self.dense else self.lying.get(x)
         if like is None or x not in self.static:
-            return call.op in DENSE and x not in self.dense
+            return call.op in (*DENSE, "contiguous") and x not in self.dense
         self.lying[out] = made = like.reshape(out.shape) if call.op in DENSE else TABLE[call.op].kernel(like, *call.args[1:])
         return not np.may_share_memory(like, made)
 

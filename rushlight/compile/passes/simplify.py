@@ -12,7 +12,9 @@ from rushlight.compile.graph import (
     Store,
     Value,
     is_random,
+    lineage,
     memory_of,
+    parents_of,
     replaced,
     substitute,
     values_in,
@@ -27,10 +29,17 @@ def simplify(graph: Graph) -> None:
     """One walk in program order: every call sees its arguments already simplified."""
     known: dict[Any, Any] = {}
     by: dict[Value, Value] = {}
-    stored = {s.target for s in graph.steps if isinstance(s, Store)}
+    written = {s.target: i for i, s in enumerate(graph.steps) if isinstance(s, Store)}
     final = set(graph.outputs())
-    views = memory_of(graph)
+    views, last = memory_of(graph), last_reads(graph)
     steps: list[Call | Store] = []
+
+    def steady(v: Value, out: Value) -> bool:
+        """Whether nobody writes into the value's memory before `out` is read for the last time."""
+        home = views.get(v, v)
+        while home in by:
+            home = views.get(by[home], by[home])
+        return home not in written or last.get(out, 0) < written[home]
     for step in graph.steps:
         if isinstance(step, Store):
             step.value = by.get(step.value, step.value)
@@ -43,13 +52,26 @@ def simplify(graph: Graph) -> None:
             known[signature(step)] = None
         if len(step.outs) == 1 and not is_random(step):
             out = step.outs[0]
-            same = folded(step) or unchanged(step, stored, final, views) or known.setdefault(signature(step), out)
+            same = folded(step) or unchanged(step, final, views)
+            if same is None or not steady(same, out):
+                same = known.setdefault(signature(step), out)
             if same is not out and (out not in final or step.op == "clone"):     # each result has memory of its own
                 by[out] = same
                 continue
         steps.append(step)
     graph.steps = steps
     substitute(graph, by)
+
+
+def last_reads(graph: Graph) -> dict[Value, int]:
+    """Where each value is read last, itself or a view of it; beyond all steps what the world sees."""
+    parents, last = parents_of(graph), {}  # type: ignore[var-annotated]
+    for i, step in enumerate(graph.steps):
+        for v in values_in(step.args):
+            last.update(dict.fromkeys(lineage(v, parents), i))
+    for v in graph.outputs():
+        last.update(dict.fromkeys(lineage(v, parents), len(graph.steps)))
+    return last
 
 
 def signature(call: Call) -> Any:
@@ -96,7 +118,7 @@ def computed(call: Call) -> np.ndarray:
     return np.asarray(made[0] if isinstance(made, (tuple, list)) else made)      # of a list that has but one
 
 
-def unchanged(call: Call, stored: set[Value], final: set[Value], views: Container[Value]) -> Value | None:
+def unchanged(call: Call, final: set[Value], views: Container[Value]) -> Value | None:
     """The argument that a call merely hands on."""
     x = call.args[0] if call.args else None
     out = call.outs[0]
@@ -105,7 +127,7 @@ def unchanged(call: Call, stored: set[Value], final: set[Value], views: Containe
     if call.op in SAME_SHAPE and x.shape == out.shape and (call.op != "permute" or trivial(call.args[1])):
         return x
     if call.op == "clone":
-        return original(x, out, stored, final, views)
+        return original(x, out, final, views)
     if call.op in ("mul", "div") and x.shape == out.shape and is_one(call.args[1]):
         return x
     if call.op == "mul" and isinstance(call.args[1], Value) and call.args[1].shape == out.shape \
@@ -114,10 +136,10 @@ def unchanged(call: Call, stored: set[Value], final: set[Value], views: Containe
     return None
 
 
-def original(x: Value, out: Value, stored: set[Value], final: set[Value], views: Container[Value]) -> Value | None:
+def original(x: Value, out: Value, final: set[Value], views: Container[Value]) -> Value | None:
     """What a copy may be replaced by: its original, unless the world could tell them apart."""
     if out not in final:
-        return x if x not in stored and x.kind != "constant" else None
+        return x if x.kind != "constant" else None
     if x.kind != "call" or x in final or x in views:
         return None
     final.add(x)                                  # x takes the copy's place
