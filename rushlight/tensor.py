@@ -385,7 +385,13 @@ class AccumulateGrad(Node):
             g = g if g.viewing is None else g.clone()  # type: ignore[attr-defined]
             g = g.to(leaf.dtype)  # type: ignore[attr-defined]
             with ADDING:
-                leaf._grad = g if leaf._grad is None else leaf._grad + g  # type: ignore[operator]
+                known, m = leaf._grad, mode()
+                if known is None:
+                    leaf._grad = g
+                elif not m.grad and m.watch is not None and m.watch.existed(known):
+                    known.add_(g)  # type: ignore[attr-defined]
+                else:
+                    leaf._grad = known + g  # type: ignore[operator]
         return ()
 
 
@@ -429,7 +435,10 @@ def holder(tensor: Tensor) -> Tensor:
 
 
 def numbers(tensor: Tensor) -> ndarray:
-    """The elements, for checks of arguments alone: of all samples where the tensor stands for a batch of vmap."""
+    """The elements, for checks of arguments alone: of all samples where the tensor stands for a batch of vmap.
+
+    Who watches is told: a program would not ask again. What an op's kernel asks anyway is in `holder(tensor).array`."""
+    noticed(tensor)
     return holder(tensor).array
 
 

@@ -46,6 +46,13 @@ class Watcher:
     def read(self, tensor: Any) -> None:
         """Python is about to look at the tensor's numbers (`item`, `if`, `numpy`)."""
 
+    def seeded(self) -> None:
+        """A generator's state is about to be set: it does not go on from where it was."""
+
+    def existed(self, tensor: Any) -> bool:
+        """Whether the tensor was there before it began to watch: a gradient that was is added to where it lies."""
+        return False
+
 
 class Inner(Watcher):
     """A watcher that tells all it is told to the one around it, `outer`; methods that do more call these first."""
@@ -93,6 +100,13 @@ class Inner(Watcher):
     def read(self, tensor: Any) -> None:
         if self.outer is not None:
             self.outer.read(tensor)
+
+    def seeded(self) -> None:
+        if self.outer is not None:
+            self.outer.seeded()
+
+    def existed(self, tensor: Any) -> bool:
+        return self.outer is not None and self.outer.existed(tensor)
 
 
 def innermost(kind: type, watch: Any) -> Any:

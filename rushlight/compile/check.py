@@ -65,7 +65,7 @@ class Checker:
                 np.copyto(a, self.known[v])
         for s in steps:
             if isinstance(s, Store):
-                np.copyto(made[s.target], self.known[s.value])
+                np.copyto(made[s.target], s.value.array if s.value.kind == "constant" else self.known[s.value])
         self.places.update((v, a) for v, a in made.items() if v.kind != "input")
         for book in (self.known, self.places):
             for v in [v for v in book if self.ends.get(v, i) < i]:

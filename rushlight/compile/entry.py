@@ -23,7 +23,7 @@ from typing import Any
 
 from rushlight.autograd.clock import clock, tick
 from rushlight.autograd.grad_mode import current, mode
-from rushlight.compile.guards import PLAIN
+from rushlight.compile.guards import PLAIN, equal
 from rushlight.compile.program import Program
 from rushlight.compile.trees import SpentBackward, rebuilt
 from rushlight.dtypes import get_default_dtype
@@ -39,7 +39,8 @@ def entry(program: Program, args: tuple, lock: Lock, precision: Callable[[], Any
 
     `lock` is held while it runs; `precision` tells the dtype of an `autocast` around the call.
     """
-    if len(args) > MOST or program.live or not all(isinstance(a, (Tensor, *PLAIN)) for a in args):
+    if len(args) > MOST or program.live or not all(isinstance(a, (Tensor, *PLAIN)) and type(a) is not slice and not (
+            isinstance(a, Tensor) and a.__dict__) for a in args):
         return None
     part = program.forward
     names: dict[str, Any] = {
@@ -47,7 +48,7 @@ def entry(program: Program, args: tuple, lock: Lock, precision: Callable[[], Any
         "default": get_default_dtype, "dtype": get_default_dtype(), "autocast": precision(), "holds": program.holds,
         "program": program, "part": part, "known": part.known, "new": part.new, "apart": program.apart, "clock": clock,
         "tick": tick, "writes_of": writes_of, "from_array": from_array, "Spent": SpentBackward, "rebuilt": rebuilt,
-        "plan": program.plan, "numbers": program.numbers}
+        "plan": program.plan, "numbers": program.numbers, "equal": equal}
     writer = Writer(program, args, names)
     checks = [*surroundings(), *writer.arguments(), *writer.state()]
     body = [*checks, *writer.outcome()]
@@ -84,13 +85,14 @@ class Writer:
             self.names[f"T{i}"] = type(a)
             if not isinstance(a, Tensor):
                 self.names[f"V{i}"] = a
-                lines.append(f"if a{i} is not V{i} and (type(a{i}) is not T{i} or a{i} != V{i}): {BACK}")
+                lines.append(f"if a{i} is not V{i} and not equal(a{i}, V{i}): {BACK}")
                 continue
             x = a.array
             self.names[f"D{i}"] = x.dtype
             tests = [f"x{i}.shape != {x.shape}", f"x{i}.dtype is not D{i}", f"x{i}.strides != {x.strides}",
                      f"a{i}.node is not None" if a.node is None else
-                     f"a{i}.node is None or a{i}.node.leaf is not {a.node.leaf}",
+                     f"a{i}.node is None or a{i}.node.leaf is not {a.node.leaf} or a{i}.node.hooks is not None",
+                     f"a{i}.__dict__",
                      f"a{i}._grad is {'not ' * (a._grad is None)}None"]
             tests += [f"x{i} is {'not ' * (other is x)}{name}" for name, other in seen]
             tests += [f"not x{i}.flags.writeable"] * (i in written)

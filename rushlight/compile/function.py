@@ -135,7 +135,8 @@ class Compiled:
         before = Snapshot(self.function, others)
         last = self.last.pop(kind, None) or next(
             (p.outline for p in sorted(self.programs.get(kind, ()), key=lambda p: not p.holds())), None)
-        old = {keyed(s): find(s, flat).array.copy() for s in last.targets} if last is not None else {}
+        written = [(s, find(s, flat)) for s in last.targets] if last is not None else []
+        old = {keyed(s): t.array.copy("K") for s, t in written if t is not None}         # a gradient may be gone
         try:
             tracer = Tracer(known_arrays(flat, before), before.apart)
         except NoArray:
@@ -148,12 +149,17 @@ class Compiled:
                 old.setdefault(keyed(("grad", what)), g.array)
         given = [*contents((args, kwargs))]
         with entered(flat) as cut:
-            nodes = [(t, t.node) for t in (*flat, *before.tensors.values())]
+            nodes = [(t, t.node, t.array) for t in (*flat, *before.tensors.values())]
+            default = get_default_dtype()
             result = traced(self.function, args, kwargs, tracer)
             self.breaks, self.steps = list(dict.fromkeys(tracer.breaks)), len(tracer.steps)
             problem = tracer.problem or obstacle(tracer, before, rng, given, (args, kwargs))
-            if any([t.node is not node and (node is None or t.node is None or not node.leaf) for t, node in nodes]):
+            if any([t.node is not node and (node is None or t.node is None or not node.leaf) for t, node, _ in nodes]):
                 problem = problem or "changes the history of a tensor that it has not made"
+            if any([t.array is not array for t, _, array in nodes]):
+                problem = problem or "gives a tensor that it has not made other memory"
+            if get_default_dtype() is not default:
+                problem = problem or "changes the default dtype"
             outline = None
             if problem is None:
                 cut()
@@ -335,8 +341,8 @@ def obstacle(tracer: Tracer, before: Snapshot, rng: Any, given: list, now: Any) 
         return "changes a list, a dict or an object that it is given"
     if not before.complete:
         return "reaches more Python objects than can be watched"
-    if before.moving and tracer.fresh:
-        return f"makes tensors while it can reach a {before.moving}, whose changes cannot be noticed"
+    if before.moving:
+        return f"can reach a {before.moving}, whose changes cannot be noticed"
     if random_state() != rng and not any(map(is_random, tracer.steps)):
         return "draws random numbers"
     return None

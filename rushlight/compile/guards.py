@@ -7,25 +7,31 @@ Of the user's own objects only what the code names: a trainer's counters are no 
 """
 from __future__ import annotations
 
+import pickle
 import random
 import sys
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from functools import cached_property, partial
-from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
+from io import IOBase
+from operator import attrgetter, methodcaller
+from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
+from rushlight.nn.hooks import EVERYWHERE
 from rushlight.nn.module import Module
 from rushlight.tensor import Tensor
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, type(Ellipsis))
 LIBRARIES = {"rushlight", "numpy", "scipy", "numba", "builtins", *sys.stdlib_module_names}
 SMALL = 4096                                      # bytes of an array that are compared at each run
-MOVING = (np.ndarray, np.random.Generator, np.random.RandomState, random.Random, deque, bytearray, memoryview,
-          Iterator)
+TURNING = (np.random.Generator, np.random.RandomState, random.Random, IOBase)     # who asks them changes them
+MOVING = (np.ndarray, *TURNING, bytearray, memoryview, array, Iterator)
 MOST = 50_000                                     # items; more is not a training step's state
 ANY_NAME = {"getattr", "setattr", "hasattr", "vars", "dir", "__dict__", "attrgetter", "asdict", "astuple", "fields", "copy",
             "deepcopy", "replace", "pickle", "eval", "exec"}     # code with these reads attributes that it does not name
@@ -43,8 +49,11 @@ class Snapshot:
         self.items: list[tuple[Any, Any, Any]] = []
         self.sizes: list[tuple[Any, int]] = []
         self.tensors: dict[int, Tensor] = {}
-        self.flags: list[tuple[Tensor, bool, bool]] = []         # tensor, whether it has no node, whether no gradient
+        self.last: list[tuple[dict, Any]] = []    # dicts, and their last keys: where one is put in anew
+        self.flags: list[tuple[Tensor, bool, bool, bool]] = []   # tensor, whether it has no node, no gradient, no hooks
+        self.turning: list[tuple[Any, Any]] = []  # generators and files, and where they are
         self.names: set[str] = set()              # that the functions mention
+        self.modules: list[dict[str, Any]] = []   # the user's, of which the functions may mention attributes
         self.unnamed: dict[str, list[tuple]] = {}                # attributes that none has mentioned so far
         self.seen: set[int] = set()
         self.kept: list[Any] = []
@@ -53,6 +62,8 @@ class Snapshot:
         piece = getattr(function, "__dict__", {}).get("piece")
         self.apart = frozenset() if piece is None else piece.apart         # code that it does not call: trace.py sees to it
         self.moving = ""                          # a kind of data on the way whose changes cannot be noticed
+        self.turn(random._inst)  # type: ignore[attr-defined]
+        self.turn(np.random.mtrand._rand)
         todo: list[Any] = [function, *extra]
         while todo and len(self.items) < MOST:
             self.visit(todo.pop(), todo)
@@ -64,14 +75,25 @@ class Snapshot:
         self.seen.add(id(thing))
         self.kept.append(thing)
         if isinstance(thing, Tensor):
-            self.tensors[id(thing)] = thing
-            self.flags.append((thing, thing.node is None, thing._grad is None))
+            self.visit_tensor(thing, todo)
         elif isinstance(thing, dict):
             self.note(thing, thing.items(), todo)
-        elif isinstance(thing, (list, tuple)):
+            if len(thing) > 1:
+                self.last.append((thing, next(reversed(thing))))
+        elif isinstance(thing, (list, tuple, deque)):
             self.note(thing, enumerate(thing), todo)
         else:
             self.visit_object(thing, todo)
+        if isinstance(thing, (dict, list, tuple)) and owned(type(thing)):        # a class with methods of its own
+            todo += type(thing), getattr(thing, "__dict__", None)
+
+    def visit_tensor(self, thing: Tensor, todo: list) -> None:
+        hooks = None if thing.node is None else thing.node.hooks
+        self.tensors[id(thing)] = thing
+        self.flags.append((thing, thing.node is None, thing._grad is None, hooks is None))
+        self.note_named(vars(thing), [*vars(thing).items()], todo)
+        if hooks is not None:
+            todo += hooks.tensor, hooks.before, hooks.after, hooks.done
 
     def visit_object(self, thing: Any, todo: list) -> None:
         if isinstance(thing, MethodType):
@@ -84,8 +106,19 @@ class Snapshot:
             self.bytes.append((thing, thing.tobytes()))
         elif isinstance(thing, (set, frozenset)):
             self.sets.append((thing, frozenset(thing)))
+        elif isinstance(thing, TURNING):
+            self.turn(thing)
         elif isinstance(thing, MOVING):
             self.moving = type(thing).__name__
+        elif isinstance(thing, (ref, ContextVar)):
+            asked = Asked(thing)
+            self.item(asked, 0, asked[0], todo)
+        elif isinstance(thing, ModuleType):
+            self.visit_module(thing, todo)
+        elif isinstance(thing, (BuiltinFunctionType, MethodWrapperType)):
+            todo += [] if isinstance(thing.__self__, ModuleType) else [thing.__self__]        # `get` of a dict
+        elif isinstance(thing, (attrgetter, methodcaller)):
+            self.mention({name for a in thing.__reduce__()[1] if isinstance(a, str) for name in a.split(".")}, todo)
         elif isinstance(thing, (property, cached_property, staticmethod, classmethod)):
             todo.append(getattr(thing, INSIDE[type(thing)]) if type(thing) in INSIDE else None)
         elif isinstance(thing, FunctionType):
@@ -97,8 +130,9 @@ class Snapshot:
                 if owned(base):                   # class attributes and methods
                     note(vars(base), [(k, v) for k, v in vars(base).items() if not k.startswith("__") or (
                         isinstance(v, FunctionType) and k not in MADE)], todo)
-        elif not isinstance(thing, (ModuleType, BuiltinFunctionType)):
+        else:
             todo.append(type(thing))
+            todo += [EVERYWHERE] if isinstance(thing, Module) else []            # hooks of all modules
             state = getattr(thing, "__dict__", None)
             if state is not None:
                 own = owned(type(thing))          # what moves inside a library's object is its own business
@@ -107,24 +141,45 @@ class Snapshot:
             if owned(type(thing)) and (slots := Slots(thing)).names:
                 self.note_named(slots, [(name, slots[name]) for name in slots.names], todo)
 
+    def visit_module(self, module: ModuleType, todo: list) -> None:
+        """Of a module of the user's, what the functions mention."""
+        if module.__name__.partition(".")[0] not in LIBRARIES:
+            self.modules.append(vars(module))
+            for name in sorted(self.names & vars(module).keys()):
+                self.item(vars(module), name, vars(module)[name], todo)
+
+    def turn(self, thing: Any) -> None:
+        """Note where a generator of random numbers or a file is; if it does not say so, its changes cannot be noticed."""
+        try:
+            self.turning.append((thing, thing.tell() if isinstance(thing, IOBase) else pickle.dumps(thing)))
+        except Exception:
+            self.moving = type(thing).__name__
+
     def visit_function(self, function: FunctionType, todo: list) -> None:
+        code = Slots(function, ("__code__", "__defaults__"))
+        for name in code.names:                   # which `%autoreload` replaces
+            self.items.append((code, name, code[name]))
         for cell in function.__closure__ or ():
             try:
                 self.item(cell, None, cell.cell_contents, todo)
             except ValueError:                    # not filled yet
                 continue
         names = set(names_in(function.__code__))
+        self.mention(names, todo)
+        for name in sorted(names & function.__globals__.keys()):
+            self.item(function.__globals__, name, function.__globals__[name], todo)
+        todo += [sys.modules[name] for name in sorted(names & sys.modules.keys())]            # imported by the function
+        todo += [function.__defaults__, function.__kwdefaults__]
+
+    def mention(self, names: set[str], todo: list) -> None:
+        """From now on attributes of these names count."""
         new, self.names = names - self.names, names | self.names
         for name in sorted(self.unnamed if new & ANY_NAME else new & self.unnamed.keys()):
             for container, key, value in self.unnamed.pop(name):
                 self.item(container, key, value, todo)
-        for name in sorted(names & function.__globals__.keys()):
-            value = function.__globals__[name]
-            self.item(function.__globals__, name, value, todo)
-            if isinstance(value, ModuleType) and value.__name__.partition(".")[0] not in LIBRARIES:
-                for attribute in sorted(names & vars(value).keys()):
-                    self.item(vars(value), attribute, vars(value)[attribute], todo)
-        todo += [function.__defaults__, function.__kwdefaults__]
+        for known in self.modules:
+            for name in sorted(new & known.keys()):
+                self.item(known, name, known[name], todo)
 
     def note(self, container: Any, items: Any, todo: list) -> None:
         self.sizes.append((container, len(container)))
@@ -153,7 +208,9 @@ class Snapshot:
                 if c is d and n != m:
                     return f"a {type(c).__name__} of {n} items now has {m}"
         for (c, key, old), (d, key2, new) in zip(self.items, other.items):
-            if c is d and key is key2 and not equal(old, new) and (id(c), key) not in free and not (
+            if not (one(c, d) and (key is key2 or equal(key, key2))):
+                return "there are other objects than before"
+            if not equal(old, new) and (id(c), key) not in free and not (
                     type(old) is type(new) is tuple and alike(old, new, (id(c), key), free)):
                 return f"{described(c, key)} was {short(old)} and now is {short(new)}"
         for (a, old_bytes), (b, new_bytes) in zip(self.bytes, other.bytes):
@@ -164,6 +221,11 @@ class Snapshot:
                 return f"a set of {len(had)} items has other items"
         return "" if len(self.items) == len(other.items) else "there are other objects than before"
 
+    def turned(self, other: Snapshot) -> str:
+        """The first generator of random numbers or file that was asked for some or written to since, in words."""
+        return next((f"a {type(e).__name__} has gone on" for (e, was), (f, now) in zip(self.turning, other.turning)
+                     if e is f and was != now), "")
+
     def check(self, free: frozenset = frozenset()) -> Callable[[], bool]:
         """A function that says whether everything noted still holds, as fast as Python can.
 
@@ -172,12 +234,20 @@ class Snapshot:
         names: dict[str, Any] = {"equal": equal}
         tests = []
         containers: dict[int, str] = {}
+        for container, n in self.sizes:           # first: to ask a defaultdict for what is gone would change it
+            c = containers.setdefault(id(container), f"c{len(containers)}")
+            names[c] = container
+            tests.append(f"len({c}) == {n}" if n or type(container) not in (dict, list) else f"not {c}")
+        for i, (container, key) in enumerate(self.last):
+            names[f"l{i}"] = key
+            tests.append(f"next(reversed({containers[id(container)]})) is l{i}")
         for i, (container, key, value) in enumerate(self.items):
             c = containers.setdefault(id(container), f"c{len(containers)}")
-            names[c], names[f"v{i}"] = container, value
+            names[c], names[f"v{i}"] = container.thing if isinstance(container, Slots) else container, value
             if not isinstance(key, (str, int)):
                 names[f"k{i}"] = key
-            now = f"{c}.cell_contents" if key is None else f"{c}[{key!r}]" if isinstance(key, (str, int)) else f"{c}[k{i}]"
+            now = f"{c}.cell_contents" if key is None else f"{c}.{key}" if isinstance(container, Slots) else \
+                f"{c}[{key!r}]" if isinstance(key, (str, int)) else f"{c}[k{i}]"
             if (id(container), key) in free:
                 tests.append(f"{now} * v{i} > 0")
                 continue
@@ -188,30 +258,39 @@ class Snapshot:
             single = isinstance(value, PLAIN[:2])           # None, True, False
             test = f"{now} is {value}" if single else f"{now} is v{i}"
             tests.append(f"({test} or equal({now}, v{i}))" if isinstance(value, PLAIN) and not single else test)
-        for container, n in self.sizes:
-            c = containers.setdefault(id(container), f"c{len(containers)}")
-            names[c] = container
-            tests.append(f"len({c}) == {n}" if n or type(container) not in (dict, list) else f"not {c}")
-        for i, (array, contents) in enumerate(self.bytes):
-            names[f"b{i}"], names[f"s{i}"] = array, contents
+        for i, (a, contents) in enumerate(self.bytes):
+            names[f"b{i}"], names[f"s{i}"] = a, contents
             tests.append(f"b{i}.tobytes() == s{i}")
         for i, (thing, elements) in enumerate(self.sets):
             names[f"e{i}"], names[f"f{i}"] = thing, elements
             tests.append(f"e{i} == f{i}")
-        for i, (t, no_node, no_grad) in enumerate(self.flags):
+        first: dict[int, int] = {}
+        for i, (t, no_node, no_grad, no_hooks) in enumerate(self.flags):
             names[f"t{i}"] = t
             tests.append(f"t{i}.node is{'' if no_node else ' not'} None and t{i}._grad is{'' if no_grad else ' not'} None")
+            tests += [] if no_node else [f"t{i}.node.hooks is{'' if no_hooks else ' not'} None"]
+            tests += [f"t{i}.array is t{k}.array"] if (k := first.setdefault(id(t.array), i)) != i else []    # one array
         return compiled(tests, names)
 
 
-class Slots:
-    """An object's attributes in slots, by name."""
+class Asked:
+    """What a weak reference or a variable of the context holds now."""
 
     def __init__(self, thing: Any):
         self.thing = thing
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.thing() if isinstance(self.thing, ref) else self.thing.get(None)
+
+
+class Slots:
+    """An object's attributes that are in no dict, by name: those in slots."""
+
+    def __init__(self, thing: Any, names: Iterable[str] = ()):
+        self.thing = thing
         slots = [vars(c).get("__slots__", ()) for c in type(thing).__mro__]
         found = [name for names in slots for name in ((names,) if isinstance(names, str) else names)]
-        self.names = [name for name in found if not name.startswith("__") and hasattr(thing, name)]
+        self.names = [*names, *(name for name in found if not name.startswith("__") and hasattr(thing, name))]
 
     def __getitem__(self, name: str) -> Any:
         return getattr(self.thing, name)
@@ -238,10 +317,17 @@ def same(a: Any, b: Any) -> bool:
     return a is b or type(a) is type(b) in (bytes, frozenset, MappingProxyType) and a == b
 
 
+def one(c: Any, d: Any) -> bool:
+    """Whether two containers are the same one."""
+    return c is d or type(c) is type(d) and (
+        type(c) is MappingProxyType and c == d or isinstance(c, (Slots, Asked)) and c.thing is d.thing)
+
+
 def equal(a: Any, b: Any) -> bool:
-    """Whether two items count as the same: objects by identity, plain values by type and value."""
-    return a is b or (type(a) is type(b) and (isinstance(a, PLAIN) and (a == b or a != a and b != b) or (
-        type(a) is tuple and plain(a) and alike(a, b))))
+    """Whether two items count as the same: objects by identity, plain values by type and value, zeros by their sign."""
+    return a is b or (type(a) is type(b) and (
+        isinstance(a, PLAIN) and (a == b and (bool(a) or repr(a) == repr(b)) or a != a and b != b) or (
+            type(a) is tuple and plain(a) and alike(a, b))))
 
 
 def plain(items: tuple) -> bool:

@@ -1,7 +1,13 @@
 """Which values may lie in the same memory: those whose lives do not overlap."""
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterable
+from itertools import accumulate
 from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from rushlight.compile.graph import Value, lineage, values_in
 from rushlight.compile.report import Lease
@@ -56,3 +62,30 @@ class Plan:
     def leases(self) -> list[Lease]:
         """Who was where, and from when to when."""
         return [Lease(v.name, piece, n, first, self.ends[v]) for v, piece, n, first in self.taken]
+
+
+class Spans:
+    """Where arrays lie, sorted: whether another one touches them is found without looking at each."""
+
+    def __init__(self, arrays: Iterable[np.ndarray]):
+        spans = sorted([byte_bounds(a) for a in arrays if a.size])
+        self.starts = [start for start, _ in spans]
+        self.ends = [*accumulate((end for _, end in spans), max)]               # the furthest so far
+
+    def touch(self, a: np.ndarray) -> bool:
+        start, end = byte_bounds(a)
+        k = bisect_left(self.starts, end) if a.size else 0
+        return k > 0 and self.ends[k - 1] > start
+
+
+def overlap(written: list[np.ndarray], read: list[np.ndarray]) -> bool:
+    """Whether some array that is written may share memory with another one: by where each begins and ends."""
+    spans = sorted([(*byte_bounds(a), mark) for mark, group in ((True, written), (False, read))
+                    for a in group if a.size])
+    end, own = 0, False                           # the furthest end so far, and whether what ends there is written
+    for start, stop, mark in spans:
+        if start < end and (mark or own):
+            return True
+        if stop > end:
+            end, own = stop, mark
+    return False

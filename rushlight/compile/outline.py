@@ -73,7 +73,7 @@ class Outline:
 
     def __init__(self, tracer: Tracer, result: Any, flat: list[Any], grads: list, before: Snapshot, after: Snapshot):
         """`grads`: (where to find it, tensor, its gradient before the run) of everyone. TypeError where it cannot be."""
-        self.before, self.moved = before, before.difference(after)
+        self.before, self.moved = before, before.difference(after) or before.turned(after)
         self.reached = {i: t for i, t in enumerate(flat) if id(t) in before.tensors}    # arguments, also in other ways
         self.values: list[Value] = []
         self.live: list[int] = []                 # which of the results the caller may run backward from
@@ -85,6 +85,8 @@ class Outline:
                 places[id(t)] = self.number(t, tracer, waiting)
             return places[id(t)]
         new = [t._grad for _, t, old in grads if t._grad is not old and t._grad is not None]
+        if any([id(g.array) in tracer.known for g in new]):
+            raise TypeError("assigns a gradient that was there before")
         self.expected = Expected([], [g.array for g in new], [])
         self.plan = planned(result, flat, before.tensors, numbered, before.seen)
         changed = [(source, None if t._grad is None else tracer.value(t._grad))
@@ -121,8 +123,8 @@ class Outline:
     def number(self, t: Tensor, tracer: Tracer, waiting: list[Tensor]) -> tuple[int, bool]:
         """The number of a result, and whether backward has already gone through it."""
         v = tracer.value(t)
-        root = tracer.owner.get(id(t.array))
-        if root is not None and id(root) in tracer.written and id(root) in tracer.known:
+        root = tracer.owner.get(id(t.array), t.array)           # itself, of what was detached
+        if id(root) in tracer.written and id(root) in tracer.known:
             tracer.stop("returns a view of memory that it writes to")
         self.values.append(tracer.call("clone", (v,), v.array) if v.kind == "constant" else v)
         self.expected.results.append(t.array)
@@ -145,7 +147,7 @@ class Outline:
         if self.bytes == last.bytes:
             return None
         found = explained(last.bytes, self.numbers, last.before, self.before)
-        if found is None:
+        if found is None or last.before.difference(self.before, frozenset(i for n in found.values() for i in n.items())):
             return "computes with other numbers in each run"
         made_inputs(self.graph, found)
         return None
@@ -223,6 +225,7 @@ def shared(a: np.ndarray, b: np.ndarray) -> bool:
 def overlaps(tracer: Tracer, flat: list[Any], snapshot: Snapshot) -> None:
     """TypeError where tensors share memory in a way that another call need not repeat, or that is written."""
     own = {id(t.array) for t in snapshot.tensors.values()}
+    own |= {id(t._grad.array) for t in (*flat, *snapshot.tensors.values()) if t._grad is not None}
     if any(id(t.array) in own and id(t) not in snapshot.tensors for t in flat):
         raise TypeError("is given memory that it also reaches by itself")
     targets = list(dict.fromkeys(s.target for s in tracer.steps if isinstance(s, Store)))

@@ -22,6 +22,7 @@ from rushlight.compile.check import Checker, Mismatch
 from rushlight.compile.graph import Graph, Store, homes, is_random, keep_apart
 from rushlight.compile.halves import Kept, Subsets, keyed
 from rushlight.compile.lower import Lowering
+from rushlight.compile.memory import Spans, overlap
 from rushlight.compile.passes import optimize
 from rushlight.compile.passes.split import read_late, split
 from rushlight.compile.paying import at_once
@@ -46,6 +47,9 @@ class Part:
     def __init__(self, graph: Graph, title: str, fuse: bool, threads: bool, mark: str = ""):
         self.mark, self.sources = mark, [v.source for v in graph.inputs]
         self.layouts = [layout(v.array) for v in graph.inputs]
+        targets = {s.target for s in graph.steps if isinstance(s, Store)}
+        self.owned = [i for i, v in enumerate(graph.inputs) if v in targets]   # what it writes to
+        self.tangled = False                      # whether that is memory of others, too, that the function reaches
         names = [f"{mark}{LETTER[v.source[0]]}{i}" for i, v in enumerate(graph.inputs)]
         lowering = Lowering(graph, title, names, fuse, threads, mark)
         self.parts = lowering.parts
@@ -130,6 +134,11 @@ class Part:
                     return False
                 known[i], self.views = arrays[i], None
         if self.views is None:
+            watched = {*self.watched}
+            self.tangled = overlap([arrays[i] for i in self.owned if i in watched], [
+                arrays[i] for i in self.watched if i not in self.owned])
+            if self.tangled:
+                return False
             self.views = self.bind(*[arrays[i] for i in self.bound])
             self.state = {id(arrays[i]) for i in self.bound}
         return True
@@ -172,9 +181,9 @@ class Program:
             self.apart_from = Subsets(late, partial(Part, title=title, fuse=how[0], threads=how[1], mark="back_"),
                                       len(live))
             self.backward = Part(late, title, *how, "back_")
-        self.owned = [i for i, v in enumerate(graph.inputs) if v in targets]
         self.given_in = [i for i, v in enumerate(graph.inputs) if v.source[0] == "argument"]
         self.forward = Part(graph, title, *how)
+        self.owned = self.forward.owned
         self.proof = Proof(run, [p.lowering.text for p in self.parts if p.lowering])
         self.gather = picker(self.forward.sources, ".array")
         self.targets, self.holders = picker(self.written), picker([leaf for leaf, _ in self.leaves])
@@ -229,7 +238,7 @@ class Program:
             return MOVED
         arrays = self.gather(arguments)
         if not forward.fits(arrays):
-            return MOVED
+            return OVERLAPPING if forward.tangled else MOVED
         if not self.apart(arrays):
             return OVERLAPPING
         for t in self.replaced(arguments):        # so that their memory can be used again
@@ -272,11 +281,12 @@ class Program:
 
         def trial(part: Part, arrays: list[np.ndarray]) -> tuple[list, list]:
             own = self.owned if part is self.forward else []
-            written.update((keyed(part.sources[i]), arrays[i].copy()) for i in own)
+            written.update((keyed(part.sources[i]), arrays[i].copy("K")) for i in own)
             return part.trial(replay, arrays, [written.get(keyed(s), a) for s, a in zip(part.sources, arrays)])
         results, grads, wrt = self.once(expected, arguments, old, trial)
         pairs = [("a result", a, b) for a, b in zip(results, expected.results)]
-        pairs += [("memory it writes to", written[keyed(s)], find(s, arguments).array) for s in self.written]
+        left = {keyed(v.source): v.array for v in replay.inputs}               # a gradient that was written may be gone now
+        pairs += [("memory it writes to", written[keyed(s)], left[keyed(s)]) for s in self.written]
         pairs += [("a gradient", a, b) for a, b in zip((*grads, *wrt), (*expected.grads, *expected.wrt))]
         return next((f"{what}: {far}" for what, a, b in pairs if (far := distance(a, b))), "")
 
@@ -341,9 +351,12 @@ class Program:
         if self.seen is not forward.views:
             self.loose = any(arrays[k].base is not None or k in self.given_in for k in owned)
             self.seen = forward.views
+            self.spans = Spans([a for k, a in enumerate(arrays) if k not in self.given_in])
         for i in self.given_in:
             a = arrays[i]
             if id(a) in forward.state:
+                return False
+            if i in owned and self.spans.touch(a):
                 return False
             for k in owned if self.loose or a.base is not None else ():
                 b = arrays[k]

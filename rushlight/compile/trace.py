@@ -1,6 +1,7 @@
 """Recording one real run: the ops of forward, backward and update, as they happen, with their shapes and dtypes."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
@@ -124,6 +125,12 @@ class Tracer(Watcher):
 
     def read(self, tensor: Tensor) -> None:
         self.stop("looks at the numbers of a tensor")
+
+    def seeded(self) -> None:
+        self.stop("sets the state of a generator of random numbers")
+
+    def existed(self, tensor: Tensor) -> bool:
+        return id(tensor.array) in self.known
 
     def stop(self, what: str) -> None:
         """This run cannot become a program; it goes on as it is."""
@@ -312,8 +319,31 @@ def frames() -> Iterator[tuple[CodeType, int]]:
 
 def traced(function: Callable, args: tuple, kwargs: dict, tracer: Tracer) -> Any:
     """The function's result, with the tracer watching."""
-    token = current.set(mode().but(watch=tracer))
+    before, output = mode(), sys.stdout
+    token = current.set(before.but(watch=tracer))
+    sys.stdout = heard = output and Heard(output, tracer)
     try:
         return function(*args, **kwargs)
     finally:
+        now = mode().but(watch=before.watch)      # set_grad_enabled(False) may have been meant to stay
         current.reset(token)
+        if (now.grad, now.inference, now.checks) != (before.grad, before.inference, before.checks):
+            tracer.stop("changes what is recorded")
+            current.set(now)
+        if sys.stdout is heard:
+            sys.stdout = output
+
+
+class Heard:
+    """An output that tells a tracer what is printed while it watches: a program would print nothing."""
+
+    def __init__(self, output: Any, tracer: Tracer):
+        self.output, self.tracer = output, tracer
+
+    def write(self, text: str) -> Any:
+        if mode().watch is self.tracer:
+            self.tracer.stop("prints")
+        return self.output.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.output, name)

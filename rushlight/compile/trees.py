@@ -61,15 +61,19 @@ def signature(value: Any, flat: list[Any], others: list[Any]) -> Any:
                 break
             place += 1
         flat.append(value)
-        node = value.node
+        node, own = value.node, value.__dict__
+        if node is not None and node.hooks is not None:         # they may run inside, and nobody watches what they reach
+            raise NoArray
         return (a.shape, a.dtype.num, a.flags.c_contiguous or a.strides, None if node is None else node.leaf,
-                value._grad is None, place)
+                value._grad is None, place, attributes(own, others) if own else None)
     if type(value) in (tuple, list):
         return (type(value), *[signature(v, flat, others) for v in value])
     if type(value) is dict:
         return (dict, *[(k, signature(v, flat, others)) for k, v in value.items()])
-    if isinstance(value, PLAIN):
-        return type(value), value if value == value else "nan"
+    if type(value) is slice:
+        return (slice, *[signature(v, flat, others) for v in (value.start, value.stop, value.step)])
+    if isinstance(value, PLAIN):                  # a zero by its sign
+        return type(value), value if value and value == value else repr(value)
     found = opened(value)
     if found is not None:
         return (found[0], *[signature(v, flat, others) for v in found[1]])
@@ -77,10 +81,18 @@ def signature(value: Any, flat: list[Any], others: list[Any]) -> Any:
     return type(value), id(value)
 
 
+def attributes(own: dict, others: list[Any]) -> Any:
+    """What a tensor must have that the user has given attributes."""
+    others += [v for v in own.values() if not isinstance(v, PLAIN)]
+    return tuple([(k, repr(v) if isinstance(v, PLAIN) else id(v)) for k, v in own.items()])
+
+
 def contents(value: Any) -> Iterator[Any]:
     """What is in a container, in what is in it, and so on: two lists of these differ if something has been put there."""
     if isinstance(value, (Tensor, PLAIN)):
         yield value
+        if isinstance(value, Tensor):
+            yield from (part for item in value.__dict__.items() for part in item)
         return
     if type(value) is dict:
         found: Any = (dict, *value), [*value.values()]

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..autograd.grad_mode import mode
 from ..device import device as Device
 from ..device import present
 from ..tensor import Tensor, from_array
@@ -32,6 +33,13 @@ def locked(method: F) -> F:
             return method(self, *args, **kwargs)
 
     return run  # type: ignore[return-value]
+
+
+def told() -> None:
+    """Tell whoever watches that a generator is about to be set anew."""
+    watch = mode().watch
+    if watch is not None:
+        watch.seeded()
 
 
 class Generator(Stream):
@@ -81,12 +89,14 @@ class Generator(Stream):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}: pass an integer")
         if not -(2**63) <= int(seed) < 2**64:
             raise ValueError(f"Overflow when unpacking long long: the seed {seed} does not lie in [-2^63, 2^64)")
+        told()
         self.restart(int(seed))
         return self
 
     @locked
     def seed(self) -> int:
         """Starts from a seed of the operating system's noise, and returns it."""
+        told()
         self.restart(None)
         return self.started_from
 
@@ -109,6 +119,7 @@ class Generator(Stream):
         if array.size != STATE_BYTES:
             raise RuntimeError(f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state "
                                f"size to be {array.size}: pass what get_state() returned")
+        told()
         self.restore(array)
 
     def clone_state(self) -> Generator:
