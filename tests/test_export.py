@@ -1,6 +1,7 @@
 """`rushlight.export`: a folder that gives the model's answers without rushlight."""
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 
@@ -72,7 +73,7 @@ def test_a_folder_answers_as_the_model_does(tmp_path):
         np.testing.assert_allclose(answers(place, [x.numpy()], without), want, rtol=1e-5, atol=1e-6)
     weights = torch.load(place / "weights.safetensors")
     assert set(weights) >= {"conv.weight", "norm.running_mean", "line.bias"}
-    assert len((place / "__init__.py").read_text()) < 180_000   # with the loops of five ways of convolution, and products
+    assert len((place / "program.py").read_text()) < 180_000   # with the loops of five ways of convolution, and products
 
 
 def test_a_folder_of_calls_alone_is_small(tmp_path):
@@ -80,21 +81,25 @@ def test_a_folder_of_calls_alone_is_small(tmp_path):
     place = torch.export(model, torch.randn(1, 20), tmp_path / "mlp")
     x = torch.randn(1, 20)
     np.testing.assert_allclose(answers(place, [x.numpy()], ("numba",)), model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
-    assert len((place / "__init__.py").read_text()) < 30_000
+    assert len((place / "program.py").read_text()) < 30_000
 
 
 def load(place):
-    names = {"__name__": place.name, "__file__": str(place / "__init__.py")}
-    exec((place / "__init__.py").read_text(), names)
-    return names
+    """The folder as a package of this process."""
+    spec = importlib.util.spec_from_file_location(place.name, place / "__init__.py", submodule_search_locations=[str(place)])
+    package = importlib.util.module_from_spec(spec)
+    sys.modules[place.name] = package
+    sys.modules.pop(f"{place.name}.program", None)
+    spec.loader.exec_module(package)
+    return package
 
 
 def test_what_is_given_and_returned_may_be_nested(tmp_path):
     def f(pair, named, k):
         return {"sum": pair[0] + named["y"] * k, "same": [pair[1], 3, None], "pair": (pair[0].exp(),)}
     a, b, y = torch.ones(2), torch.zeros(3), torch.tensor([1.0, 2.0])
-    names = load(torch.export(f, ((a, b), {"y": y}, 2), tmp_path / "nested"))
-    made = names["model"]((a.numpy(), b.numpy()), {"y": y.numpy()})
+    package = load(torch.export(f, ((a, b), {"y": y}, 2), tmp_path / "nested"))
+    made = package.model((a.numpy(), b.numpy()), {"y": y.numpy()})
     assert made["sum"].tolist() == [3, 5]
     assert made["same"][1:] == [3, None]
     assert made["same"][0].tolist() == [0, 0, 0]
@@ -102,7 +107,7 @@ def test_what_is_given_and_returned_may_be_nested(tmp_path):
 
 
 def test_other_shapes_and_dtypes_are_refused(tmp_path):
-    model = load(torch.export(nn.Linear(3, 2), torch.ones(4, 3), tmp_path / "line"))["model"]
+    model = load(torch.export(nn.Linear(3, 2), torch.ones(4, 3), tmp_path / "line")).model
     with pytest.raises(ValueError, match=r"input is float32\[5, 3\], but the model was exported for float32\[4, 3\]"):
         model(np.ones((5, 3), np.float32))
     with pytest.raises(ValueError, match=r"float64\[4, 3\]"):
@@ -148,9 +153,9 @@ def test_large_constants_lie_among_the_weights(tmp_path):
     def f(x):
         return x + torch.arange(1600.0).sqrt().reshape(40, 40)
     place = torch.export(f, torch.ones(40, 40), tmp_path / "masked")
-    made = load(place)["model"](np.ones((40, 40), np.float32))
+    made = load(place).model(np.ones((40, 40), np.float32))
     assert np.array_equal(made, mask + 1)
-    assert len((place / "__init__.py").read_text()) < 30_000
+    assert len((place / "program.py").read_text()) < 30_000
 
 
 class Decoder(nn.Module):

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import module_from_spec, spec_from_file_location
+from math import log2
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.compile.bundle import CannotBundle
+from rushlight.compile.export_texts import ENDING, INIT, PACKED
 from rushlight.compile.function import CannotCompile, Compiled
 from rushlight.compile.program import Program
 from rushlight.compile.standalone import module
@@ -30,56 +35,6 @@ WEIGHTS = "weights.safetensors"
 STORED = 1 << 10                                  # bytes from which a constant stands among the weights
 KINDS = {"float64": "F64", "float32": "F32", "float16": "F16", "int64": "I64", "int32": "I32", "int16": "I16",
          "int8": "I8", "uint8": "U8", "bool": "BOOL", "complex64": "C64"}
-
-READING = '''
-def read(path):
-    """Arrays by name from a safetensors file: 8 bytes that say how long the header is, the header as JSON, the numbers."""
-    with open(path, "rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-        numbers = np.frombuffer(bytearray(file.read()), np.uint8)
-    header.pop("__metadata__", None)
-    return {{name: numbers[slice(*x["data_offsets"])].view(KINDS[x["dtype"]]).reshape(x["shape"])
-            for name, x in header.items()}}
-
-
-KINDS = {kinds}
-WEIGHTS = read(Path(__file__).with_name({file!r}))
-'''
-
-MODEL = '''
-
-LOCK = Lock()
-STATE = [{state}]
-{views}
-
-
-def given(x, name, shape, dtype):
-    """The argument as the program wants it; ValueError where it is of another shape or dtype."""
-    x = np.asarray(x, order="C")
-    if x.shape != shape or x.dtype != dtype:
-        raise ValueError(f"{{name}} is {{x.dtype}}{{list(x.shape)}}, but the model was exported for {{dtype}}{{list(shape)}}"
-                         "; export it again with an example of that kind")
-    return x.copy() if any(x is a for a in STATE) else x
-
-
-def model({signature}):
-    """{doc}
-    """
-{checks}
-    with LOCK, np.errstate(all="ignore"):
-        results, _ = run({call})
-    return {result}
-'''
-
-PACKED = '''
-
-def packed(a):
-    """A weight the way round in which products read it; large ones stay. With 64 rows, products with 784x128 and 128x64
-    turned weights took 1.3 and 1.4 times as long; with 1024x1024 nothing is won."""
-    return np.asarray(a, order="C") if a.nbytes <= 1 << 19 else a
-
-
-VIEWS = [packed(v) for v in bind({bound})]'''
 
 
 def export(model: Callable, example: Any, folder: str | os.PathLike, *, overwrite: bool = False) -> Path:
@@ -112,11 +67,38 @@ def export(model: Callable, example: Any, folder: str | os.PathLike, *, overwrit
         program = program_of(model, args)
     names = named(model)
     store: dict[str, Any] = {}
-    text = written(program, model, args, flat, names, store)
+    text = written(program, names, flat, store)
+    init = beginning(program, model, args, flat, store, place.name)
     with replacing(place, overwrite) as beside:
-        (beside / "__init__.py").write_text(text)
         save_file({name: from_array(a) for name, a in store.items()}, beside / WEIGHTS)
+        (beside / "program.py").write_text(text)
+        (beside / "__init__.py").write_text(init.replace("CALLED", "inf", 1))
+        calls = calls_of_a_second(beside, [t.array for t in flat]) if "import WEIGHTS, numba" in text else "inf"
+        (beside / "__init__.py").write_text(init.replace("CALLED", str(calls), 1))
     return place
+
+
+def calls_of_a_second(folder: Path, inputs: list[np.ndarray]) -> int:
+    """How many calls NumPy answers in a second, a power of two.
+
+    The folder counts calls instead of seconds, so that a program repeated gives the same numbers.
+    """
+    name = "rushlight_export" + folder.name.replace(".", "_")
+    spec: Any = spec_from_file_location(name, folder / "__init__.py", submodule_search_locations=[str(folder)])
+    package: Any = module_from_spec(spec)
+    sys.modules[name] = package
+    try:
+        spec.loader.exec_module(package)
+        times = []
+        for _ in range(3):
+            start = perf_counter()
+            package.answer(*inputs)
+            times.append(perf_counter() - start)
+    finally:
+        for part in (name, f"{name}.program"):
+            sys.modules.pop(part, None)
+        shutil.rmtree(folder / "__pycache__", ignore_errors=True)
+    return 1 << max(0, round(log2(1 / min(times))))
 
 
 def contiguous(a: Any, flat: list[Any]) -> Any:
@@ -164,13 +146,12 @@ def named(model: Any) -> dict[int, str]:
     return {id(t.array): name for name, t in (*model.named_buffers(), *model.named_parameters())}
 
 
-def written(program: Program, model: Any, args: tuple, flat: list[Any], names: dict[int, str], store: dict[str, Any]) -> str:
-    """The text; the arrays that it reads are put into `store`."""
+def written(program: Program, names: dict[int, str], flat: list[Any], store: dict[str, Any]) -> str:
+    """The text of program.py; the arrays that it reads are put into `store`."""
     parts, sources = program.forward.parts, program.forward.sources
     if any(kind not in ("argument", "state") for kind, _ in sources):
         raise CannotBundle(explain("a model that computes with gradients or settings of optimizers is not exported"))
-    paths = {id(t): path for t, path in tensors_of(args, parameter_names(model, len(args)))}
-    shown, signature, checks, state, call = [], [], [], [], ["new"]
+    weights, call = [], ["new"]
     for (kind, what), (name, _) in zip(sources, parts.inputs):
         if kind == "state":
             given = names.get(id(what.array), name)
@@ -178,36 +159,34 @@ def written(program: Program, model: Any, args: tuple, flat: list[Any], names: d
                 raise CannotBundle(explain(f"{given} is {what.array.dtype.name}, which NumPy alone does not have",
                                            "convert the model: model.float()"))
             store[given] = what.array
-            state.append(f"WEIGHTS[{given!r}]")
-            call.append(f"STATE[{len(state) - 1}]")
-        else:
-            call.append(name)
-    for i, t in enumerate(flat):
-        path, a = paths[id(t)], t.array
-        shown.append(f"{path}: {a.dtype.name}{list(a.shape)}")
-        signature.append(path.partition("[")[0])
-        checks.append(f"    arg{i} = given({path}, {path!r}, {a.shape}, {a.dtype.name!r})")
-    # a program names its inputs by their place among all; arguments by theirs
-    renamed = {name: f"arg{what}" for (kind, what), (name, _) in zip(sources, parts.inputs) if kind == "argument"}
-    call = [renamed.get(c, c) for c in call]
-    bound = [c for c, (kind, _) in zip(call[1:], sources) if kind == "state"]
-    has_views = f"def {parts.mark}bind(" in parts.functions
-    ending = MODEL.format(
-        state=", ".join(state), views=PACKED.format(bound=", ".join(bound)) if has_views else "VIEWS = []",
-        signature=", ".join(dict.fromkeys(signature)), checks="\n".join(checks), call=", ".join([*call, "*VIEWS"]),
-        doc=doc_of(program, model, shown), result=result_text(program.plan, names, store))
-    title = f"Made by rushlight.export {__version__} from {type(model).__name__}; weights in {WEIGHTS}."
-    before = READING.format(kinds={short: kind for kind, short in KINDS.items()}, file=WEIGHTS)
-    return module([parts._replace(title=title)], ending, Stored(store, before))
+            weights.append(f"{name} = WEIGHTS[{given!r}]")
+        call.append(name if kind == "state" else f"arg{what}")
+    views = PACKED.format(bound=", ".join(parts.bound)) if f"def {parts.mark}bind(" in parts.functions else "VIEWS = []"
+    ending = ENDING.format(
+        weights="\n".join(weights), views=views, arguments=", ".join(f"arg{i}" for i in range(len(flat))),
+        call=", ".join([*call, "*VIEWS"]), result=result_text(program.plan, names, store))
+    return module([parts._replace(title=f"What the model computes; see __init__.py. Made by rushlight {__version__}.")],
+                  ending, Stored(store))
+
+
+def beginning(program: Program, model: Any, args: tuple, flat: list[Any], store: dict[str, Any], folder: str) -> str:
+    """The text of __init__.py, but for the number of calls."""
+    paths = {id(t): path for t, path in tensors_of(args, parameter_names(model, len(args)))}
+    inputs = [(paths[id(t)], t.array.shape, t.array.dtype.name) for t in flat]
+    shown = [f"{path}: {dtype}{list(shape)}" for path, shape, dtype in inputs]
+    signature = ", ".join(dict.fromkeys(path.partition("[")[0] for path, *_ in inputs))
+    kinds = {KINDS[name]: name for name in sorted({a.dtype.name for a in store.values()})}
+    return INIT.format(
+        kind=type(model).__name__, version=__version__, folder=folder, shown=f"y = model({signature})", calls="CALLED",
+        inputs=", ".join(map(repr, inputs)), kinds=kinds, signature=signature, doc=doc_of(program, model, shown),
+        arguments="".join(f"{path}, " for path, *_ in inputs))
 
 
 class Stored:
-    """Constants that go among the weights; `text` reads them."""
+    """Constants that go among the weights."""
 
-    imports = ("import json", "from pathlib import Path", "from threading import Lock")
-
-    def __init__(self, arrays: dict[str, Any], text: str):
-        self.arrays, self.text = arrays, text
+    def __init__(self, arrays: dict[str, Any]):
+        self.arrays = arrays
 
     def __call__(self, name: str, value: Any) -> str | None:
         """What stands for a large constant."""
@@ -221,8 +200,7 @@ def parameter_names(model: Any, count: int) -> list[str]:
     """How the model calls its arguments."""
     function = getattr(model, "forward", model)
     code = getattr(getattr(function, "__func__", function), "__code__", None)
-    known = [] if code is None else list(code.co_varnames[:code.co_argcount])
-    known = known[1:] if known[:1] == ["self"] else known
+    known = [] if code is None else list(code.co_varnames[hasattr(function, "__func__"):code.co_argcount])
     return [*known[:count], *(f"x{i}" for i in range(len(known), count))]
 
 

@@ -5,17 +5,22 @@ Without Numba, functions of elements (scalars.py) work on whole arrays: the same
 """
 from __future__ import annotations
 
+import hashlib
 import math
 import os
+import pickle
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from rushlight.compile.cache import scope
-from rushlight.compile.intrinsics import instructions
+from rushlight.compile.intrinsics import EXACT, FLAGS, instructions
 
 try:
     import numba
@@ -23,12 +28,14 @@ except ImportError:                               # loops then work on whole arr
     numba = None
 
 
-def machine_code(function):
-    """A loop, compiled at its first call; kept on disk where its text is a file."""
+def machine_code(function, text="", flags=FLAGS):
+    """A loop, compiled at its first call; kept on disk where this text is a file."""
     if numba is None:
         return function
-    kept = os.path.exists(function.__code__.co_filename)
-    return numba.njit(cache=kept, fastmath={"contract"}, error_model="numpy", nogil=True)(function)
+    made = numba.njit(**flags)(function)
+    if "__file__" in globals() and (text or "<locals>" not in function.__qualname__):
+        made._cache = Kept(text or function.__qualname__)        # of no public name: another Numba may not look there
+    return made
 
 
 def loop(whole):
@@ -43,11 +50,76 @@ def calling(text, **loops):
 
 def compiled(text, exact=False, callees=()):
     """The function `kernel` of a text as machine code."""
-    flags = {} if exact else {"fastmath": {"contract"}}
-    made = numba.njit(error_model="numpy", nogil=True, **flags)
-    names = {**scope(), **dict(callees), "cached": made, "__name__": __name__}      # of functions beside the loop
+    flags, callees = EXACT if exact else FLAGS, dict(callees)
+    names = {**scope(), **callees, "cached": numba.njit(**flags), "__name__": __name__}     # of functions beside the loop
     exec(text, names)
-    return made(names["kernel"])
+    made_of = text, exact, *(f"{name}: {getattr(f._cache, 'text', '')}" for name, f in callees.items())
+    return machine_code(names["kernel"], repr(made_of), flags)
+
+
+class Kept:
+    """Where Numba looks for a function's machine code, and puts it: files named by all that it was made from.
+
+    Numba's own files are found by the times of sources, which texts have not and which change as folders are copied, and
+    only in folders that can be written.
+    """
+
+    def __init__(self, text):
+        self.text = text
+
+    def file(self, signature, target):
+        """The name, for a signature and a processor."""
+        made_of = self.text, __name__, str(signature), numba.__version__, sys.version, target.codegen().magic_tuple()
+        return f"{digest(repr(made_of).encode())}.code"
+
+    def load_overload(self, signature, target):
+        """Machine code of an earlier process. What Numba needs to compile takes longer to load, and is left for later."""
+        numba.core.runtime.rtsys.initialize(target)
+        for place in places():
+            try:
+                stored = (place / self.file(signature, target)).read_bytes()
+                if stored[:32] == digest(stored[32:]).encode():            # whole
+                    return numba.core.compiler.CompileResult._rebuild(target, *pickle.loads(stored[32:]))
+            except Exception:                     # no such file, or not to be read: compiled anew
+                continue
+        target.refresh()
+        return None
+
+    def save_overload(self, signature, made):
+        """Keep what was compiled, in the first place that can be written, whole or not at all."""
+        if made.library.has_dynamic_globals:      # addresses of this process
+            return
+        code = pickle.dumps(made._reduce())
+        for place in places():
+            file = place / self.file(signature, made.target_context)
+            partial = file.with_suffix(f".{os.getpid()}")
+            try:
+                place.mkdir(parents=True, exist_ok=True)
+                partial.write_bytes(digest(code).encode() + code)
+                partial.replace(file)
+                return
+            except OSError:                       # read-only, or full
+                with suppress(OSError):
+                    partial.unlink()
+
+
+@cache
+def places():
+    """Folders for machine code: beside this file, and the user's (RUSHLIGHT_CACHE), for when the first cannot be written."""
+    here = Path(__file__)
+    own = f"{here.parent.name}-{digest(here.read_bytes())}"
+    base = os.environ.get("RUSHLIGHT_CACHE") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "rushlight")
+    return here.parent / "__pycache__" / own, Path(base) / "exports" / own
+
+
+def digest(data):
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def kept():
+    """Whether there is machine code from earlier processes."""
+    return any(next(place.glob("*.code"), None) for place in places())
 
 
 @cache
@@ -106,6 +178,24 @@ LOOPS = SimpleNamespace()                         # over rows and channels, by n
 def mode() -> SimpleNamespace:
     """What eager work asks of its surroundings: there is nothing."""
     return SimpleNamespace(batch=None, watch=None, grad=False)
+
+
+def has_numba():
+    """Whether loops are machine code."""
+    return numba is not None
+
+
+class Spent:
+    """In rushlight, what turns to loops once that pays; here the folder's `model` does, for all of them (export.py)."""
+
+    def __init__(self, price):
+        self.left = math.inf if numba is None else 0
+
+    def paid(self, cost):
+        return numba is not None
+
+    def enough(self, passes, size):
+        return numba is not None and size > 0
 
 
 class Touched(RuntimeError):

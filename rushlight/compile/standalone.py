@@ -25,7 +25,7 @@ OURS = HERE + "freestanding"
 INSTEAD = {
     (HERE + "cache", "loop"): (OURS, "machine_code"), (HERE + "cache", "compiled"): (OURS, "compiled"),
     (HERE + "cache", "calling"): (OURS, "calling"),
-    (HERE + "intrinsics", "backend"): (OURS, "backend"),
+    (HERE + "intrinsics", "backend"): (OURS, "backend"), ("rushlight.optional", "has_numba"): (OURS, "has_numba"),
     (HERE + "paying", "Loop"): (OURS, "Loop"), ("rushlight.random.fast", "Loop"): (OURS, "Loop"),
     ("rushlight.errors", "explain"): (OURS, "explain"), ("rushlight.dtypes", "of"): (OURS, "of"),
     ("rushlight.autograd.grad_mode", "mode"): (OURS, "mode"), ("rushlight.ops.arguments", "Touched"): (OURS, "Touched"),
@@ -34,6 +34,7 @@ INSTEAD = {
     **{("rushlight.ops.recurrent_loops", name): ("rushlight.ops.kernels.recurrent", name)
        for cell in ("lstm", "gru", "rnn") for name in (cell, f"{cell}_back")},
     ("rushlight.ops.kernels", "rows"): (OURS, "LOOPS"), ("rushlight.ops.kernels", "channels"): (OURS, "LOOPS")}
+IN_FOLDERS = {("rushlight.optional", "Spent"): (OURS, "Spent")}
 NUMPY = ("asarray", "copyto", "inf", "matmul", "nan")            # what a program imports by name
 TYPES = {"f32": "np.float32", "f64": "np.float64", "i64": "np.int64", "b1": "np.bool_", "empty": "np.empty"}
 INSTRUCTIONS = ("restrict", "wide", "plus", "largest", "smallest")
@@ -49,16 +50,21 @@ GROUPS = {                                        # where a function of elements
 
 
 class Module(Bundle):
-    """The text under construction; `body`: the program's own statements, whose names nothing else may take."""
+    """The text under construction; `body`: the program's own statements, whose names nothing else may take.
 
-    def __init__(self, body: str):
+    `folder`: whether it is part of an exported folder, whose __init__.py says from when on there is Numba.
+    """
+
+    def __init__(self, body: str, folder: bool = False):
         used = set(re.findall(r"\b[A-Za-z_]\w*", re.sub(r"(?m)^ *#.*", "", body)))          # not in the user's lines
         self.wanted = used & ({*RUNTIME, *INSTRUCTIONS, *TYPES, *REGISTERS} | elements())
-        super().__init__(INSTEAD, used - self.wanted - {"loop"})
+        super().__init__({**INSTEAD, **IN_FOLDERS} if folder else INSTEAD, used - self.wanted - {"loop"})
         self.along: list[str] = []                # loops over rows that are asked for by name
         self.owner |= {"np": "import numpy as np", **{name: f"from numpy import {name}" for name in NUMPY}}
         self.owner |= {name: (HERE + "runtime" if name in RUNTIME and name not in TYPES else "element", name)
                        for name in self.wanted}
+        if folder:
+            self.names[OURS, "numba"] = self.claim("numba", (OURS, "numba"))
 
     def element(self, module: str, name: str) -> str | None:
         """What a name in a loop means, as a statement of its own."""
@@ -200,13 +206,12 @@ class Module(Bundle):
 def module(programs: Iterable[Parts], ending: str = "", stored: Any = None) -> str:
     """The text of a module that holds the programs; `ending`: what follows them.
 
-    `stored(name, value)`: what to write for a constant that stands elsewhere; with `text` that reads it, and its `imports`.
+    `stored(name, value)`: what to write for a constant that stands among the WEIGHTS of the folder that the text is part of.
     """
     programs = list(programs)
     loops = [looped(p) for p in programs]
     own = [text for p, texts in zip(programs, loops) for text in (*texts, p.memory, p.functions)]
-    reading = "" if stored is None else stored.text
-    text = Module("\n".join([*own, *map(calling, programs), ending, reading, "SHAPES kernels"]))
+    text = Module("\n".join([*own, *map(news, programs), ending, "SHAPES kernels WEIGHTS"]), stored is not None)
     for name in sorted(text.wanted & set(RUNTIME) - {*TYPES}):
         text.need(HERE + "runtime", name)
     for name in sorted(text.wanted - {*RUNTIME} | text.wanted & {*TYPES}):
@@ -216,25 +221,33 @@ def module(programs: Iterable[Parts], ending: str = "", stored: Any = None) -> s
     names = dict.fromkeys(re.findall(r"\bkernels\.(\w+)", "\n".join(own)))
     kernels = [f"{name}={text.kernel(name)}" for name in names]
     text.loops()
+    if stored is not None:
+        text.need(OURS, "kept")
     constants = [f"{name} = {stored and stored(name, value) or text.constant(value)}"
                  for p in programs for name, value in p.constants.items()]
-    imports = {"import numpy as np": None, **text.imports, **dict.fromkeys(stored.imports if stored else ())}
+    parts = [heading(programs[0].title, text, constants, bool(kernels), stored is not None)]
+    parts += [f"\n{t}\n" if t.startswith(("def ", "class ", "@", "#")) else t for t in text.texts]
+    if kernels:
+        parts.append("kernels = SimpleNamespace(\n    " + ",\n    ".join(kernels) + ")")
+    if constants:
+        parts.append("# constants of the traced run\n" + "\n".join(constants))
+    for p, texts in zip(programs, loops):
+        parts += [*texts, p.memory, p.functions, calling(p) if stored is None else news(p)]
+    return "\n".join([*parts, ending])
+
+
+def heading(title: str, text: Module, constants: list[str], kernels: bool, folder: bool) -> str:
+    """What the module is, and its imports."""
+    imports = {"import numpy as np": None, **text.imports}
     if any("b85decode(" in line for line in constants):
         imports["from base64 import b85decode"] = None
     if kernels:
         imports["from types import SimpleNamespace"] = None
-    parts = [f'"""{programs[0].title}\n\nRuns with NumPy alone, its loops as machine code where there is Numba.\n"""',
-             "from __future__ import annotations\n\n" + "\n".join(sorted(imports, key=lambda s: (s.startswith("from"), s))),
-             f"from numpy import {', '.join(NUMPY)}"]
-    parts += [f"\n{t}\n" if t.startswith(("def ", "class ", "@", "#")) else t for t in text.texts]
-    if kernels:
-        parts.append("kernels = SimpleNamespace(\n    " + ",\n    ".join(kernels) + ")")
-    parts.append(reading)
-    if constants:
-        parts.append("# constants of the traced run\n" + "\n".join(constants))
-    for p, texts in zip(programs, loops):
-        parts += [*texts, p.memory, p.functions, calling(p)]
-    return "\n".join([*parts, ending])
+    lines = sorted(imports, key=lambda s: (s.startswith("from"), s))
+    if folder:
+        lines.append("from . import WEIGHTS" + ", numba" * any("numba" in t for t in text.texts))
+    return "\n".join([f'"""{title}\n\nRuns with NumPy alone, its loops as machine code where there is Numba.\n"""',
+                      "from __future__ import annotations\n", *lines, f"from numpy import {', '.join(NUMPY)}"])
 
 
 def looped(p: Parts) -> list[str]:
@@ -243,13 +256,17 @@ def looped(p: Parts) -> list[str]:
             + f"@loop({f'{name}_whole' if p.wholes.get(name) else 'None'})\n{text}" for name, text in p.loops.items()]
 
 
+def news(p: Parts) -> str:
+    """Memory for what is handed out."""
+    new = ", ".join(f"lambda: np.empty({shape}, {np.dtype(dtype).name!r})" for shape, dtype in p.new)
+    return f"\n{p.mark}new = [{new}]        # memory for what is handed out"
+
+
 def calling(p: Parts) -> str:
     """What gives `run` the memory and the views that it asks for."""
     names = [name for name, _ in p.inputs]
     views = f", *{p.mark}bind({', '.join(p.bound)})" if f"def {p.mark}bind(" in p.functions else ""
-    new = ", ".join(f"lambda: np.empty({shape}, {np.dtype(dtype).name!r})" for shape, dtype in p.new)
-    return f'''
-{p.mark}new = [{new}]        # memory for what is handed out
+    return f'''{news(p)}
 
 
 def {p.mark}call({', '.join(names)}):
