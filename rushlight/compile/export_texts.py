@@ -76,8 +76,8 @@ def answer(*inputs):
                     machine_code(inputs)
                 except Exception as error:
                     calls = -inf
-                    if not isinstance(error, ImportError):
-                        warn(f"no machine code, NumPy goes on: {{error!r}}")
+                    if getattr(error, "name", "") != "numba":              # it is there, but fails
+                        warn(f"no machine code, NumPy goes on: {{error!r}}", stacklevel=3)
         return program.answer(*inputs)
 
 
