@@ -4,6 +4,8 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -107,10 +109,11 @@ def test_what_is_given_and_returned_may_be_nested(tmp_path):
 
 
 def test_other_shapes_and_dtypes_are_refused(tmp_path):
-    model = load(torch.export(nn.Linear(3, 2), torch.ones(4, 3), tmp_path / "line")).model
+    """NumPy's arrays may be an example, too."""
+    model = load(torch.export(nn.Linear(3, 2), np.ones((4, 3), np.float32), tmp_path / "line")).model
     with pytest.raises(ValueError, match=r"input is float32\[5, 3\], but the model was exported for float32\[4, 3\]"):
         model(np.ones((5, 3), np.float32))
-    with pytest.raises(ValueError, match=r"float64\[4, 3\]"):
+    with pytest.raises(ValueError, match=r"float64\[4, 3\].*cure: input.astype\('float32'\)"):
         model(np.ones((4, 3)))
 
 
@@ -176,3 +179,87 @@ def test_a_folder_of_other_layers(tmp_path):
     want = model(rows).detach().numpy()
     for without in ((), ("numba",)):
         np.testing.assert_allclose(answers(place, [rows.numpy()], without), want, rtol=1e-5, atol=1e-6)
+
+
+class Counting(nn.Module):
+    """Changes its buffers; one of them is read the other way round."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("rows", torch.zeros(3, 2))
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def forward(this, x):
+        this.rows.mul_(0.5).add_(1)
+        this.calls += 1
+        return x @ this.rows.T + this.calls
+
+
+def test_what_a_model_writes_to_its_buffers_is_counted_once(tmp_path):
+    """Not by the export, nor by the run that makes machine code."""
+    model, x = Counting(), torch.ones(4, 2)
+    package = load(torch.export(model, x, tmp_path / "counting"))
+    assert model.calls == 0
+    for i in range(4):
+        if i == 2 and importlib.util.find_spec("numba"):
+            package.ready()
+            assert package.numba
+        assert np.array_equal(package.model(x.numpy()), model(x).numpy())
+
+
+def test_random_numbers_go_on_with_machine_code(tmp_path):
+    pytest.importorskip("numba")
+    package = load(torch.export(lambda x: F.dropout(x, 0.5) * 2, torch.ones(64), tmp_path / "drops"))
+    x = np.ones(64, np.float32)
+    drawn = [package.model(x)]
+    package.ready()
+    drawn += [package.model(x) for _ in range(2)]
+    assert len({a.tobytes() for a in drawn}) == 3
+
+
+class Pair(NamedTuple):
+    first: torch.Tensor
+    second: torch.Tensor
+
+
+@dataclass
+class Both:
+    first: torch.Tensor
+    second: torch.Tensor
+
+
+def test_named_tuples_are_given_as_tuples_and_other_objects_are_refused(tmp_path):
+    one, two = torch.ones(2), torch.full((2,), 2.0)
+    package = load(torch.export(lambda p: Pair(p.second - p.first, p.first), (Pair(one, two),), tmp_path / "pairs"))
+    made = package.model((one.numpy(), two.numpy()))
+    assert [a.tolist() for a in made] == [[1, 1], [1, 1]]
+    with pytest.raises(TypeError, match="cure: hand the model tensors, or tuples, lists and dicts"):
+        torch.export(lambda p: p.first, (Both(one, two),), tmp_path / "both")
+
+
+def test_bfloat16_is_refused_with_a_cure(tmp_path):
+    pytest.importorskip("ml_dtypes")
+    line, x = nn.Linear(3, 2).bfloat16(), torch.ones(1, 3)
+    for model, given in ((line, x.bfloat16()), (lambda x: x.bfloat16().float(), x)):
+        with pytest.raises(NotImplementedError, match=r"bfloat16, which NumPy alone does not have(.|\n)*model.float\(\)"):
+            torch.export(model, given, tmp_path / "half")
+
+
+def test_attributes_that_change_are_named_with_a_cure(tmp_path):
+    class Changing(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("calls", torch.zeros(()))
+
+        def forward(self, x):
+            self.calls = self.calls + 1
+            return x + self.calls
+    with pytest.raises(CannotCompile, match=r"'calls'(.|\n)*cure: let the model keep what it changes in buffers"):
+        torch.export(Changing(), torch.ones(2), tmp_path / "changing")
+
+
+def test_arrays_that_cannot_be_written_or_do_not_lie_in_order_are_inputs_too(tmp_path):
+    package = load(torch.export(lambda x: (x + 1).relu(), torch.ones(4, 3), tmp_path / "one"))
+    x = np.arange(12, dtype=np.float32).reshape(3, 4).T
+    assert np.array_equal(package.model(x), x + 1)
+    assert np.array_equal(package.model(np.broadcast_to(np.float32(1), (4, 3))), np.full((4, 3), 2))

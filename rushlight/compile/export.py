@@ -1,17 +1,19 @@
 """`rushlight.export(model, example, folder)`: a model as a folder of Python that needs NumPy alone.
 
-The folder is a package: `__init__.py` is the compiled program's text (standalone.py) with a function `model`, beside it lie
-the weights, in weights.safetensors, which a dozen lines of the text read.
+The folder is a package: `__init__.py` has a function `model` and reads the weights, which lie in weights.safetensors;
+program.py is the compiled program's text (standalone.py).
 """
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
+from keyword import iskeyword
 from math import log2
 from pathlib import Path
 from time import perf_counter
@@ -23,8 +25,10 @@ from rushlight.autograd.grad_mode import no_grad
 from rushlight.compile.bundle import CannotBundle
 from rushlight.compile.export_texts import ENDING, INIT, PACKED
 from rushlight.compile.function import CannotCompile, Compiled
+from rushlight.compile.halves import keyed
 from rushlight.compile.program import Program
 from rushlight.compile.standalone import module
+from rushlight.compile.trees import signature
 from rushlight.errors import explain
 from rushlight.optional import has_numba
 from rushlight.serialization import save_file
@@ -43,26 +47,29 @@ def export(model: Callable, example: Any, folder: str | os.PathLike, *, overwrit
         from folder import model
         y = model(x)                      # NumPy arrays in, NumPy arrays out
 
-    `model`: a module, which is exported in evaluation mode, or a function of tensors. `example`: a tensor or a tuple of
-    arguments; inputs must have their shapes and dtypes, what is no tensor is part of the program. The folder is written
-    beside its place and moved there whole; the path is returned.
+    `model`: a module, which is exported in evaluation mode, or a function of tensors. `example`: a tensor or NumPy array, or
+    a tuple of arguments; inputs must have their shapes and dtypes, what is no tensor is part of the program. The folder is
+    written beside its place and moved there whole; the path is returned. Its `model` asks NumPy until machine code pays
+    (`CALLS`, `ready()`: see its __init__.py).
 
     FileExistsError if the folder exists, unless `overwrite`; ValueError for a name that Python cannot import; CannotCompile
-    where no program can do what the model does (numbers read by `item()`, `if`, `print`), with the lines.
+    where no program can do what the model does (numbers read by `item()` or `if`), with the lines; NotImplementedError for
+    bfloat16, TypeError for tensors in objects of other classes than tuples, lists and dicts.
 
     >>> import tempfile
     >>> place = rushlight.export(rushlight.nn.Linear(2, 1), rushlight.ones(1, 2), tempfile.mkdtemp() + "/line")
     >>> sorted(f.name for f in place.iterdir())
-    ['__init__.py', 'weights.safetensors']
+    ['__init__.py', 'program.py', 'weights.safetensors']
     """
     place = Path(folder)
-    if not place.name.isidentifier():
+    if not place.name.isidentifier() or iskeyword(place.name):
         raise ValueError(explain(f"{place.name!r} is no name that Python can import", "take letters, digits and _"))
     if place.exists() and not overwrite:
         raise FileExistsError(explain(f"{place} exists", "give another folder, or overwrite=True"))
-    args = example if isinstance(example, tuple) else (example,)
+    args = example if type(example) is tuple else (example,)
     flat: list[Any] = []
     args = tuple(contiguous(a, flat) for a in args)
+    check(args, flat)
     with evaluating(model), no_grad():
         program = program_of(model, args)
     names = named(model)
@@ -103,18 +110,33 @@ def calls_of_a_second(folder: Path, inputs: list[np.ndarray]) -> int:
 
 def contiguous(a: Any, flat: list[Any]) -> Any:
     """The argument with its tensors in order in memory, apart from all others; they are collected in `flat`."""
-    if isinstance(a, Tensor):
-        flat.append(from_array(a.array.copy(order="C")))
+    if isinstance(a, (Tensor, np.ndarray)):
+        flat.append(from_array(np.array(a.array if isinstance(a, Tensor) else a, order="C")))
         return flat[-1]
+    if isinstance(a, tuple) and hasattr(a, "_make"):
+        return a._make([contiguous(x, flat) for x in a])
     if type(a) in (tuple, list):
         return type(a)(contiguous(x, flat) for x in a)
     return {k: contiguous(x, flat) for k, x in a.items()} if type(a) is dict else a
 
 
+def check(args: tuple, flat: list[Any]) -> None:
+    """TypeError if there are tensors in what is no tuple, list or dict: NumPy's arrays could not be given in that."""
+    known: list[Any] = []
+    for a in args:
+        signature(a, known, [])
+    if [id(t) for t in known] != [id(t) for t in flat]:
+        kinds = ", ".join(type(a).__name__ for a in args)
+        raise TypeError(explain(f"export: there are tensors in objects of the example ({kinds})",
+                                "hand the model tensors, or tuples, lists and dicts of them"))
+
+
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
-    """Inside, a module and its parts are in evaluation mode."""
+    """Inside, a module and its parts are in evaluation mode; afterwards its buffers hold what they did before."""
     modules = [m for m in model.modules() if m.training] if hasattr(model, "modules") else []
+    buffers = [b.array for b in model.buffers()] if hasattr(model, "buffers") else []
+    before = [a.copy() for a in buffers]
     for m in modules:
         m.training = False
     try:
@@ -122,6 +144,9 @@ def evaluating(model: Any) -> Iterator[None]:
     finally:
         for m in modules:
             m.training = True
+        for a, b in zip(buffers, before):
+            if a.tobytes() != b.tobytes():
+                a[...] = b
 
 
 def program_of(model: Callable, args: tuple) -> Program:
@@ -136,7 +161,8 @@ def program_of(model: Callable, args: tuple) -> Program:
         lines = [f"  {b.where}\n    {b.reason}" for b in compiled.breaks]
         cure = "  cure: let the model compute with tensors alone, and do what needs numbers outside"
         raise CannotCompile("\n".join([f"export: {error}", *lines, cure])) from None
-    raise CannotCompile(f"export: {compiled.name} {compiled.unsteady or 'does something else in each run'}")
+    raise CannotCompile(f"export: {compiled.name} {compiled.unsteady or 'does something else in each run'}\n  cure: let the "
+                        "model keep what it changes in buffers, and write there (`self.n += 1`, `copy_`)")
 
 
 def named(model: Any) -> dict[int, str]:
@@ -151,6 +177,9 @@ def written(program: Program, names: dict[int, str], flat: list[Any], store: dic
     parts, sources = program.forward.parts, program.forward.sources
     if any(kind not in ("argument", "state") for kind, _ in sources):
         raise CannotBundle(explain("a model that computes with gradients or settings of optimizers is not exported"))
+    if "bfloat16" in own_text(parts):
+        raise CannotBundle(explain("export: the model computes in bfloat16, which NumPy alone does not have",
+                                   "convert it, model.float(), and give it an example of float32"))
     weights, call = [], ["new"]
     for (kind, what), (name, _) in zip(sources, parts.inputs):
         if kind == "state":
@@ -161,12 +190,22 @@ def written(program: Program, names: dict[int, str], flat: list[Any], store: dic
             store[given] = what.array
             weights.append(f"{name} = WEIGHTS[{given!r}]")
         call.append(name if kind == "state" else f"arg{what}")
+    written = {keyed(s) for s in program.written}
+    changed = [name for source, (name, _) in zip(sources, parts.inputs) if source[0] == "state" and keyed(source) in written]
     views = PACKED.format(bound=", ".join(parts.bound)) if f"def {parts.mark}bind(" in parts.functions else "VIEWS = []"
     ending = ENDING.format(
-        weights="\n".join(weights), views=views, arguments=", ".join(f"arg{i}" for i in range(len(flat))),
-        call=", ".join([*call, "*VIEWS"]), result=result_text(program.plan, names, store))
+        weights="\n".join(weights), changed=", ".join(changed), views=views,
+        arguments=", ".join(f"arg{i}" for i in range(len(flat))), call=", ".join([*call, "*VIEWS"]),
+        result=result_text(program.plan, names, store))
     return module([parts._replace(title=f"What the model computes; see __init__.py. Made by rushlight {__version__}.")],
                   ending, Stored(store))
+
+
+def own_text(parts: Any) -> str:
+    """The statements of a program without comments, and the dtypes that it has as constants."""
+    texts = "\n".join([*parts.loops.values(), parts.memory, parts.functions, *(str(np.dtype(d)) for _, d in parts.new)])
+    constants = [str(getattr(a, "dtype", a)) for a in parts.constants.values() if not isinstance(a, str)]
+    return re.sub(r"(?m)^ *#.*", "", "\n".join([texts, *constants]))
 
 
 def beginning(program: Program, model: Any, args: tuple, flat: list[Any], store: dict[str, Any], folder: str) -> str:
@@ -209,7 +248,7 @@ def tensors_of(args: Any, names: Any) -> Iterator[tuple[Tensor, str]]:
     for a, path in zip(args, names):
         if isinstance(a, Tensor):
             yield a, path
-        elif type(a) in (tuple, list):
+        elif isinstance(a, (tuple, list)):
             yield from tensors_of(a, (f"{path}[{i}]" for i in range(len(a))))
         elif type(a) is dict:
             yield from tensors_of(a.values(), (f"{path}[{k!r}]" for k in a))

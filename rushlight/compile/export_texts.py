@@ -60,9 +60,10 @@ def given(x, kind):
     name, shape, dtype = kind
     x = np.asarray(x, order="C")
     if x.shape != shape or x.dtype != dtype:
+        cure = f"{{name}}.astype({{dtype!r}})" if x.shape == shape else "export it again with an example of that shape"
         raise ValueError(f"{{name}} is {{x.dtype}}{{list(x.shape)}}, but the model was exported for {{dtype}}{{list(shape)}}"
-                         "; export it again with an example of that kind")
-    return x.copy() if any(x is a for a in WEIGHTS.values()) else x
+                         f"; cure: {{cure}}")
+    return x if x.flags.behaved and all(x is not a for a in WEIGHTS.values()) else x.copy()
 
 
 def answer(*inputs):
@@ -82,16 +83,22 @@ def answer(*inputs):
 
 
 def machine_code(inputs):
-    """The program once more, with its loops as machine code, which a first run makes."""
+    """The program once more, with its loops as machine code, which a first run makes; what that changes is taken back."""
     global numba
+    before, generator = [a.copy() for a in program.CHANGED], getattr(program, "default_generator", None)
     try:
         import numba
         reload(program)
-        program.answer(*inputs)
+        program.answer(*[x.copy() for x in inputs])
     except BaseException:
         numba = None
         reload(program)
         raise
+    finally:
+        for a, b in zip(program.CHANGED, before):
+            a[...] = b
+        if generator is not None:                 # of random numbers, which go on
+            program.default_generator = generator
 
 
 def ready(*inputs):
@@ -106,6 +113,7 @@ def ready(*inputs):
 
 ENDING = '''
 {weights}
+CHANGED = [{changed}]        # what the model writes to
 {views}
 
 
@@ -121,7 +129,8 @@ PACKED = '''
 def packed(a):
     """A weight the way round in which products read it; large ones stay. With 64 rows, products with 784x128 and 128x64
     turned weights took 1.3 and 1.4 times as long; with 1024x1024 nothing is won."""
-    return np.asarray(a, order="C") if a.nbytes <= 1 << 19 else a
+    small = a.nbytes <= 1 << 19 and not any(np.may_share_memory(a, b) for b in CHANGED)
+    return np.asarray(a, order="C") if small else a
 
 
 VIEWS = [packed(v) for v in bind({bound})]'''
