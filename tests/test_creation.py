@@ -197,7 +197,8 @@ def test_tensors_of_old_programs(torch):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
-@pytest.mark.parametrize("bounds", [(-3, 3.1, 0.1), (-2, 2, 0.05), (0, 6.3, 0.1), (1, -2, -0.01), (-10, 10, 0.3), (5, 6, 0.7)])
+@pytest.mark.parametrize("bounds", [(-3, 3.1, 0.1), (-2, 2, 0.05), (0, 6.3, 0.1), (1, -2, -0.01), (-10, 10, 0.3),
+                                    (5, 6, 0.7)])
 def test_ranges_have_torchs_last_bits(torch, bounds, dtype):
     ours, theirs = (library.arange(*bounds, dtype=getattr(library, dtype)).double() for library in (rushlight, torch))
     assert ours.tolist() == theirs.tolist()

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.compile.graph import Call, Graph, Store, Value, is_random, substitute, values_in, with_each
+from rushlight.compile.graph import Call, Graph, Store, Value, is_random, memory_of, substitute, values_in, with_each
 from rushlight.compile.passes.decompose import Builder
 from rushlight.ops.kernels.index import HERE
 from rushlight.ops.shape import part
@@ -19,6 +19,7 @@ from rushlight.ops.table import TABLE
 Box = tuple[slice, ...]                           # what is read, along each dimension
 ALL = slice(None)
 ONE_BY_ONE = "to", "clone", "contiguous"          # each element by itself, as elementwise ops do
+MAY_COPY = "to", "contiguous", "reshape"
 
 # Along which dimensions of its result an op needs all of its first argument; along the others it needs what is read.
 WHOLE: dict[str, Callable[..., Iterable[int]]] = {
@@ -33,10 +34,13 @@ WHOLE: dict[str, Callable[..., Iterable[int]]] = {
 def narrow(graph: Graph) -> None:
     """From the last step to the first, so that a part asked for goes up as far as it can."""
     readers, final = graph.users(), set(graph.outputs())
+    home, written = memory_of(graph), {s.target for s in graph.steps if isinstance(s, Store)}
     steps: list[Any] = []                         # the last one first
     by: dict[Value, Value] = {}
     for step in reversed(graph.steps):
         box = asked(step, readers, final)
+        if step.op in MAY_COPY and home.get(step.args[0], step.args[0]) in written:
+            box = None                            # of a part it may be a look at what is written before it is read
         b = None if box is None else before(step, box)
         if b is None:
             steps.append(step)
