@@ -171,3 +171,10 @@ def test_the_module_version_is_torchs(tmp_path, write):
                                         "print(__version__ == torch.version.__version__ == torch.__version__)\n"
                                         "print(torch.version.cuda)\n"), folder=tmp_path)
     assert done.stdout == "True\nNone\n"
+
+
+def test_what_dir_lists_is_there(tmp_path, write):
+    """Programs walk torch's names: for name in dir(torch): getattr(torch, name)."""
+    text = "import torch\nprint(len([getattr(torch, name) for name in dir(torch)]) > 500)\n"
+    done = command("run", write("p.py", text), folder=tmp_path)
+    assert done.stdout == "True\n", done.stderr

@@ -36,7 +36,7 @@ class Torch(ModuleType):
             raise no_name(self, "torch", name) from None
 
     def __dir__(self) -> list[str]:
-        return sorted({*dir(rushlight), *vars(self)})
+        return sorted({*(name for name in dir(rushlight) if not name.startswith("__")), *vars(self)})
 
 
 class Same:                                       # no importlib.abc: to import it takes 4 ms

@@ -16,4 +16,6 @@ def __getattr__(name: str) -> Any:
     if name in ("summary", "ModelStatistics"):
         found = globals()[name] = getattr(import_module("rushlight.utils.model_summary"), name)
         return found
+    if name == "swap_tensors":
+        return import_module("rushlight.utils.swapping").swap_tensors
     raise AttributeError(f"module 'rushlight.utils' has no attribute '{name}'")
