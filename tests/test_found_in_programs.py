@@ -174,6 +174,7 @@ def test_the_last_state_is_nobodys_view(kind):
     """Truncated backpropagation through time: programs detach it in place."""
     _, states = getattr(rushlight.nn, kind)(3, 4)(rushlight.ones(5, 2, 3))
     for state in states if kind == "LSTM" else [states]:
+        assert state.grad_fn.name() == "StackBackward0"
         assert not state.detach_().requires_grad
 
 

@@ -9,6 +9,7 @@ from rushlight.errors import explain
 from rushlight.nn.functional.dropout import dropout as drop
 from rushlight.ops.elementwise import add
 from rushlight.ops.matmul import linear
+from rushlight.ops.node_names import called
 from rushlight.ops.recurrent import gru_layer, lstm_layer, rnn_layer
 from rushlight.ops.shape import cat, stack, transpose
 from rushlight.ops.shapes import unbind
@@ -87,7 +88,8 @@ def layers(mode: str, x: Tensor, starts: Sequence[Sequence[Tensor]], weights: Se
         if dropout and i + directions < len(weights):
             x = drop(x, dropout)
         x = transpose(x, 0, 1) if first else x
-    return x, tuple(released(each[0].unsqueeze(0)) if len(each) == 1 else stack(each)  # type: ignore[attr-defined]
+    return x, tuple(called(released(each[0].unsqueeze(0)), "StackBackward0")  # type: ignore[attr-defined]
+                    if len(each) == 1 else stack(each)
                     for each in zip(*last))       # in memory of its own: programs call hidden.detach_()
 
 
