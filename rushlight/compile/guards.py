@@ -62,8 +62,6 @@ class Snapshot:
         piece = getattr(function, "__dict__", {}).get("piece")
         self.apart = frozenset() if piece is None else piece.apart         # code that it does not call: trace.py sees to it
         self.moving = ""                          # a kind of data on the way whose changes cannot be noticed
-        self.turn(random._inst)  # type: ignore[attr-defined]
-        self.turn(np.random.mtrand._rand)
         todo: list[Any] = [function, *extra]
         while todo and len(self.items) < MOST:
             self.visit(todo.pop(), todo)
@@ -78,7 +76,7 @@ class Snapshot:
             self.visit_tensor(thing, todo)
         elif isinstance(thing, dict):
             self.note(thing, thing.items(), todo)
-            if len(thing) > 1:
+            if len(thing) > 1 and not all([isinstance(v, (Tensor, dict)) for v in thing.values()]):      # not an optimizer's
                 self.last.append((thing, next(reversed(thing))))
         elif isinstance(thing, (list, tuple, deque)):
             self.note(thing, enumerate(thing), todo)
@@ -142,8 +140,14 @@ class Snapshot:
                 self.note_named(slots, [(name, slots[name]) for name in slots.names], todo)
 
     def visit_module(self, module: ModuleType, todo: list) -> None:
-        """Of a module of the user's, what the functions mention."""
-        if module.__name__.partition(".")[0] not in LIBRARIES:
+        """Of a module of the user's, what the functions mention. Of two others their generators, here alone: threads that load
+        data may ask them while a run is watched."""
+        library = module.__name__.partition(".")[0]
+        if library == "random":
+            self.turn(random._inst)  # type: ignore[attr-defined]
+        elif library == "numpy":
+            self.turn(np.random.mtrand._rand)
+        elif library not in LIBRARIES:
             self.modules.append(vars(module))
             for name in sorted(self.names & vars(module).keys()):
                 self.item(vars(module), name, vars(module)[name], todo)
@@ -168,7 +172,7 @@ class Snapshot:
         self.mention(names, todo)
         for name in sorted(names & function.__globals__.keys()):
             self.item(function.__globals__, name, function.__globals__[name], todo)
-        todo += [sys.modules[name] for name in sorted(names & sys.modules.keys())]            # imported by the function
+        todo += [sys.modules[name] for name in sorted(names & sys.modules.keys())]     # imported by the function
         todo += [function.__defaults__, function.__kwdefaults__]
 
     def mention(self, names: set[str], todo: list) -> None:
