@@ -140,8 +140,8 @@ class Snapshot:
                 self.note_named(slots, [(name, slots[name]) for name in slots.names], todo)
 
     def visit_module(self, module: ModuleType, todo: list) -> None:
-        """Of a module of the user's, what the functions mention. Of two others their generators, here alone: threads that load
-        data may ask them while a run is watched."""
+        """Of a module of the user's, what the functions mention. Of two others the generators, but here alone: threads that
+        load data may ask them while a run is watched."""
         library = module.__name__.partition(".")[0]
         if library == "random":
             self.turn(random._inst)  # type: ignore[attr-defined]
