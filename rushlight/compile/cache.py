@@ -8,10 +8,12 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from itertools import takewhile
 from pathlib import Path
+from pickle import PickleError
 from threading import Lock
 from types import FunctionType, MappingProxyType
 from typing import Any
@@ -20,7 +22,7 @@ from rushlight.compile.intrinsics import EXACT, FLAGS, backend
 from rushlight.version import __version__
 
 MOST_LOOPS, MOST_FILES = 2048, 1024
-PRIVATE = ("_cache_file", "_impl", "_index_key", "_guard_against_spurious_io_errors")    # what Numba's caches have
+PRIVATE = ("_cache_file", "_impl", "_index_key")  # what Numba's caches have
 LOOPS: dict[str, Callable] = {}
 lock = Lock()
 
@@ -64,9 +66,10 @@ def bring(loop: Any) -> None:
     index = getattr(getattr(cache, "_cache_file", None), "_load_index", None)
     if index is not None:
         target = loop.targetctx.codegen()
-        for key in index():
-            if key == cache._index_key(key[0], target):
-                loop.compile(key[0])
+        with suppress(EOFError, PickleError):     # an index that is no longer whole: see load_overload
+            for key in index():
+                if key == cache._index_key(key[0], target):
+                    loop.compile(key[0])
 
 
 def compiled(text: str, exact: bool = False, callees: Mapping[str, Callable] = MappingProxyType({})) -> Callable:
@@ -158,18 +161,22 @@ def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
 
     def load_overload(signature: Any, target: Any) -> Any:
         numba.core.runtime.rtsys.initialize(target)
-        with cache._guard_against_spurious_io_errors():
+        try:
             data = cache._cache_file.load(cache._index_key(signature, target.codegen()))
             if data is not None and (not function.__globals__.get("callees") or finds_its_loops(target, *data[0])):
                 found = cache._impl.rebuild(target, data)
                 by_name(found.library)
                 return found
+        except Exception:                         # files that are no longer whole, as after a power cut
+            with suppress(OSError):
+                cache._cache_file.flush()
         function.__globals__.update(scope())
         target.refresh()
         return None
 
     def save_overload(signature: Any, found: Any) -> None:
-        save(signature, found)
+        with suppress(OSError):                   # the disk is full
+            save(signature, found)
         by_name(found.library)
     save = cache.save_overload
     cache.load_overload, cache.save_overload = load_overload, save_overload
@@ -216,20 +223,25 @@ def from_file(text: str, key: str, exact: bool, callees: Mapping[str, Callable])
     place = folder()
     if place is None:
         return None
-    path = place / f"rushlight_loop_{key}.py"
+    path, whole = place / f"rushlight_loop_{key}.py", FILE.format(text=text, how="exact" if exact else "cached")
+    partial = path.with_suffix(f".{os.getpid()}")
     try:
-        if not path.exists():
+        if not path.exists() or path.read_bytes() != whole.encode():
             prune(place)
-            partial = path.with_suffix(f".{os.getpid()}")
-            partial.write_text(FILE.format(text=text, how="exact" if exact else "cached"))
+            partial.write_text(whole)
             partial.replace(path)                 # whole or not at all: another process may be reading
         spec = importlib.util.spec_from_file_location(path.stem, path)
         module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
         sys.modules[path.stem] = module           # Numba looks there for the globals of what it has kept
-        spec.loader.exec_module(module)  # type: ignore[union-attr]
+        try:
+            spec.loader.exec_module(module)  # type: ignore[union-attr]
+        except (EOFError, ImportError, TypeError, ValueError):             # Python's own file of it is no longer whole
+            exec(compile(whole, path, "exec"), vars(module))
         vars(module).update(callees, callees=callees)
         return module.kernel
     except OSError:
+        with suppress(OSError):
+            partial.unlink()
         return None
 
 
