@@ -12,7 +12,7 @@ import pytest
 import rushlight as torch
 from rushlight import nn, optim
 from rushlight.compile import compile, programs
-from rushlight.compile.program import find
+from rushlight.compile.sources import find
 from rushlight.compile.standalone import Module
 from rushlight.nn import functional as F
 from rushlight.ops.table import TABLE

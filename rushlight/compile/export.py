@@ -25,8 +25,8 @@ from rushlight.autograd.grad_mode import no_grad
 from rushlight.compile.bundle import CannotBundle
 from rushlight.compile.export_texts import ENDING, INIT, PACKED
 from rushlight.compile.function import CannotCompile, Compiled
-from rushlight.compile.halves import keyed
 from rushlight.compile.program import Program
+from rushlight.compile.sources import keyed
 from rushlight.compile.standalone import module
 from rushlight.compile.trees import signature
 from rushlight.errors import explain

@@ -21,8 +21,9 @@ from rushlight.compile.guards import Snapshot, equal
 from rushlight.compile.outline import Outline, entered, everyone, known_arrays
 from rushlight.compile.pieces import Pieces
 from rushlight.compile.probe import Probe
-from rushlight.compile.program import MOVED, OVERLAPPING, Program, find, keyed
+from rushlight.compile.program import MOVED, OVERLAPPING, Program
 from rushlight.compile.report import Break
+from rushlight.compile.sources import find, keyed
 from rushlight.compile.trace import Tracer, traced
 from rushlight.compile.trees import contents, signature
 from rushlight.dtypes import get_default_dtype

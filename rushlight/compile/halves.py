@@ -1,18 +1,22 @@
-"""Of a backward with several results: the inputs that are looked after, and backwards for some of the results alone."""
+"""The other half of a program, which the caller may run later: its node, and backwards for some of several results alone."""
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from rushlight.autograd.backward import grad
+from rushlight.autograd.clock import clock
+from rushlight.autograd.engine import overwritten
+from rushlight.autograd.grad_mode import mode
+from rushlight.autograd.node import Node
 from rushlight.compile.graph import Graph
 from rushlight.compile.passes.split import outline, without
-from rushlight.tensor import Tensor
-
-
-def keyed(source: tuple[str, Any]) -> tuple:
-    """A source as a key of a dict."""
-    kind, what = source
-    return kind, what if isinstance(what, int) else id(what)
+from rushlight.compile.sources import find, keyed
+from rushlight.compile.trees import planned
+from rushlight.errors import explain
+from rushlight.tensor import Tensor, from_array, writes_of
 
 
 class Kept:
@@ -41,3 +45,53 @@ class Subsets:
             known = {keyed(s): i for i, s in enumerate(whole.sources)}
             self.known[key] = part, there, [known[keyed(s)] for s in part.sources]
         return self.known[key]
+
+
+class CompiledFunctionBackward(Node):
+    """The node of a compiled function's results: its rule is the other half of the program."""
+
+    __slots__ = ("call",)
+
+    def arrays(self, g: Any) -> list:
+        """Gradients of the inputs that require them."""
+        program, shapes, saved, kept = self.saved  # type: ignore[misc]
+        came = g if isinstance(g, dict) else {0: g}
+        part, there = program.backward, None
+        inputs = kept.tensors
+        if len(came) < len(shapes):               # what leads from other results to the inputs does not count
+            part, there, places = program.apart_from.of({*range(len(shapes))} - came.keys(), part)
+            inputs = [inputs[i] for i in places]
+        if clock.last_write > self.seq:
+            for t in inputs:
+                if t is not None and (writes := t.root.writes) is not None and writes.stamp > self.seq:
+                    raise overwritten(self, writes, "an input", t.array.shape)
+        arrays = [np.ascontiguousarray(came[what]).reshape(shapes[what][0]) if kind == "seed" else
+                  saved[what] if kind == "saved" else t.array
+                  for (kind, what), t in zip(part.sources, inputs)]
+        if not part.fits(arrays):
+            raise RuntimeError(explain("an input of a compiled function has changed its shape or dtype since forward"))
+        found, left = iter(part.run(arrays)[0]), iter(there or [True] * len(program.given))
+        return [next(found) if given is not None and next(left) else None for given in program.given]
+
+    def tensors(self, g: Any) -> list:
+        """The same, recorded: the function itself runs once more, if that changes nothing. RuntimeError if it would."""
+        given = g if isinstance(g, dict) else {0: g}
+        if not mode().grad:                       # somebody watches, and sees numbers that no op has made
+            found = self.arrays({k: t.array for k, t in given.items()})
+            return [None if a is None else from_array(a) for a in found]
+        (call, arguments), program = self.call, self.saved[0]  # type: ignore[index]
+        ins = [find(source, arguments) for source in program.edges]
+        if call is None or not program.repeatable or not program.holds() or any(
+                writes_of(t).stamp > self.seq for t in (*ins, *arguments)):
+            raise RuntimeError(explain("a compiled function cannot be differentiated twice if it writes to memory or draws "
+                                       "random numbers", "call the function itself where create_graph=True is needed, or "
+                                       "compile the whole step"))
+        function, args, kwargs = call
+        outs: list[Tensor] = []
+
+        def numbered(t: Tensor) -> tuple[int, bool]:
+            outs.append(t)
+            return 0, False
+        planned(function(*args, **kwargs), arguments, program.outline.before.tensors, numbered)
+        outs = [outs[program.live[k]] for k in given]
+        return list(grad(outs, ins, [*given.values()], create_graph=True, allow_unused=True))

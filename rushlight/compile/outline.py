@@ -16,7 +16,7 @@ from rushlight.compile.graph import Graph, Line, Store, Value, values_in
 from rushlight.compile.guards import PLAIN, Snapshot
 from rushlight.compile.numbers import explained, is_number, made_inputs, occurrences
 from rushlight.compile.passes.simplify import key
-from rushlight.compile.program import find, keyed
+from rushlight.compile.sources import find, keyed
 from rushlight.compile.trace import Tracer
 from rushlight.compile.trees import planned
 from rushlight.errors import place

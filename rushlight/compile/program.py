@@ -13,14 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.autograd.backward import grad
 from rushlight.autograd.clock import clock, tick
-from rushlight.autograd.engine import overwritten
-from rushlight.autograd.grad_mode import mode
-from rushlight.autograd.node import Node, Output
+from rushlight.autograd.node import Output
 from rushlight.compile.check import Checker, Mismatch
 from rushlight.compile.graph import Graph, Store, homes, is_random, keep_apart
-from rushlight.compile.halves import Kept, Subsets, keyed
+from rushlight.compile.halves import CompiledFunctionBackward, Kept, Subsets
 from rushlight.compile.lower import Lowering
 from rushlight.compile.memory import Spans, overlap
 from rushlight.compile.passes import optimize
@@ -29,16 +26,15 @@ from rushlight.compile.paying import at_once
 from rushlight.compile.proofs import Proof, recorded
 from rushlight.compile.replay import Replay
 from rushlight.compile.report import Item, Stopwatch, Timings, drawing, kind, memory_table
+from rushlight.compile.sources import find, keyed, picker
 from rushlight.compile.standalone import module
-from rushlight.compile.trees import planned, rebuilt
-from rushlight.errors import explain
+from rushlight.compile.trees import rebuilt
 from rushlight.ops.kernels.memory import LEAST, memory
 from rushlight.tensor import Tensor, from_array, writes_of
 
 number = count().__next__
 MOVED, OVERLAPPING = object(), object()          # arrays are laid out otherwise; they share memory that is written
 TOLERANCE = {2: 1e-2, 4: 1e-4, 8: 1e-6, 16: 1e-6}         # of the largest element, by bytes of an element
-Source = tuple[str, Any]                          # ("argument", number), ("state", tensor), ("grad", number or tensor)...
 
 
 class Part:
@@ -363,76 +359,6 @@ class Program:
                 if k != i and (a is b or (a.base is not None or b.base is not None) and np.may_share_memory(a, b)):
                     return False
         return True
-
-
-class CompiledFunctionBackward(Node):
-    """The node of a compiled function's results: its rule is the other half of the program."""
-
-    __slots__ = ("call",)
-
-    def arrays(self, g: Any) -> list:
-        """Gradients of the inputs that require them."""
-        program, shapes, saved, kept = self.saved  # type: ignore[misc]
-        came = g if isinstance(g, dict) else {0: g}
-        part, there = program.backward, None
-        inputs = kept.tensors
-        if len(came) < len(shapes):               # what leads from other results to the inputs does not count
-            part, there, places = program.apart_from.of({*range(len(shapes))} - came.keys(), part)
-            inputs = [inputs[i] for i in places]
-        if clock.last_write > self.seq:
-            for t in inputs:
-                if t is not None and (writes := t.root.writes) is not None and writes.stamp > self.seq:
-                    raise overwritten(self, writes, "an input", t.array.shape)
-        arrays = [np.ascontiguousarray(came[what]).reshape(shapes[what][0]) if kind == "seed" else
-                  saved[what] if kind == "saved" else t.array
-                  for (kind, what), t in zip(part.sources, inputs)]
-        if not part.fits(arrays):
-            raise RuntimeError(explain("an input of a compiled function has changed its shape or dtype since forward"))
-        found, left = iter(part.run(arrays)[0]), iter(there or [True] * len(program.given))
-        return [next(found) if given is not None and next(left) else None for given in program.given]
-
-    def tensors(self, g: Any) -> list:
-        """The same, recorded: the function itself runs once more, if that changes nothing. RuntimeError if it would."""
-        given = g if isinstance(g, dict) else {0: g}
-        if not mode().grad:                       # somebody watches, and sees numbers that no op has made
-            found = self.arrays({k: t.array for k, t in given.items()})
-            return [None if a is None else from_array(a) for a in found]
-        (call, arguments), program = self.call, self.saved[0]  # type: ignore[index]
-        ins = [find(source, arguments) for source in program.edges]
-        if call is None or not program.repeatable or not program.holds() or any(
-                writes_of(t).stamp > self.seq for t in (*ins, *arguments)):
-            raise RuntimeError(explain("a compiled function cannot be differentiated twice if it writes to memory or draws "
-                                       "random numbers", "call the function itself where create_graph=True is needed, or "
-                                       "compile the whole step"))
-        function, args, kwargs = call
-        outs: list[Tensor] = []
-
-        def numbered(t: Tensor) -> tuple[int, bool]:
-            outs.append(t)
-            return 0, False
-        planned(function(*args, **kwargs), arguments, program.outline.before.tensors, numbered)
-        outs = [outs[program.live[k]] for k in given]
-        return list(grad(outs, ins, [*given.values()], create_graph=True, allow_unused=True))
-
-
-def find(source: Source, arguments: list[Any]) -> Tensor:
-    """The tensor that an input comes from."""
-    kind, what = source
-    return arguments[what] if kind == "argument" else of_grad(what, arguments) if kind == "grad" else what
-
-
-def picker(sources: list[Source], suffix: str = "") -> Callable[[list[Any]], list[Any]]:
-    """`find` for each of some inputs, as one function: a tenth of the time."""
-    names, parts = {}, []
-    for k, (place, what) in enumerate(sources):
-        names[f"t{k}"] = what
-        start = f"a[{what}]" if place == "argument" or place == "grad" and isinstance(what, int) else f"t{k}"
-        parts.append(start + "._grad" * (place == "grad") + suffix)
-    return eval(f"lambda a: [{', '.join(parts)}]", names)
-
-
-def of_grad(what: Any, arguments: list[Any]) -> Tensor:
-    return (arguments[what] if isinstance(what, int) else what)._grad
 
 
 def distance(a: np.ndarray, b: np.ndarray) -> str:
