@@ -26,8 +26,7 @@ else:
 
         __slots__ = ()
 
-new = object.__new__
-CPU = device("cpu")
+new, CPU = object.__new__, device("cpu")
 ADDING = RLock()                                  # threads that share a leaf add to its gradient in turn
 F = TypeVar("F", bound=Callable)
 
@@ -382,16 +381,13 @@ class AccumulateGrad(Node):
     def tensors(self, g: Tensor) -> tuple:
         leaf = self.tensor()
         if leaf is not None and leaf.node is not None:       # nor frozen since
-            g = g if g.viewing is None else g.clone()  # type: ignore[attr-defined]
-            g = g.to(leaf.dtype)  # type: ignore[attr-defined]
+            g = (g if g.viewing is None else g.clone()).to(leaf.dtype)  # type: ignore[attr-defined]
             with ADDING:
                 known, m = leaf._grad, mode()
-                if known is None:
-                    leaf._grad = g
-                elif not m.grad and m.watch is not None and m.watch.existed(known):
+                if known is not None and not m.grad and m.watch is not None and m.watch.existed(known):
                     known.add_(g)  # type: ignore[attr-defined]
                 else:
-                    leaf._grad = known + g  # type: ignore[operator]
+                    leaf._grad = g if known is None else known + g  # type: ignore[operator]
         return ()
 
 
@@ -435,9 +431,8 @@ def holder(tensor: Tensor) -> Tensor:
 
 
 def numbers(tensor: Tensor) -> ndarray:
-    """The elements, for checks of arguments alone: of all samples where the tensor stands for a batch of vmap.
-
-    Who watches is told: a program would not ask again. What an op's kernel asks anyway is in `holder(tensor).array`."""
+    """The elements, for checks of arguments alone: of all samples where the tensor stands for a batch of vmap. Who watches
+    is told: a program would not ask again. What an op's kernel asks anyway is in `holder(tensor).array`."""
     noticed(tensor)
     return holder(tensor).array
 

@@ -303,3 +303,21 @@ def test_numbers_that_decide(f, first, second):
             except (RuntimeError, IndexError) as error:
                 found.append(type(error))
         assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("zeroed", [False, True])
+def test_gradients_of_arguments_add_up(zeroed):
+    """The short way into a program looks at arguments as they were given, without the gradient that the program made."""
+    def f(x, w):
+        if zeroed:
+            w.grad = None
+        loss = (x * w).sum()
+        loss.backward()
+        return loss.detach()
+    run, x, found = torch.compile(f), torch.arange(3.), []
+    for calls in (1, 1, 1, 1, 3, 2, 1, 4, 4):
+        w = torch.ones(3).requires_grad_()
+        for _ in range(calls):
+            run(x, w)
+        found.append((w.grad / (1 if zeroed else calls)).tolist())
+    assert found == [[0., 1., 2.]] * 9

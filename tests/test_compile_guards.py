@@ -143,3 +143,13 @@ def test_programs_for_other_shapes_share_their_tests():
     assert len(checks) == 1
     thing.scale = 5.0
     assert [f(x).tolist() for x in shapes] == [[5.] * 2, [5.] * 3]
+
+
+def test_a_dict_without_an_order():
+    class Settings(dict):
+        __reversed__ = None
+    settings = Settings(scale=2, name="a")
+    run = torch.compile(lambda x: x * settings["scale"])
+    for scale in (2, 2, 2, 2, 3, 2, 3, 3):
+        settings["scale"] = scale
+        assert run(torch.ones(2)).tolist() == [scale] * 2

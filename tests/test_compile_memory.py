@@ -257,3 +257,20 @@ def test_what_was_computed_before_a_write_stays(kept, turned):
         return made
     assert calls(compiled) == want
     assert programs(made) or turned                   # views of memory out of order are looked at by Python
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: (lambda y: (y[0].detach(), y[0].detach(), y[1:]))(x * 1),           # looks at what is left out
+    lambda x: (lambda y, v: (v.copy_(v.flip(0)), v, y)[1:])(*(lambda y: (y, y.T))(x + 1)),      # written through a look
+    lambda x: (lambda y: (y[:1], y.T))(x.clone()),
+])
+def test_results_share_memory_as_eagers_do(f):
+    run = torch.compile(f)
+    for _ in range(5):
+        x = torch.arange(12.).reshape(3, 4)
+        want, got = f(x.clone()), run(x.clone())
+        for made in (want, got):
+            for t in made:
+                t.mul_(2)
+        for a, b in zip(want, got, strict=True):
+            assert torch.equal(a, b)

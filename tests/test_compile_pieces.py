@@ -448,3 +448,25 @@ def test_a_write_between_pieces_to_what_backward_reads_is_noticed():
             w = torch.ones(2, requires_grad=True)
             with pytest.raises(RuntimeError, match="modified by an inplace operation"):
                 h(torch.ones(2), w).backward()
+
+
+def test_backward_goes_on_beyond_the_arguments_of_a_piece():
+    """A piece runs backward, and a gradient ends at a leaf that it does not know."""
+    def step(x, w):
+        y = w + 0
+        seen.append(x.sum().item())
+        loss = (y * x).sum()
+        loss.backward()
+        return loss.detach()
+
+    def beyond(x, y):
+        (y * x).sum().backward()
+        return x * 2
+    run, later, seen = torch.compile(step), torch.compile(beyond), []
+    for i in range(8):
+        x, w, v = torch.full((4,), float(i)), torch.ones(4).requires_grad_(), torch.ones(4).requires_grad_()
+        run(x, w)
+        later(x, v.exp())
+        assert w.grad.tolist() == [i] * 4
+        torch.testing.assert_close(v.grad, x * v.exp().detach())
+    assert len(seen) == 8

@@ -99,11 +99,12 @@ class Compiled:
                 return self.function(*args, **kwargs)
             for program in self.programs.get(kind, ()):
                 if program.holds():
+                    way = None if kwargs else self.way_to(program, args)       # while arguments are as they were given
                     result = program.run(flat, (self.function, args, kwargs))
                     if result is OVERLAPPING:
                         return self.function(*args, **kwargs)
                     if result is not MOVED:
-                        self.enter = None if kwargs else self.way_to(program, args)
+                        self.enter = way
                         return result
             if "recompile" in STANCE[0] and kind not in self.last:
                 return self.refused(args, kwargs)

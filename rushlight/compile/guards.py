@@ -76,7 +76,8 @@ class Snapshot:
             self.visit_tensor(thing, todo)
         elif isinstance(thing, dict):
             self.note(thing, thing.items(), todo)
-            if len(thing) > 1 and not all([isinstance(v, (Tensor, dict)) for v in thing.values()]):      # not an optimizer's
+            ordered = len(thing) > 1 and type(thing).__reversed__ is not None  # type: ignore[comparison-overlap]
+            if ordered and not all([isinstance(v, (Tensor, dict)) for v in thing.values()]):      # not an optimizer's
                 self.last.append((thing, next(reversed(thing))))
         elif isinstance(thing, (list, tuple, deque)):
             self.note(thing, enumerate(thing), todo)

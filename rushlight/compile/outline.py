@@ -10,7 +10,7 @@ import numpy as np
 from rushlight import dtypes
 from rushlight.autograd.clock import tick
 from rushlight.autograd.engine import reachable, steps
-from rushlight.autograd.grad_mode import current, mode
+from rushlight.autograd.grad_mode import current, innermost, mode
 from rushlight.autograd.node import Node
 from rushlight.compile.graph import Graph, Line, Store, Value, values_in
 from rushlight.compile.guards import PLAIN, Snapshot
@@ -40,6 +40,9 @@ class Entry(Node):
         self.edges, self.saved, self.seq, self.shape, self.where = (origin,), (), tick(), origin.shape, None
 
     def arrays(self, g: Any) -> tuple:
+        tracer = innermost(Tracer, mode().watch)
+        if self.edges and tracer is not None:     # a program knows nothing of what lies beyond
+            tracer.stop("runs backward into what an argument was made from")
         return (g,)
 
     tensors = arrays
@@ -77,6 +80,7 @@ class Outline:
         self.reached = {i: t for i, t in enumerate(flat) if id(t) in before.tensors}    # arguments, also in other ways
         self.values: list[Value] = []
         self.live: list[int] = []                 # which of the results the caller may run backward from
+        self.shown: set[int] = set()              # whose memory they show
         waiting: list[Tensor] = []
         places: dict[int, tuple[int, bool]] = {}  # a tensor that is returned twice is one tensor
 
@@ -124,8 +128,9 @@ class Outline:
         """The number of a result, and whether backward has already gone through it."""
         v = tracer.value(t)
         root = tracer.owner.get(id(t.array), t.array)           # itself, of what was detached
-        if id(root) in tracer.written and id(root) in tracer.known:
+        if id(root) in tracer.written and (id(root) in tracer.known or id(root) in self.shown):
             tracer.stop("returns a view of memory that it writes to")
+        self.shown.add(id(root))
         self.values.append(tracer.call("clone", (v,), v.array) if v.kind == "constant" else v)
         self.expected.results.append(t.array)
         spent = t.node is not None and any(n.saved is None for n in reachable([t.node]))

@@ -11,6 +11,7 @@ from rushlight.compile.graph import (
     Graph,
     Store,
     Value,
+    homes,
     is_random,
     lineage,
     memory_of,
@@ -30,7 +31,7 @@ def simplify(graph: Graph) -> None:
     known: dict[Any, Any] = {}
     by: dict[Value, Value] = {}
     written = {s.target: i for i, s in enumerate(graph.steps) if isinstance(s, Store)}
-    final = set(graph.outputs())
+    final = {*graph.outputs(), *homes(graph)}     # and what they are looks at: its memory is theirs alone
     views, last = memory_of(graph), last_reads(graph)
     steps: list[Call | Store] = []
 
