@@ -153,3 +153,21 @@ def test_a_dict_without_an_order():
     for scale in (2, 2, 2, 2, 3, 2, 3, 3):
         settings["scale"] = scale
         assert run(torch.ones(2)).tolist() == [scale] * 2
+
+
+def test_names_of_modules_that_a_function_does_not_import_lead_nowhere(monkeypatch):
+    """A variable may be called as a module that somebody else has loaded: `import rushlight as torch`, beside torch."""
+    import sys
+    from types import ModuleType
+    other = ModuleType("scale")
+    other.x = {i: object() for i in range(60_000)}                  # more than can be watched
+    monkeypatch.setitem(sys.modules, "scale", other)
+    scale = 2.0
+
+    def f(x):
+        return x.exp() * scale
+    run = compile(f)
+    for _ in range(4):
+        torch.testing.assert_close(run(torch.ones(2)), f(torch.ones(2)))
+    assert not run.given_up
+    assert programs(run)

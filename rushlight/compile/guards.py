@@ -14,7 +14,8 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from functools import cached_property, partial
+from dis import get_instructions
+from functools import cached_property, lru_cache, partial
 from io import IOBase
 from operator import attrgetter, methodcaller
 from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, MethodWrapperType, ModuleType
@@ -173,7 +174,7 @@ class Snapshot:
         self.mention(names, todo)
         for name in sorted(names & function.__globals__.keys()):
             self.item(function.__globals__, name, function.__globals__[name], todo)
-        todo += [sys.modules[name] for name in sorted(names & sys.modules.keys())]     # imported by the function
+        todo += [sys.modules[name] for name in imported_in(function.__code__) if name in sys.modules]
         todo += [function.__defaults__, function.__kwdefaults__]
 
     def mention(self, names: set[str], todo: list) -> None:
@@ -363,6 +364,13 @@ def names_in(code: CodeType) -> Iterator[str]:
         for k in c.co_consts:                     # getattr(self, "scale"), case Layer(scale=1)
             yield from (t for t in (k if isinstance(k, tuple) else (k,)) if isinstance(t, str))
         todo += [k for k in c.co_consts if isinstance(k, CodeType)]
+
+
+@lru_cache(maxsize=4096)
+def imported_in(code: CodeType) -> list[str]:
+    """The modules that a function, and those inside it, import when they run."""
+    inside = [name for c in code.co_consts if isinstance(c, CodeType) for name in imported_in(c)]
+    return inside + [i.argval for i in get_instructions(code) if i.opname == "IMPORT_NAME"]
 
 
 def described(container: Any, key: Any) -> str:
