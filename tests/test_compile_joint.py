@@ -1,6 +1,7 @@
 """Statements of little work as one compiled function: the same bits as one by one; small products as loops."""
 from __future__ import annotations
 
+import builtins
 import os
 import subprocess
 import sys
@@ -176,3 +177,21 @@ def test_a_part_that_gives_other_numbers_is_noticed(monkeypatch):
         found = torch.stack([g(x) for _ in range(6)])
     torch.testing.assert_close(found, f(x).expand(6))
     assert g.given_up
+
+
+def test_conditions_of_single_numbers_have_a_place():
+    """Of a thousand numbers in one function, masks too: a room for booleans."""
+    a, b = [torch.tensor(v, requires_grad=True) for v in (0.7, -0.4)]
+
+    def step():
+        a.grad = b.grad = None
+        x, y = a, b
+        for _ in range(125):
+            x = torch.relu(x * b + a) * a + y * b
+            y = (x + a) * b
+        x.backward()
+        return x + a.grad
+    f, want = compile(step), step().item()
+    assert [f().item() for _ in range(5)] == pytest.approx([want] * 5, rel=1e-5)
+    assert not f.given_up
+    exec(builtins.compile(programs(f)[0].source, "made", "exec"), {"__name__": "made"})

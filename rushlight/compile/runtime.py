@@ -11,7 +11,7 @@ from rushlight.compile.parallel import in_parts
 from rushlight.ops.kernels.matmul import into as matmul
 from rushlight.ops.table import TABLE
 
-f32, f64, i64 = np.float32, np.float64, np.int64
+b1, f32, f64, i64 = np.bool_, np.float32, np.float64, np.int64
 
 
 class Kernels:
@@ -59,4 +59,5 @@ def aligned(n: int, to: int = 64) -> np.ndarray:
     return raw[start:start + n]
 
 
-__all__ = ["check_classes", "check_index", "f32", "f64", "i64", "in_parts", "joint", "kernels", "loop", "matmul", "memory"]
+__all__ = ["b1", "check_classes", "check_index", "f32", "f64", "i64", "in_parts", "joint", "kernels", "loop", "matmul",
+           "memory"]
