@@ -12,7 +12,7 @@ from rushlight.creation import empty_like, made, shape_of
 from rushlight.dtypes import dtype as Dtype
 from rushlight.errors import explain, suggesting
 from rushlight.memory_format import preserve_format
-from rushlight.ops.arguments import mismatch
+from rushlight.ops.arguments import holds, mismatch
 from rushlight.ops.build import MORE
 from rushlight.ops.casts import copy_
 from rushlight.ops.shape import overwrite
@@ -143,7 +143,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Gene
         if mode().batch is not None:              # in vmap: ops, which know about batches
             like = (mean + std).detach()
             return like * 0 + randn(*like.shape, dtype=like.dtype, generator=generator) * std + mean
-        t = drawn(spread(mean, std, source(generator)), None, requires_grad, device, out)
+        t = made(spread(mean, std, generator).array, None, requires_grad, device, out)
         return unmoved(t, mean, std)
     if size is None:
         raise TypeError(explain(f"normal() received an invalid combination of arguments - got ({type(mean).__name__}, "
@@ -152,21 +152,21 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Gene
     return drawn(array, None, requires_grad, device, out)
 
 
-def spread(mean: Any, std: Any, g: Generator) -> np.ndarray:
+def spread(mean: Any, std: Any, generator: Generator | None) -> Tensor:
     """Normal numbers around each mean."""
-    m, s = (t.array if isinstance(t, Tensor) else np.asarray(t) for t in (mean, std))
-    if not (s >= 0).all():
+    if not (holds(std >= 0) if isinstance(std, Tensor) else std >= 0):
         every = "all elements of std >= 0.0" if isinstance(std, Tensor) else f"std >= 0.0, but found std {std:g}"
         raise RuntimeError(explain(f"normal expects {every}"))
+    tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
     try:
-        shape = np.broadcast_shapes(m.shape, s.shape)
+        shape = np.broadcast_shapes(*[t.array.shape for t in tensors])
     except ValueError:
-        raise RuntimeError(explain(mismatch([from_array(m), from_array(s)]), "one mean and deviation for each element"
-                                   )) from None
-    kind = (mean if isinstance(mean, Tensor) else std).array.dtype
-    if not isinstance(std, Tensor):               # torch then draws with that deviation, which rounds once less
-        return (g.normal(shape, kind, 0.0, float(std)) + m).astype(kind)
-    return (g.normal(shape, kind) * s + m).astype(kind)
+        raise RuntimeError(explain(mismatch(tensors), "one mean and deviation for each element")) from None
+    kind, g = tensors[0].dtype, source(generator)
+    with no_grad():
+        if not isinstance(std, Tensor):           # torch then draws with that deviation, which rounds once less
+            return (drawn(g.normal(shape, kind.numpy, 0.0, float(std)), None) + mean).to(kind)  # type: ignore
+        return (drawn(g.normal(shape, kind.numpy), None) * std + mean).to(kind)  # type: ignore[operator]
 
 
 def unmoved(t: Tensor, *parameters: Any) -> Tensor:
@@ -199,12 +199,12 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson numbers with the rate that each element says."""
-    return drawn(source(generator).poisson(input.array), None)
+    return drawn(source(generator).poisson(input.contiguous().array), None)  # type: ignore[attr-defined]
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """How many of `count` trials of probability `prob` succeed, element by element."""
-    return drawn(source(generator).binomial(count.array, prob.array), None)
+    return drawn(source(generator).binomial(count.contiguous().array, prob.contiguous().array), None)  # type: ignore
 
 
 # -- tensors filled in place -----------------------------------------------------------------------------------------
@@ -277,13 +277,10 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     """Fill the tensor with 1, with probability p (a number or a tensor), and 0. Returns the tensor."""
     g = source(generator)
     if isinstance(p, Tensor):
-        p = np.broadcast_to(p.array, self.array.shape) if mode().batch is None else p.expand(self.array.shape).array
-        array = g.bernoulli(p, self.array.dtype)
+        array = g.bernoulli(p.expand(self.array.shape).contiguous().array, self.array.dtype)
     else:
         array = g.bernoulli_scalar(p, self.array.shape, self.array.dtype)
-    t = from_array(array)
-    noticed(t)
-    return copy_(self, t)
+    return copy_(self, drawn(array, None))
 
 
 method(multinomial)

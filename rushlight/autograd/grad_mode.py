@@ -46,6 +46,10 @@ class Watcher:
     def read(self, tensor: Any) -> None:
         """Python is about to look at the tensor's numbers (`item`, `if`, `numpy`)."""
 
+    def relied_on(self, tensor: Any) -> None:
+        """An error is raised unless all of the tensor is true."""
+        self.read(tensor)
+
     def seeded(self) -> None:
         """A generator's state is about to be set: it does not go on from where it was."""
 
@@ -100,6 +104,10 @@ class Inner(Watcher):
     def read(self, tensor: Any) -> None:
         if self.outer is not None:
             self.outer.read(tensor)
+
+    def relied_on(self, tensor: Any) -> None:
+        if self.outer is not None:
+            self.outer.relied_on(tensor)
 
     def seeded(self) -> None:
         if self.outer is not None:

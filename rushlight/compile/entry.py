@@ -12,7 +12,7 @@ done nothing. `Compiled.__call__` then goes the long way, which knows every case
         if not holds(): return MISSED             # the Python values that the function can reach (guards.py)
         s1 = t1.array                             # parameters in the memory that they had
         if s1 is not known[1] ...: return MISSED
-        results, grads = part.call(new, x0, s1, x1, *views)
+        results, grads = part.call(new, x0, s1, x1, *views)     # an error before anything has changed: MISSED too
         ...                                       # writes are noted, gradients and results become tensors
 """
 from __future__ import annotations
@@ -134,7 +134,8 @@ class Writer:
         program = self.program
         arrays = "".join(f"s{i}, " for i in range(len(program.forward.sources)))
         lines = [f"{self.tensor(leaf)}._grad = None" for leaf in program.dropped]        # their memory can be used again
-        lines += [f"results, grads = part.call(new, {arrays}*views)"]
+        lines += [f"try: results, grads = part.call(new, {arrays}*views)", "except Exception as error:",
+                  f"    if part.failed(error): {BACK}", "    raise"]
         if program.written:
             lines.append("clock.last_write = now = tick()")
         for source in program.written:

@@ -21,7 +21,7 @@ from rushlight.compile.guards import Snapshot, equal
 from rushlight.compile.outline import Outline, entered, everyone, known_arrays
 from rushlight.compile.pieces import Pieces
 from rushlight.compile.probe import Probe
-from rushlight.compile.program import MOVED, OVERLAPPING, Program
+from rushlight.compile.program import AS_IS, MOVED, Program
 from rushlight.compile.report import Break
 from rushlight.compile.sources import find, keyed
 from rushlight.compile.trace import Tracer, traced
@@ -101,7 +101,7 @@ class Compiled:
                 if program.holds():
                     way = None if kwargs else self.way_to(program, args)       # while arguments are as they were given
                     result = program.run(flat, (self.function, args, kwargs))
-                    if result is OVERLAPPING:
+                    if result is AS_IS:
                         return self.function(*args, **kwargs)
                     if result is not MOVED:
                         self.enter = way

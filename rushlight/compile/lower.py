@@ -31,7 +31,7 @@ import numpy as np
 from numpy import asarray, copyto, inf, nan
 
 from rushlight.compile.runtime import (
-    b1, check_classes, check_index, f32, f64, i64, in_parts, joint, kernels, loop, matmul, memory)
+    b1, check_classes, check_index, check_true, f32, f64, i64, in_parts, joint, kernels, loop, matmul, memory)
 '''
 
 

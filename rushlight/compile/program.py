@@ -30,10 +30,11 @@ from rushlight.compile.sources import find, keyed, picker
 from rushlight.compile.standalone import module
 from rushlight.compile.trees import rebuilt
 from rushlight.ops.kernels.memory import LEAST, memory
+from rushlight.ops.table import TABLE
 from rushlight.tensor import Tensor, from_array, writes_of
 
 number = count().__next__
-MOVED, OVERLAPPING = object(), object()          # arrays are laid out otherwise; they share memory that is written
+MOVED, AS_IS = object(), object()                # arrays are laid out otherwise; the function itself must run
 TOLERANCE = {2: 1e-2, 4: 1e-4, 8: 1e-6, 16: 1e-6}         # of the largest element, by bytes of an element
 
 
@@ -81,6 +82,23 @@ class Part:
             at_once.reset(token)
         self.settle()
         return found
+
+    def failed(self, error: Exception) -> bool:
+        """Whether a run that ended in this error has written to nothing yet and drawn no random numbers, so that the function
+        can run instead; if it has, the error is told the user's line."""
+        at, code = error.__traceback__, getattr(self.call, "__code__", None)
+        while at is not None and at.tb_frame.f_code is not code:
+            at = at.tb_next
+        if at is None:
+            return False
+        line = linecache.getline(code.co_filename, at.tb_lineno).strip()
+        last = max([i for i, item in enumerate(self.items) if line in item.text.split("; ")], default=-1)
+        if last >= 0 and not any(op == "store" or op in TABLE and "random" in TABLE[op].options
+                                 for item in self.items[:last + 1] for op in item.ops):
+            return True
+        if last >= 0 and hasattr(error, "add_note"):            # from Python 3.11 on
+            error.add_note(f"in a compiled function, at {'; '.join(self.items[last].places)}")
+        return False
 
     def settle(self) -> None:
         """Have loops called without asking for the types of what they are given: those of the first run, as `fits` and the
@@ -225,7 +243,7 @@ class Program:
             found.rows = [(1e6 * t / max(found.calls, 1), item) for w in watches for t, item in zip(w.spent, w.items)]
 
     def run(self, arguments: list[Any], call: tuple | None = None) -> Any:
-        """What the function returns, with parameters, gradients and state changed; MOVED or OVERLAPPING if it cannot.
+        """What the function returns, with parameters, gradients and state changed; MOVED or AS_IS if it cannot.
 
         `call`: the function and its arguments as they are, for second derivatives."""
         forward = self.forward
@@ -234,12 +252,17 @@ class Program:
             return MOVED
         arrays = self.gather(arguments)
         if not forward.fits(arrays):
-            return OVERLAPPING if forward.tangled else MOVED
+            return AS_IS if forward.tangled else MOVED
         if not self.apart(arrays):
-            return OVERLAPPING
+            return AS_IS
         for t in self.replaced(arguments):        # so that their memory can be used again
             t._grad = None
-        results, grads = forward.run(arrays)
+        try:
+            results, grads = forward.run(arrays)
+        except Exception as error:                # a wrong index, a singular matrix: the function may know what to do then
+            if forward.failed(error):
+                return AS_IS
+            raise
         if self.written:
             clock.last_write = tick()
             for t in self.targets(arguments):

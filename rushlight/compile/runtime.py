@@ -41,6 +41,12 @@ def check_classes(target: np.ndarray, classes: int, ignore_index: int) -> None:
             raise IndexError(f"Target {wrong[0]} is out of bounds: there are {classes} classes, 0 to {classes - 1}")
 
 
+def check_true(condition: np.ndarray) -> None:
+    """RuntimeError unless all of it is true: rushlight then runs the function itself, which tells what is wrong."""
+    if not condition.all():
+        raise RuntimeError("a condition does not hold that an op or a distribution has of its inputs")
+
+
 def memory(sizes: list[int]) -> Callable[[int, tuple, str], np.ndarray]:
     """Pieces of memory, and a function that sees a piece as an array: `place(piece, shape, dtype)`."""
     pieces = [aligned(n) for n in sizes]
@@ -59,5 +65,5 @@ def aligned(n: int, to: int = 64) -> np.ndarray:
     return raw[start:start + n]
 
 
-__all__ = ["b1", "check_classes", "check_index", "f32", "f64", "i64", "in_parts", "joint", "kernels", "loop", "matmul",
-           "memory"]
+__all__ = ["b1", "check_classes", "check_index", "check_true", "f32", "f64", "i64", "in_parts", "joint", "kernels", "loop",
+           "matmul", "memory"]

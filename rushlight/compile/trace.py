@@ -118,13 +118,20 @@ class Tracer(Watcher):
 
     def drew(self, tensor: Tensor) -> None:
         """Numbers that a generator has just made become a step that asks it again."""
-        how = self.draws.pop(id(tensor.array), None)
-        if how is None:
-            return self.read(tensor)
-        self.steps.append(Call("draw", how[:-1], (self.made(tensor),), line(), self.late))
+        method, args, named, made = self.draws.pop(id(tensor.array), (None,) * 4)
+        if made is None or not all(a.flags.c_contiguous for a in args if isinstance(a, np.ndarray)):
+            return self.read(tensor)              # in another order the same numbers would go elsewhere
+        args = tuple(self.current(a) if isinstance(a, np.ndarray) else a for a in args)
+        self.steps.append(Call("draw", (method, args, named), (self.made(tensor),), line(), self.late))
 
     def read(self, tensor: Tensor) -> None:
         self.stop("looks at the numbers of a tensor")
+
+    def relied_on(self, tensor: Tensor) -> None:
+        if not tensor.array.all():
+            self.read(tensor)
+        elif self.problem is None:
+            self.steps.append(Call("check_true", (self.value(tensor),), (), line(), self.late))
 
     def seeded(self) -> None:
         self.stop("sets the state of a generator of random numbers")
@@ -248,7 +255,7 @@ class Noted:
 
         def draw(*args: Any, **named: Any) -> Any:
             made = method(*args, **named)
-            if isinstance(made, np.ndarray) and not any(isinstance(a, np.ndarray) for a in (*args, *named.values())):
+            if isinstance(made, np.ndarray) and not any(isinstance(a, np.ndarray) for a in named.values()):
                 self.draws[id(made)] = name, args, tuple(named.items()), made
             return made
         return draw if callable(method) else method

@@ -26,7 +26,7 @@ class Constraint:
         raise NotImplementedError(f"{self} cannot be checked: it depends on other arguments")
 
     def __repr__(self) -> str:
-        return self.name
+        return self.name.format_map(self.__dict__)              # bounds that are tensors are read where somebody looks
 
 
 class Dependent(Constraint):
@@ -52,40 +52,40 @@ class dependent_property(property, Dependent):
 
 def greater_than(lower_bound: Any) -> Constraint:
     """x > lower_bound."""
-    return Constraint(f"GreaterThan(lower_bound={lower_bound})", lambda x: lower_bound < x, lower_bound=lower_bound)
+    return Constraint("GreaterThan(lower_bound={lower_bound})", lambda x: lower_bound < x, lower_bound=lower_bound)
 
 
 def greater_than_eq(lower_bound: Any) -> Constraint:
     """x >= lower_bound."""
-    return Constraint(f"GreaterThanEq(lower_bound={lower_bound})", lambda x: lower_bound <= x, lower_bound=lower_bound)
+    return Constraint("GreaterThanEq(lower_bound={lower_bound})", lambda x: lower_bound <= x, lower_bound=lower_bound)
 
 
 def less_than(upper_bound: Any) -> Constraint:
     """x < upper_bound."""
-    return Constraint(f"LessThan(upper_bound={upper_bound})", lambda x: x < upper_bound, upper_bound=upper_bound)
+    return Constraint("LessThan(upper_bound={upper_bound})", lambda x: x < upper_bound, upper_bound=upper_bound)
 
 
 def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     """lower_bound <= x <= upper_bound."""
-    return Constraint(f"Interval(lower_bound={lower_bound}, upper_bound={upper_bound})",
+    return Constraint("Interval(lower_bound={lower_bound}, upper_bound={upper_bound})",
                       lambda x: (lower_bound <= x) & (x <= upper_bound), lower_bound=lower_bound, upper_bound=upper_bound)
 
 
 def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     """lower_bound <= x < upper_bound."""
-    return Constraint(f"HalfOpenInterval(lower_bound={lower_bound}, upper_bound={upper_bound})",
+    return Constraint("HalfOpenInterval(lower_bound={lower_bound}, upper_bound={upper_bound})",
                       lambda x: (lower_bound <= x) & (x < upper_bound), lower_bound=lower_bound, upper_bound=upper_bound)
 
 
 def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     """Whole numbers from lower_bound to upper_bound, both included."""
-    return Constraint(f"IntegerInterval(lower_bound={lower_bound}, upper_bound={upper_bound})",
+    return Constraint("IntegerInterval(lower_bound={lower_bound}, upper_bound={upper_bound})",
                       lambda x: whole(x) & (lower_bound <= x) & (x <= upper_bound), 0, True, lower_bound=lower_bound,
                       upper_bound=upper_bound)
 
 
 def integers_from(lower_bound: int) -> Constraint:
-    return Constraint(f"IntegerGreaterThan(lower_bound={lower_bound})", lambda x: whole(x) & (x >= lower_bound), 0, True,
+    return Constraint("IntegerGreaterThan(lower_bound={lower_bound})", lambda x: whole(x) & (x >= lower_bound), 0, True,
                       lower_bound=lower_bound)
 
 
@@ -99,7 +99,7 @@ class independent(Constraint):
     """The last `reinterpreted_batch_ndims` more dimensions of `base_constraint` as one value."""
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int):
-        super().__init__(f"IndependentConstraint({base_constraint}, {reinterpreted_batch_ndims})", None,
+        super().__init__("IndependentConstraint({base_constraint}, {reinterpreted_batch_ndims})", None,
                          base_constraint.event_dim + reinterpreted_batch_ndims, base_constraint.is_discrete)
         self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
 
@@ -161,8 +161,9 @@ def has_unit_rows(x: Tensor) -> Tensor:
 
 
 def is_definite(x: Tensor) -> Tensor:
-    symmetric = is_symmetric(x)
-    return rushlight.linalg.cholesky_ex(x).info == 0 if symmetric.all() else symmetric
+    if x.shape[-2] != x.shape[-1]:
+        return is_square(x)
+    return is_symmetric(x) & (rushlight.linalg.cholesky_ex(x).info == 0)
 
 
 def is_semidefinite(x: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ from rushlight.distributions.distribution import (
     tiny_of,
 )
 from rushlight.distributions.gamma import Gamma
+from rushlight.ops.arguments import holds
 from rushlight.size import Size
 from rushlight.tensor import Tensor
 
@@ -53,7 +54,7 @@ class Geometric(OfOutcomes):
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         self.given_as(probs, logits)
         super().__init__(self._given.shape, (), validate_args)
-        if self._validate_args and probs is not None and not (self.probs > 0).all():
+        if self._validate_args and probs is not None and not holds(self.probs > 0):
             raise ValueError(f"Expected parameter probs (Tensor of shape {tuple(self.probs.shape)}) of distribution "
                              f"{self!r} to be positive but found invalid values:\n{self.probs}")
 
@@ -109,14 +110,14 @@ class Binomial(OfOutcomes):
         return k * self.logits - rushlight.lgamma(k + 1) - rushlight.lgamma(n - k + 1) - normalizer
 
     def entropy(self) -> Tensor:
-        if not (self.total_count == self.total_count.max()).all():
+        if not holds(self.total_count == self.total_count.max()):
             raise NotImplementedError("Inhomogeneous total count not supported by `entropy`.")
         log_prob = self.log_prob(self.enumerate_support(False))
         return -(rushlight.exp(log_prob) * log_prob).sum(0)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         n = int(self.total_count.max())
-        if not (self.total_count.min() == n).all():
+        if not holds(self.total_count.min() == n):
             raise NotImplementedError("Inhomogeneous total count not supported by `enumerate_support`.")
         return self.enumerated(rushlight.arange(1 + n, dtype=self._given.dtype), expand)
 

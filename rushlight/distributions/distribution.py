@@ -14,6 +14,7 @@ from rushlight.distributions.constraints import (
     unit_interval,
 )
 from rushlight.errors import explain
+from rushlight.ops.arguments import holds
 from rushlight.size import Size
 from rushlight.tensor import Tensor
 
@@ -43,7 +44,7 @@ class Distribution:
 
     def check_argument(self, name: str, constraint: Constraint) -> None:
         value = getattr(self, name)
-        if not constraint.check(value).all():
+        if not holds(constraint.check(value)):
             raise ValueError(explain(
                 f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
                 f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}",
@@ -167,7 +168,7 @@ class Distribution:
         support = self.support
         if is_dependent(support):
             return
-        if not support.check(value).all():
+        if not holds(support.check(value)):
             raise ValueError(explain(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the support "
                 f"({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"))

@@ -23,6 +23,7 @@ from rushlight.distributions.relaxed import ContinuousBernoulli
 from rushlight.distributions.transform import sum_last
 from rushlight.distributions.transformed import EULER, Gumbel, Independent, Pareto, TransformedDistribution
 from rushlight.errors import explain
+from rushlight.ops.arguments import holds
 from rushlight.tensor import Tensor
 
 RULES: dict[tuple[type, type], Callable] = {}
@@ -133,7 +134,7 @@ def geometrics(p: Geometric, q: Geometric) -> Tensor:
 @register_kl(Binomial, Binomial)
 def binomials(p: Binomial, q: Binomial) -> Tensor:
     """Of as many trials each; inf where p has more."""
-    if (p.total_count < q.total_count).any():
+    if not holds(p.total_count >= q.total_count):
         raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
     each = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
     return rushlight.where(p.total_count > q.total_count, math.inf, p.total_count * each)

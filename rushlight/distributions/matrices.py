@@ -11,6 +11,7 @@ from rushlight.distributions.distribution import Distribution, ExponentialFamily
 from rushlight.distributions.gamma import Beta, Chi2
 from rushlight.distributions.shaping import in_triangle
 from rushlight.errors import explain
+from rushlight.ops.arguments import holds
 from rushlight.size import Size
 from rushlight.tensor import Tensor
 
@@ -180,7 +181,7 @@ class Wishart(OfMatrix, ExponentialFamily):
                         "scale_tril": scale_tril})
         df = rushlight.as_tensor(df, dtype=m.dtype)
         batch, n = rushlight.broadcast_shapes(df.shape, m.shape[:-2]), m.shape[-1]
-        if (df <= n - 1).any():
+        if not holds(df > n - 1):
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}.")
         self.df = df.expand(batch)  # type: ignore[attr-defined]
         self.__dict__[name] = m.expand(*batch, n, n)  # type: ignore[attr-defined]

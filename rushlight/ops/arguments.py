@@ -14,7 +14,7 @@ from rushlight.autograd.grad_mode import mode
 from rushlight.errors import LinAlgError, NoArray, describe, explain, unexpected
 from rushlight.ops.table import FLOATING, NUMPY, PUBLIC, Op
 from rushlight.ops.worlds import TENSORS
-from rushlight.tensor import Tensor, created, from_array
+from rushlight.tensor import Tensor, created, from_array, holder
 
 # -- dimensions --------------------------------------------------------------------------------------------------
 
@@ -287,6 +287,15 @@ def check_numbers(op: Op, operands: Sequence[Any]) -> None:
                         for numbers in ([], *([name] for name in allowed)))
     raise TypeError(explain(f"{op.called}() received an invalid combination of arguments - got ({got}), but expected one "
                             f"of: {forms}", f"make the number a tensor: torch.tensor({operands[0]!r})"))
+
+
+def holds(condition: Tensor) -> bool:
+    """Whether all of it is true, for checks of arguments that raise an error if not: a program makes the same test, where
+    it could not follow Python if that looked at numbers to decide. In vmap, of all samples."""
+    condition = holder(condition)
+    if (watch := mode().watch) is not None:
+        watch.relied_on(condition)
+    return bool(condition.array.all())
 
 
 def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:

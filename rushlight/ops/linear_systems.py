@@ -27,7 +27,7 @@ from rushlight.ops.products import conjugate_transpose, matmul
 from rushlight.ops.reduce import sum as total
 from rushlight.ops.results import return_type
 from rushlight.ops.shape import narrow, permute, reshape, squeeze, tril, triu, unsqueeze
-from rushlight.tensor import Tensor, from_array
+from rushlight.tensor import Tensor, created, from_array
 
 Inverse = return_type("linalg_inv_ex", ["inverse", "info"])
 Solution = return_type("linalg_solve_ex", ["result", "info"])
@@ -237,9 +237,9 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None =
             [0.0000, 1.0000]])
     """
     check_square(input, "cholesky_inverse")
-    unit = from_array(np.broadcast_to(np.eye(input.array.shape[-1], dtype=input.array.dtype), input.array.shape).copy())
+    unit = np.broadcast_to(np.eye(input.array.shape[-1], dtype=input.array.dtype), input.array.shape).copy()
     factor = triu(input) if upper else tril(input)
-    return cholesky_solve(unit, factor, upper, out=out)
+    return cholesky_solve(created(from_array(unit)), factor, upper, out=out)
 
 
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
@@ -318,7 +318,8 @@ def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = Fal
     if hermitian:
         check_square(A, "linalg.pinv")
     absolute, relative = tolerances(A, atol, rcond if rtol is None else rtol)
-    return given(out, s.inverse_of_rank(A, from_array(absolute), from_array(relative), bool(hermitian)))
+    known = created if not any(isinstance(x, Tensor) for x in (atol, rtol, rcond)) else lambda t: t
+    return given(out, s.inverse_of_rank(A, *[known(from_array(x)) for x in (absolute, relative)], bool(hermitian)))
 
 
 @composite()

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
+from rushlight.autograd.grad_mode import mode
 from rushlight.errors import explain
 from rushlight.ops.results import into
-from rushlight.tensor import Tensor, numbers
+from rushlight.tensor import Tensor, holder
 
 
 def given(out: Any, made: Any) -> Any:
@@ -86,8 +87,11 @@ def check_equation(a: Tensor, b: Tensor, left: bool, name: str) -> None:
 
 def first_failure(info: Tensor) -> tuple[int, str]:
     """The first code that is not 0, and torch's words for where it stands; (0, "") if there is none."""
-    codes = np.atleast_1d(numbers(info)).ravel()
+    info = holder(info)
+    codes = np.atleast_1d(info.array).ravel()
     wrong = np.flatnonzero(codes)
+    if (watch := mode().watch) is not None:
+        watch.relied_on(info == 0)
     if not wrong.size:
         return 0, ""
     return int(codes[wrong[0]]), f"(Batch element {wrong[0]}): " if info.array.ndim else ""

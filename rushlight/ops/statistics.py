@@ -11,7 +11,7 @@ from rushlight import dtypes
 from rushlight.errors import explain
 from rushlight.ops import elementwise as e
 from rushlight.ops import reduce as r
-from rushlight.ops.arguments import reduced_dims, wrap
+from rushlight.ops.arguments import holds, reduced_dims, wrap
 from rushlight.ops.build import build, composite, inner
 from rushlight.ops.kernels import histograms as kernels
 from rushlight.ops.node_names import called
@@ -20,7 +20,7 @@ from rushlight.ops.results import into, return_type
 from rushlight.ops.shape import clone, expand, permute, reshape, to
 from rushlight.ops.worlds import adopt
 from rushlight.ranges import linspace
-from rushlight.tensor import Tensor, created, from_array, noticed, numbers
+from rushlight.tensor import Tensor, created, from_array, noticed
 
 adopt(kernels)
 
@@ -133,7 +133,7 @@ def nanquantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = F
 def quantiles(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
     check_quantile(name, input, q, interpolation)
     size = tuple(input.array.shape)
-    parts = q if isinstance(q, Tensor) else from_array(np.asarray(q, input.array.dtype))
+    parts = q if isinstance(q, Tensor) else created(from_array(np.asarray(q, input.array.dtype)))
     if dim is None or not size:
         x, kept, rest = reshape(input, (-1,)), (1,) * len(size), ()
     else:
@@ -153,7 +153,7 @@ def ranks_of(name: str, ordered: Tensor, parts: Tensor) -> Tensor:
     lost, flat = e.isnan(ordered), reshape(parts, (-1,))
     if name == "quantile":
         ranks = expand(e.mul(flat, n - 1), (*ordered.array.shape[:-1], flat.array.size))
-        return e.where(r.any(lost, -1, True), n - 1, ranks) if numbers(lost).any() else ranks
+        return e.where(r.any(lost, -1, True), n - 1, ranks)
     left = e.clamp_min(e.sub(n - 1, r.sum(lost, -1, True)), 0)
     return e.mul(flat, to(left, ordered.dtype))
 
@@ -181,7 +181,7 @@ def check_quantile(name: str, input: Tensor, q: Any, interpolation: str) -> None
         wrong = "q must be a scalar or 1D tensor"
     elif isinstance(q, Tensor) and q.dtype is not input.dtype:
         wrong = "q tensor must be same dtype as the input tensor"
-    elif isinstance(q, Tensor) and not ((numbers(q) >= 0) & (numbers(q) <= 1)).all():
+    elif isinstance(q, Tensor) and not holds((q >= 0) & (q <= 1)):  # type: ignore[operator]
         wrong = "q values must be in the range [0, 1]"
     elif not isinstance(q, Tensor) and not 0 <= q <= 1:
         wrong = f"q must be in the range [0, 1] but got {q}"

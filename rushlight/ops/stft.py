@@ -10,11 +10,12 @@ from rushlight.autograd.views import released
 from rushlight.errors import describe, explain, warn
 from rushlight.ops import shape as s
 from rushlight.ops import spectral as f
+from rushlight.ops.arguments import holds
 from rushlight.ops.build import composite
 from rushlight.ops.complex import view_as_real
 from rushlight.ops.pad import constant_pad
 from rushlight.ops.positions import index_select
-from rushlight.tensor import Tensor, from_array
+from rushlight.tensor import Tensor, created, from_array
 
 # torch's padding modes as NumPy calls them.
 MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
@@ -36,7 +37,7 @@ def weights(op: str, input: Tensor, window: Tensor | None, n_fft: int, win_lengt
              "leakage. Give window=torch.hann_window(n_fft), or torch.ones(n_fft) for a rectangular one.")
         if win_length == n_fft:
             return None
-        window = from_array(np.ones(win_length, input.array.real.dtype))
+        window = created(from_array(np.ones(win_length, input.array.real.dtype)))
     if window.dtype.category < dtypes.FLOATING:
         window = s.to(window, input.dtype.to_real())
     before = (n_fft - win_length) // 2
@@ -55,7 +56,7 @@ def extended(signal: Tensor, n: int, mode: str) -> Tensor:
                                    f"padding ({n}, {n}) at dimension 2 of input {[1, *signal.array.shape]}",
                                    "take a longer signal, a smaller n_fft, or center=False"))
     places = np.pad(np.arange(length), n, mode=MODES[mode])  # type: ignore[call-overload]
-    return index_select(signal, 1, from_array(places))
+    return index_select(signal, 1, created(from_array(places)))
 
 
 @composite()
@@ -144,7 +145,7 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
     batch, count, _ = frames.array.shape
     total = n_fft + hop_length * (count - 1)
     if weight is None:
-        weight = from_array(np.ones(n_fft, frames.array.real.dtype))
+        weight = created(from_array(np.ones(n_fft, frames.array.real.dtype)))
     signal = s.add_windows(frames * weight, (batch, total), 1, n_fft, hop_length)  # type: ignore[operator]
     squares = s.expand(s.reshape(weight * weight, (1, 1, -1)), (1, count, n_fft))  # type: ignore[operator]
     covered = s.add_windows(squares, (1, total), 1, n_fft, hop_length)
@@ -158,7 +159,7 @@ def middle(signal: Tensor, covered: Tensor, start: int, center: bool, length: in
     stop = start + length if length is not None else total - start
     n = max(min(stop, total) - start, 0)
     signal, covered = s.narrow(signal, 1, start, n), s.narrow(covered, 1, start, n)
-    if not n or not (abs(covered.array) > 1e-11).all():
+    if not n or not holds(abs(covered) > 1e-11):  # type: ignore
         raise RuntimeError(explain("istft: window overlap add min: 1: the windows leave elements uncovered",
                                    "a smaller hop_length, or a window without zeros at its ends", input=describe(input)))
     signal = signal / covered  # type: ignore[operator]

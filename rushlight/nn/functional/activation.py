@@ -7,6 +7,7 @@ import numpy as np
 
 from rushlight import random
 from rushlight.autograd.views import assign
+from rushlight.creation import empty_like, zeros_like
 from rushlight.errors import explain, warn
 from rushlight.ops import activation as a
 from rushlight.ops import elementwise as e
@@ -242,12 +243,12 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
 
     `hard`: exactly one-hot going forward, soft going backward.
     """
-    noise = from_array(np.empty_like(logits.array)).exponential_().log()
+    noise = empty_like(logits.detach()).exponential_().log()  # type: ignore[attr-defined]
     soft = reductions.softmax(e.div(e.sub(logits, noise), tau), dim)
     if not hard:
         return soft
     top = soft.argmax(dim, True)
-    one_hot = from_array(np.zeros_like(soft.array)).scatter(dim, top, 1.0)
+    one_hot = zeros_like(soft.detach()).scatter(dim, top, 1.0)  # type: ignore[attr-defined]
     return e.add(e.sub(one_hot, soft.detach()), soft)
 
 

@@ -1,0 +1,127 @@
+"""What happens in a compiled function when the numbers of a later call are wrong: an index too large, a singular matrix."""
+import copy
+
+import pytest
+
+import rushlight
+from rushlight import nn
+from rushlight.nn import functional as F
+
+
+def message(function, *args):
+    """The error's kind and text; `at:` in it names this file's line, in a program as in eager."""
+    with pytest.raises((IndexError, RuntimeError)) as caught:
+        function(*args)
+    return caught.type, str(caught.value)
+
+
+def gathered(x, index):
+    return x.gather(1, index) * 2
+
+
+def singular(x, b):
+    return rushlight.linalg.solve(x, b) + 1
+
+
+def classes(x, target):
+    return F.cross_entropy(x * 2, target)
+
+
+RIGHT = rushlight.tensor([[0, 1], [1, 2]])
+CASES = {
+    "index": (gathered, (rushlight.ones(2, 3), RIGHT), (rushlight.ones(2, 3), RIGHT + 4)),
+    "matrix": (singular, (rushlight.eye(3), rushlight.ones(3)), (rushlight.zeros(3, 3), rushlight.ones(3))),
+    "class": (classes, (rushlight.ones(2, 3), rushlight.tensor([0, 2])), (rushlight.ones(2, 3), rushlight.tensor([0, 7]))),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_error_is_eagers(name):
+    function, right, wrong = CASES[name]
+    compiled = rushlight.compile(function)
+    for _ in range(5):
+        compiled(*right)
+    assert compiled.programs
+    for _ in range(2):
+        assert message(compiled, *wrong) == message(function, *wrong)
+        rushlight.testing.assert_close(compiled(*right), function(*right))
+    assert compiled.programs
+
+
+def test_the_function_catches_it():
+    def careful(x, index):
+        try:
+            return x.gather(1, index) * 2
+        except RuntimeError:
+            return x.sum()
+    compiled = rushlight.compile(careful)
+    x = rushlight.ones(2, 3)
+    for _ in range(5):
+        compiled(x, RIGHT)
+    assert compiled.programs
+    assert compiled(x, RIGHT + 4).item() == 6
+    assert compiled(x, RIGHT).tolist() == [[2, 2], [2, 2]]
+
+
+def trained(wrap, batches):
+    """The parameters, the optimizer's state and the errors after some batches, of which some are wrong."""
+    rushlight.manual_seed(0)
+    model = nn.Sequential(nn.Embedding(5, 4), nn.Linear(4, 3))
+    opt = rushlight.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+    def step(ids, target):
+        opt.zero_grad()
+        loss = F.cross_entropy(model(ids), target)
+        loss.backward()
+        opt.step()
+        return loss
+    run, errors = wrap(step), []
+    for ids, target in batches:
+        try:
+            run(rushlight.tensor(ids), rushlight.tensor(target))
+        except IndexError as error:
+            errors.append(str(error))
+    return copy.deepcopy(model.state_dict()), opt.state_dict()["state"], errors
+
+
+def test_nothing_is_half_changed():
+    good = ([0, 1, 4], [0, 1, 2])
+    batches = [good] * 5 + [([0, 9, 4], [0, 1, 2]), good, good, good, ([0, 1, 4], [0, 8, 2])] + [good] * 4
+    eager, compiled = trained(lambda f: f, batches), trained(rushlight.compile, batches)
+    assert len(eager[2]) == 2
+    assert eager[2] == compiled[2]
+    rushlight.testing.assert_close(eager[:2], compiled[:2])
+
+
+def test_random_numbers_that_were_drawn_are_not_drawn_again():
+    def function(x, index):
+        return F.dropout(x, 0.5).gather(1, index)
+    compiled = rushlight.compile(function)
+    x, states = rushlight.ones(2, 3), []
+    for _ in range(5):
+        compiled(x, RIGHT)
+    for run in (function, compiled):
+        rushlight.manual_seed(3)
+        with pytest.raises(RuntimeError, match="index 6 is out of bounds") as caught:
+            run(x, RIGHT + 4)
+        states.append(rushlight.random.get_rng_state())
+    assert rushlight.equal(*states)
+    notes = getattr(caught.value, "__notes__", None)
+    assert notes is None or "test_compile_errors.py" in notes[0]
+
+
+def test_memory_that_was_written_is_not_written_again():
+    norm = nn.BatchNorm1d(3)
+
+    def function(x, index):
+        return norm(x).gather(1, index)
+    compiled, x = rushlight.compile(function), rushlight.arange(6.0).reshape(2, 3)
+    for _ in range(5):
+        compiled(x, RIGHT)
+    assert compiled.programs
+    twin, old = copy.deepcopy(norm), norm.running_mean.clone()
+    with pytest.raises(RuntimeError):
+        compiled(x, RIGHT + 4)
+    twin(x)
+    assert not rushlight.equal(old, norm.running_mean)
+    rushlight.testing.assert_close(norm.running_mean, twin.running_mean)
