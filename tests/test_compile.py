@@ -447,6 +447,17 @@ def test_gradients_of_arguments_and_of_several_results():
     assert programs(g)
 
 
+def test_a_gradient_that_is_always_zero_from_one_of_several_results():
+    x, y = (torch.ones(3, requires_grad=True) for _ in range(2))
+    f = quick(lambda: ((x * 2).sum(), y.floor().sum()))
+    for _ in range(CALLS):
+        x.grad = y.grad = None
+        f()[1].backward()
+        assert x.grad is None
+        assert y.grad.tolist() == [0, 0, 0]
+    assert programs(f)
+
+
 def test_backward_twice_and_after_a_write():
     w = torch.ones(3, requires_grad=True)
     f = quick(lambda x: (w * w * x).sum())

@@ -233,3 +233,13 @@ def test_copies_of_views_show_the_views_parameters():
 def test_as_strided_scatter_says_where_it_cannot():
     with pytest.raises(NotImplementedError, match="lie together"):
         rushlight.zeros(4, 4)[:, ::2].as_strided_scatter(rushlight.zeros(2), (2,), (1,))
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_copies_into_another_shape_or_into_memory_that_is_not_to_be_written(recorded):
+    x = rushlight.zeros(3, 4, requires_grad=recorded) * 1
+    with pytest.raises(RuntimeError, match=r"output with shape \[3, 4\] doesn't match the broadcast shape \[1, 1, 4\]"):
+        x.copy_(rushlight.ones(1, 1, 4))
+    with pytest.raises(RuntimeError, match="more than one element .* or its memory is read-only"):
+        (rushlight.zeros(1, requires_grad=recorded) * 1).expand(3).copy_(rushlight.ones(3))
+    assert x.copy_(rushlight.ones(1, 4)).sum().item() == 12

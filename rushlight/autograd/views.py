@@ -117,6 +117,16 @@ def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
         if r.array.dtype != x.array.dtype:
             r = r.to(x.dtype)  # type: ignore[attr-defined]
         keep_old(x, r)
+    write(x, r, op)
+    if recorded:
+        rebase(x, r)
+    if m.watch is not None:
+        m.watch.wrote(x, r)
+    return x
+
+
+def write(x: Tensor, r: Tensor, op: str | None = None) -> None:
+    """The elements of r into x's memory; RuntimeError if x repeats some, or must not be written to."""
     try:
         np.copyto(x.array, r.array, casting="unsafe")
     except ValueError as error:
@@ -124,11 +134,6 @@ def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
                                    "single memory location, or its memory is read-only",
                                    "clone() the tensor before writing", op=op)) from error
     wrote(x)
-    if recorded:
-        rebase(x, r)
-    if m.watch is not None:
-        m.watch.wrote(x, r)
-    return x
 
 
 def wrote(x: Tensor) -> None:
@@ -142,11 +147,16 @@ def expands(shape: tuple, to: tuple) -> bool:
     return len(shape) <= len(to) and all(m in (1, n) for m, n in zip(shape[::-1], to[::-1]))
 
 
-def check_fits(x: Tensor, r: Tensor, op: str | None) -> None:
+def check_shape(x: Tensor, r: Tensor, op: str | None = None) -> None:
+    """RuntimeError unless r can be written into x."""
     if r.array.shape != x.array.shape and not expands(r.array.shape, x.array.shape):
         raise RuntimeError(explain(f"output with shape {list(x.shape)} doesn't match the broadcast shape "
                                    f"{list(r.shape)}", "an in-place op cannot change the shape: use the one "
                                    "without underscore", op=op))
+
+
+def check_fits(x: Tensor, r: Tensor, op: str | None) -> None:
+    check_shape(x, r, op)
     if r.dtype.category > x.dtype.category:
         raise RuntimeError(explain(f"result type {r.dtype.scalar_type} can't be cast to the desired output type "
                                    f"{x.dtype.scalar_type}", f"convert the tensor first: x = x.to({r.dtype})", op=op))

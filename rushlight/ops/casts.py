@@ -4,10 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from rushlight import dtypes
-from rushlight.autograd.views import assign, detached, wrote
+from rushlight.autograd.views import assign, check_shape, detached, write
 from rushlight.device import present
 from rushlight.errors import NoCuda, explain, suggesting
 from rushlight.memory_format import contiguous_format, lies_so, memory_format, order_of, preserve_format
@@ -85,13 +83,10 @@ def copy_(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
     """Write the elements of `source`, broadcast and converted, into this tensor."""
     if not isinstance(source, Tensor):
         raise TypeError(explain(f"copy_(): argument 'other' must be Tensor, not {type(source).__name__}"))
+    if source.array.shape != input.array.shape:
+        check_shape(input, source)
     if unrecorded(input, (source,)):
-        try:
-            np.copyto(input.array, source.array, casting="unsafe")
-        except ValueError as error:
-            raise RuntimeError(explain(f"copy_(): shapes {list(input.shape)} and {list(source.shape)} do not fit",
-                                       "the source must broadcast to the tensor")) from error
-        wrote(input)
+        write(input, source, "copy_")
         return input
     if source.array.dtype != input.array.dtype:
         source = converted(source, input.dtype)

@@ -126,6 +126,7 @@ def without(graph: Graph, absent: set[int]) -> tuple[Graph, list[bool]]:
         else:
             steps.append(Call(s.op, replaced(s.args, by | zeros), tuple([by[v] for v in s.outs]), s.line, shares=s.shares))
     there = [v not in nothing for v in graph.results]
+    by.update((v, Value(v.array, "constant", v.source)) for v in graph.results if v.kind == "constant")
     made = Graph(steps, [by[v] for v in graph.inputs], [by[v] for v, kept in zip(graph.results, there) if kept])
     drop_unused(made)
     return made, there
