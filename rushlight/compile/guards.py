@@ -356,21 +356,26 @@ def transparent(kind: type) -> bool:
     return owned(kind) and all([owned(base) or base is object or base in Module.__mro__ for base in kind.__mro__])
 
 
-def names_in(code: CodeType) -> Iterator[str]:
-    """The global names that a function and the functions inside it use."""
+def codes_in(code: CodeType) -> Iterator[CodeType]:
+    """A function and the functions inside it."""
     todo = [code]
-    for c in todo:
+    for c in todo:                                # which grows while it is read
+        yield c
+        todo += [k for k in c.co_consts if isinstance(k, CodeType)]
+
+
+def names_in(code: CodeType) -> Iterator[str]:
+    """The global names that a function and those inside it use."""
+    for c in codes_in(code):
         yield from c.co_names
         for k in c.co_consts:                     # getattr(self, "scale"), case Layer(scale=1)
             yield from (t for t in (k if isinstance(k, tuple) else (k,)) if isinstance(t, str))
-        todo += [k for k in c.co_consts if isinstance(k, CodeType)]
 
 
 @lru_cache(maxsize=4096)
 def imported_in(code: CodeType) -> list[str]:
     """The modules that a function, and those inside it, import when they run."""
-    inside = [name for c in code.co_consts if isinstance(c, CodeType) for name in imported_in(c)]
-    return inside + [i.argval for i in get_instructions(code) if i.opname == "IMPORT_NAME"]
+    return [i.argval for c in codes_in(code) for i in get_instructions(c) if i.opname == "IMPORT_NAME"]
 
 
 def described(container: Any, key: Any) -> str:

@@ -71,6 +71,7 @@ class Spans:
         spans = sorted([byte_bounds(a) for a in arrays if a.size])
         self.starts = [start for start, _ in spans]
         self.ends = [*accumulate((end for _, end in spans), max)]               # the furthest so far
+        self.apart = all(end <= start for end, start in zip(self.ends, self.starts[1:]))
 
     def touch(self, a: np.ndarray) -> bool:
         start, end = byte_bounds(a)
@@ -80,12 +81,5 @@ class Spans:
 
 def overlap(written: list[np.ndarray], read: list[np.ndarray]) -> bool:
     """Whether some array that is written may share memory with another one: by where each begins and ends."""
-    spans = sorted([(*byte_bounds(a), mark) for mark, group in ((True, written), (False, read))
-                    for a in group if a.size])
-    end, own = 0, False                           # the furthest end so far, and whether what ends there is written
-    for start, stop, mark in spans:
-        if start < end and (mark or own):
-            return True
-        if stop > end:
-            end, own = stop, mark
-    return False
+    others = Spans(read)
+    return not Spans(written).apart or any(others.touch(a) for a in written)

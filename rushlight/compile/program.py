@@ -84,8 +84,8 @@ class Part:
         return found
 
     def failed(self, error: Exception) -> bool:
-        """Whether a run that ended in this error has changed nothing yet, written to nothing and drawn no random numbers: then
-        the function can run instead. If it has, the error is told the user's line."""
+        """Whether a run that ended in this error has written to nothing yet, nor drawn random numbers: then the function can
+        run instead. If it has, the error is told the user's line."""
         at, code = error.__traceback__, getattr(self.call, "__code__", None)
         while at is not None and at.tb_frame.f_code is not code:
             at = at.tb_next
