@@ -125,3 +125,16 @@ def test_memory_that_was_written_is_not_written_again():
     twin(x)
     assert not rushlight.equal(old, norm.running_mean)
     rushlight.testing.assert_close(norm.running_mean, twin.running_mean)
+
+
+def test_classes_are_looked_at_before_anything_is_written():
+    norm, target = nn.BatchNorm1d(3), rushlight.tensor([0, 2])
+
+    def loss(x, target):
+        return F.cross_entropy(F.dropout(norm(x), 0.1), target)
+    compiled, x = rushlight.compile(loss), rushlight.arange(6.0).reshape(2, 3)
+    for _ in range(5):
+        compiled(x, target)
+    assert compiled.programs
+    assert message(compiled, x, target + 9) == message(loss, x, target + 9)
+    assert norm.num_batches_tracked.item() == 7

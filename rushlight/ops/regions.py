@@ -27,7 +27,7 @@ def written(x: ndarray, y: ndarray, size: tuple, stride: tuple, start: int) -> n
 
 
 def fresh(method: str, args: tuple, named: tuple) -> ndarray:
-    args = tuple(ascontiguousarray(a) if isinstance(a, ndarray) else a for a in args)       # drawn in this order
+    args = tuple(np.asarray(a, order="C") if isinstance(a, ndarray) else a for a in args)   # drawn in this order
     return np.asarray(getattr(random.default_generator, method)(*args, **dict(named)))
 
 

@@ -335,16 +335,22 @@ class Fusion:
                     self.direct[k].add(kept)
 
     def ordered(self) -> list[Cluster | Call | Store]:
-        """Clusters and single steps in an order in which they can run: as traced, where there is a choice."""
+        """Clusters and single steps in an order in which they can run: where there is a choice as traced, but tests of the
+        data at once, before anything is written (Part.failed)."""
         waiting = dict(self.before)
         done, result = 0, []
-        todo = sorted(waiting, key=lambda k: self.steps[k][-1])
+        todo = sorted(waiting, key=lambda k: (not is_test(self.graph.steps[self.steps[k][-1]]), self.steps[k][-1]))
         while todo:
             k = next(k for k in todo if not waiting[k] & ~done)
             todo.remove(k)
             done |= 1 << k
             result.append(self.clusters[k] or self.graph.steps[k])
         return result
+
+
+def is_test(step: Call | Store) -> bool:
+    """Whether a step makes nothing, but raises an error if its data are wrong."""
+    return isinstance(step, Call) and not step.outs
 
 
 def space_of(step: Call | Store) -> tuple[int, ...]:
