@@ -3,9 +3,10 @@ from __future__ import annotations
 
 from functools import cache
 from math import inf
+from sys import modules
 
 CALL, ELEMENT = 0.4e-6, 0.3e-9                    # seconds that a pass of NumPy takes, and one element of it
-PRICE = 0.3                                       # seconds that count as the cost of loading Numba and some loops
+LOADING, LOOPS = 0.25, 0.05                       # seconds that count as the cost of loading Numba, and some loops
 
 
 @cache
@@ -17,19 +18,20 @@ def has_numba() -> bool:
 
 class Spent:
     """When loops that round in their own way take over from NumPy: once what it did for them has cost their price.
-    Nothing but the work done decides, so that a program repeated gives the same numbers.
+    Nothing but the work done decides, so that a program repeated gives the same numbers. `loading`: the part of the price
+    that is no cost any more where Numba has been loaded for larger tensors (W5b: its small ones take 0.8 of the time).
     """
 
-    def __init__(self, price: float) -> None:
-        self.left = price
+    def __init__(self, price: float, loading: float = 0.0) -> None:
+        self.left, self.loading = price, loading
 
     def paid(self, cost: float) -> bool:
         """Whether loops are to do this work; if not, NumPy does, and it counts."""
         if self.left <= 0:
             return True
         self.left -= cost
-        if self.left <= 0 and not has_numba():
-            self.left = inf
+        if self.left <= self.loading and (self.left <= 0 or "numba" in modules):
+            self.left = 0.0 if has_numba() else inf
         return False
 
     def enough(self, passes: int, size: int) -> bool:
@@ -37,4 +39,4 @@ class Spent:
         return self.paid(passes * (CALL + ELEMENT * size)) and size > 0
 
 
-spent = Spent(PRICE)                              # of ops on small arrays
+spent = Spent(LOADING + LOOPS, LOADING)           # of ops on small arrays

@@ -8,6 +8,7 @@ import pytest
 
 import rushlight
 import rushlight.nn.functional as F
+from rushlight import optional
 from rushlight.ops import large, later, rows, worlds
 from rushlight.ops.kernels import index
 from rushlight.ops.kernels.memory import HELD_BY_US, LEAST, memory
@@ -269,6 +270,13 @@ def test_when_loops_take_over(monkeypatch):
         F.softmax(x, 1)
     assert len(seen) == 2
     assert F.softmax(x, 1).tolist() == [[np.float32(0.1).item()] * 10] * 2
+
+
+@pytest.mark.parametrize(("numba", "calls"), [(False, 8), (True, 2)])
+def test_numba_that_is_there_costs_no_loading(numba, calls, monkeypatch):
+    monkeypatch.setattr(optional, "modules", {"numba": None} if numba else {})
+    bill = optional.Spent(1.0, loading=0.75)
+    assert [bill.paid(0.125) for _ in range(12)].index(True) == calls
 
 
 # -- memory
