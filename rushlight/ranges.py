@@ -15,6 +15,9 @@ from rushlight.ops.build import MORE
 from rushlight.tensor import Tensor
 
 
+WHOLE = {dtypes.bfloat16: 2**8, dtypes.float16: 2**11, dtypes.float32: 2**24, dtypes.float64: 2**53}    # and all below
+
+
 def numeric(d: dtypes.dtype, name: str) -> dtypes.dtype:
     """The dtype, unless it is bool, which has no ranges."""
     if d is dtypes.bool_:
@@ -44,8 +47,13 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None
     n = -(-(end - start) // step) if whole else math.ceil((end - start) / step)
     if d.category < dtypes.FLOATING:
         start, step = int(start), int(step)
-    count = in_registers if d.category == dtypes.FLOATING and d.itemsize > 1 else counted
+    count = in_registers if d.category == dtypes.FLOATING and d.itemsize > 1 and not exact(start, step, n, d) else counted
     return made(count(start, step, n, d), None, requires_grad, device, out)
+
+
+def exact(start: Any, step: Any, n: int, d: dtypes.dtype) -> bool:
+    """Whether the range is of whole numbers that the dtype holds: then any way to count gives the same."""
+    return start % 1 == 0 and step % 1 == 0 and max(abs(start), abs(start + n * step)) <= WHOLE.get(d, 0)
 
 
 def in_registers(start: Any, step: Any, n: int, d: dtypes.dtype) -> np.ndarray:
@@ -56,18 +64,20 @@ def in_registers(start: Any, step: Any, n: int, d: dtypes.dtype) -> np.ndarray:
     """
     working, wide = (np.float32, np.float64) if d.itemsize == 2 else (np.float64, np.longdouble)
     lanes = 32 // d.itemsize
-    by, k = wide(working(step)), np.arange(n).astype(wide)
-    line = (wide(working(start)) + by * k).astype(working)
-    full = n - n % (2 * lanes)
-    first, moves = line[:full:lanes].astype(d.numpy).astype(wide)[:, None], by * k[:lanes]
+    by, full = wide(working(step)), n - n % (2 * lanes)
+    places = np.concatenate((np.arange(0, full, lanes), np.arange(full, n))).astype(wide)
+    line = (wide(working(start)) + by * places).astype(working)
+    first, moves = line[:full // lanes].astype(d.numpy).astype(wide)[:, None], by * np.arange(lanes).astype(wide)
     moves = moves.astype(working) if d is dtypes.bfloat16 else moves
-    return np.concatenate(((first + moves).astype(working).reshape(-1), line[full:])).astype(d.numpy)
+    return np.concatenate(((first + moves).astype(working).reshape(-1), line[full // lanes:])).astype(d.numpy)
 
 
 def counted(start: Any, step: Any, n: int, d: dtypes.dtype) -> np.ndarray:
     """start, start + step, ...: n numbers, worked out as exactly as there are numbers for."""
-    wide = np.int64 if d.category < dtypes.FLOATING else np.float64
-    return (np.arange(n, dtype=wide) * step + start).astype(d.numpy)
+    if d.category < dtypes.FLOATING or exact(start, step, n, d):
+        start, step = int(start), int(step)
+        return np.arange(start, start + n * step, step).astype(d.numpy, copy=False)
+    return (np.arange(n) * float(step) + start).astype(d.numpy)
 
 
 def check_range(start: Any, end: Any, step: Any) -> None:
@@ -134,10 +144,11 @@ def evenly_spaced(start: Any, end: Any, steps: int, d: dtypes.dtype) -> np.ndarr
         return np.asarray([start], kind)
     step = (kind(end) - kind(start)) / kind(max(steps - 1, 1))
     wide = {np.float32: np.float64, np.float64: np.longdouble}.get(kind, kind)
-    i = np.arange(steps)
+    half, out = steps // 2, np.empty(steps, kind)
     first, last, step = wide(kind(start)), wide(kind(end)), wide(step)
-    low, high = first + step * i.astype(wide), last - step * (steps - 1 - i).astype(wide)
-    return np.where(i < steps // 2, low, high).astype(kind)
+    out[:half] = first + step * np.arange(half).astype(wide)
+    out[half:] = last - step * np.arange(steps - half)[::-1].astype(wide)
+    return out
 
 
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Tensor | None = None, dtype: Dtype = None,

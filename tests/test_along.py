@@ -32,6 +32,22 @@ def test_rows(name, shape):
     np.testing.assert_allclose(whole, REDUCTIONS[name](x.astype(float)), rtol=2e-6, atol=2e-3)
 
 
+@pytest.mark.parametrize("shape", [(300, 1003), (70, 32, 33)])
+def test_products(shape):
+    pytest.importorskip("numba")
+    x = 1 + normal(*shape) / 100
+    np.testing.assert_allclose(along.reduced("products", x, (-1,), False), np.prod(x.astype(float), -1), rtol=2e-5)
+    x[0, ..., 5], x[1, ..., 6], x[2, ..., 7] = np.nan, 0, np.inf
+    np.testing.assert_allclose(reduce.prod(x, (-1,)), np.prod(x.astype(float), -1), rtol=2e-5)
+
+
+def test_nansum_where_infinities_meet():
+    x = normal(3, 70_000)
+    x[0, 7], x[1, 1], x[1, 2] = np.nan, np.inf, -np.inf
+    np.testing.assert_allclose(reduce.nansum(x, (1,)), np.nansum(x.astype(float), 1), rtol=1e-4)
+    assert np.isnan(reduce.nansum(x))
+
+
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_nan_and_infinities(name):
     pytest.importorskip("numba")

@@ -18,7 +18,7 @@ from rushlight.compile.parallel import in_parts
 from rushlight.ops.table import TABLE
 
 EDGES = [0., -0., 1., -1., .5, -.5, 2., -2., 3., 1e-3, 20., -20., 30., 87., -87., 1e6, -1e6, np.inf, -np.inf, np.nan]
-POSITIVE = ("log", "log2", "log10", "sqrt", "rsqrt", "lgamma", "acosh")
+POSITIVE = ("log", "log2", "log10", "sqrt", "root_of_squares", "rsqrt", "lgamma", "acosh")
 
 
 def compiled(f, *args):

@@ -89,7 +89,7 @@ def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: b
     floats_only(input, "std")
     if input.dtype in HALVES:
         return in_single(std, input, dim, unbiased, keepdim, correction, out)
-    made = called(root_of_squares(var(input, dim, unbiased, keepdim, correction=correction)), "StdBackward0")
+    made = called(e.root_of_squares(var(input, dim, unbiased, keepdim, correction=correction)), "StdBackward0")
     return made if out is None else into(out, made)
 
 
@@ -169,14 +169,6 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
         dims = None if dim is None else reduced_dims(dim, x.array.ndim)
         made = vector_norm(x, 2.0 if p in ("fro", None) else float(p), dims, keepdim)
     return made if out is None else into(out, made)
-
-
-def root_of_squares(total: Tensor) -> Tensor:
-    """sqrt with gradient 0, not nan, at 0: the length of a zero vector."""
-    if not recorded(total, ()):
-        return e.sqrt(total)
-    zero = total == 0
-    return e.where(zero, 0, e.sqrt(e.where(zero, 1, total)))
 
 
 @composite()

@@ -51,6 +51,7 @@ from numpy import (  # noqa: F401
 from rushlight.ops.kernels.divisions import divided
 
 real, imag = np.real, np.imag
+root_of_squares = sqrt
 abs, neg, pos = np.absolute, np.negative, np.positive
 asin, acos, atan, atan2 = np.arcsin, np.arccos, np.arctan, np.arctan2
 asinh, acosh, atanh = np.arcsinh, np.arccosh, np.arctanh

@@ -267,6 +267,27 @@ def sums(x, out):
 
 
 @loop
+def products(x, out):
+    """Four numbers side by side: one after the other, each waits for the one before."""
+    restrict()
+    wide()
+    n = x.shape[1]
+    for i in range(x.shape[0]):
+        a = f32(1)
+        b = f32(1)
+        c = f32(1)
+        d = f32(1)
+        for j in range(0, n - 3, 4):
+            a = a * x[i, j]
+            b = b * x[i, j + 1]
+            c = c * x[i, j + 2]
+            d = d * x[i, j + 3]
+        for j in range(n // 4 * 4, n):
+            a = a * x[i, j]
+        out[i] = a * b * (c * d)
+
+
+@loop
 def norms(x, out):
     """out[i] = sqrt(sum of x^2)."""
     restrict()
