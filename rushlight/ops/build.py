@@ -39,7 +39,8 @@ def staying(op: Op, kernel: Callable, last: int) -> Callable:
     bfloat16 single precision. (The last input's: of `where`, the first is a condition.)
     """
     def stay(*args: Any) -> np.ndarray:
-        return np.asarray(kernel(*args)).astype(args[last].dtype, copy=False)
+        r, dtype = kernel(*args), args[last].dtype
+        return r if r.__class__ is np.ndarray and r.dtype is dtype else np.asarray(r).astype(dtype, copy=False)
     return lambda *args: stay(*args) if args[0].size < LARGE else large(op, "", stay, *args)
 
 

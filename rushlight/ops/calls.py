@@ -27,7 +27,7 @@ from rushlight.autograd.views import register
 from rushlight.errors import PACKAGE
 from rushlight.ops.arguments import binder, check_tensors, failure, otherwise, promoted, same_dtype, unbound
 from rushlight.ops.results import into, return_type
-from rushlight.ops.table import Op
+from rushlight.ops.table import FLOATING, Op
 from rushlight.ops.worlds import save_source
 from rushlight.tensor import Tensor, from_array
 
@@ -133,6 +133,10 @@ def looking(op: Op) -> list[str]:
 
 def together(op: Op, operands: Sequence[Any]) -> list[Any]:
     """The operands that are there, brought to one dtype."""
+    if op.result != FLOATING and all([v.__class__ is Tensor for v in operands]):
+        dtype = operands[0].array.dtype           # 2 us of the 9 that `where` takes
+        if all([v.array.dtype is dtype for v in operands]):
+            return list(operands)
     there = iter(promoted(op, [v for v in operands if v is not None]))
     return [None if v is None else next(there) for v in operands]
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -31,7 +32,10 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     if not isinstance(equation, str):
         equation, operands = from_sublists((equation, *operands))
     tensors = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
-    inputs, output = parse(equation, tensors)
+    try:
+        inputs, output = parse(equation, tuple([t.array.ndim for t in tensors]))
+    except ValueError as error:
+        raise wrong(equation, str(error), tensors) from None
     sizes = sizes_of(equation, inputs, tensors)
     terms = [without_repeats(t, letters) for t, letters in zip(tensors, inputs)]
     for i, j in path([letters for _, letters in terms], output, sizes):
@@ -41,8 +45,10 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
         terms.append(contract(a, in_a, b, in_b, wanted, sizes))
     result, letters = summed(*terms[0], set(output))
     missing = [c for c in output if c not in letters]
-    result = reshape(result, tuple(result.shape) + (1,) * len(missing))
-    return permute(result, tuple((letters + "".join(missing)).index(c) for c in output))
+    result = shaped(result, result.array.shape + (1,) * len(missing))
+    if letters == output and not any(result is t for t in tensors):
+        return result
+    return permute(result, places(letters + "".join(missing), output))
 
 
 def from_sublists(args: tuple) -> tuple[str, tuple]:
@@ -59,21 +65,22 @@ def wrong(equation: str, why: str, tensors: Sequence[Tensor]) -> RuntimeError:
     return RuntimeError(explain(f"einsum(): {why}", equation=equation, shapes=[tuple(t.shape) for t in tensors]))
 
 
-def parse(equation: str, tensors: Sequence[Tensor]) -> tuple[list[str], str]:
-    """The letters of each operand and of the output, `...` spelled out in digits-like letters of its own."""
+@lru_cache(maxsize=256)
+def parse(equation: str, dims: tuple[int, ...]) -> tuple[list[str], str]:
+    """The letters of each operand, of so many dimensions, and of the output; those of `...` are Greek. ValueError for an
+    equation that does not fit."""
     text = equation.replace(" ", "")
     left, arrow, output = text.partition("->")
     inputs = left.split(",")
-    if len(inputs) != len(tensors):
-        raise wrong(equation, f"the equation names {len(inputs)} operands, but {len(tensors)} were given", tensors)
-    extra = [t.array.ndim - len(s.replace("...", "")) for s, t in zip(inputs, tensors)]
-    for s, n, t in zip(inputs, extra, tensors):
+    if len(inputs) != len(dims):
+        raise ValueError(f"the equation names {len(inputs)} operands, but {len(dims)} were given")
+    extra = [ndim - len(s.replace("...", "")) for s, ndim in zip(inputs, dims)]
+    for s, n, ndim in zip(inputs, extra, dims):
         if n < 0 or (n > 0 and "..." not in s):
             named = len(s.replace("...", ""))
-            raise wrong(equation, f"the subscript '{s}' names {named} dimensions, but the operand has {t.array.ndim}",
-                        tensors)
+            raise ValueError(f"the subscript '{s}' names {named} dimensions, but the operand has {ndim}")
     dots = max((n for s, n in zip(inputs, extra) if "..." in s), default=0)
-    spelled = "".join(chr(0x3B1 + i) for i in range(dots))            # Greek letters for the dimensions of the dots
+    spelled = "".join(chr(0x3B1 + i) for i in range(dots))
     inputs = [s.replace("...", spelled[dots - n:]) for s, n in zip(inputs, extra)]
     if not arrow:
         every = "".join(inputs)
@@ -81,7 +88,7 @@ def parse(equation: str, tensors: Sequence[Tensor]) -> tuple[list[str], str]:
     output = output.replace("...", spelled)
     for c in output:
         if output.count(c) > 1 or not any(c in s for s in inputs):
-            raise wrong(equation, f"output subscript {c} appears more than once or in no operand", tensors)
+            raise ValueError(f"output subscript {c} appears more than once or in no operand")
     return inputs, output
 
 
@@ -99,7 +106,7 @@ def sizes_of(equation: str, inputs: Sequence[str], tensors: Sequence[Tensor]) ->
 
 def without_repeats(t: Tensor, letters: str) -> tuple[Tensor, str]:
     """A letter that stands twice: its diagonal."""
-    for c in dict.fromkeys(letters):
+    for c in dict.fromkeys(letters) if len(set(letters)) < len(letters) else ():
         while letters.count(c) > 1:
             i = letters.index(c)
             j = letters.index(c, i + 1)
@@ -153,15 +160,23 @@ def contract(a: Tensor, in_a: str, b: Tensor, in_b: str, wanted: set, sizes: dic
     shape = tuple(sizes[c] for c in out)
     if not inner:                                 # an outer product: broadcasting does it
         ones = dict.fromkeys(columns, 1) | dict.fromkeys(rows, 1)
-        left = reshape(permute(a, places(in_a, batch + rows)),
-                       tuple(sizes[c] if c in in_a else ones[c] for c in out))
-        right = reshape(permute(b, places(in_b, batch + columns)),
-                        tuple(sizes[c] if c in in_b else ones[c] for c in out))
+        left = shaped(ordered(a, in_a, batch + rows), tuple([sizes[c] if c in in_a else ones[c] for c in out]))
+        right = shaped(ordered(b, in_b, batch + columns), tuple([sizes[c] if c in in_b else ones[c] for c in out]))
         return mul(left, right), out
-    n = [prod(sizes[c] for c in group) for group in (batch, rows, inner, columns)]
-    left = reshape(permute(a, places(in_a, batch + rows + inner)), (n[0], n[1], n[2]))
-    right = reshape(permute(b, places(in_b, batch + inner + columns)), (n[0], n[2], n[3]))
-    return reshape(mm(left, right), shape), out
+    k, m, n = [prod([sizes[c] for c in group]) for group in (rows, inner, columns)]
+    stack = tuple([sizes[c] for c in batch])
+    left = shaped(ordered(a, in_a, batch + rows + inner), (*stack, k, m))
+    right = shaped(ordered(b, in_b, batch + inner + columns), (*stack, m, n))
+    return shaped(mm(left, right), shape), out
+
+
+def ordered(t: Tensor, letters: str, order: list[str]) -> Tensor:
+    """The tensor with its dimensions in that order."""
+    return t if [*letters] == order else permute(t, places(letters, order))
+
+
+def shaped(t: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return t if t.array.shape == shape else reshape(t, shape)
 
 
 def places(letters: str, order: Sequence[str]) -> tuple[int, ...]:
