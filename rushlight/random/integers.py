@@ -11,6 +11,7 @@ from .stream import Stream
 from .uniform import largest
 
 _LOOP = Loop("exchanged")
+FEW = 1000  # numbers that are exchanged sooner one by one
 _ONE_WORD = 2**28  # smaller ranges take a word per number, others two
 _LARGEST_PERMUTATION = (2**32 - 1) // 20
 
@@ -150,6 +151,11 @@ def exchanged(partners: np.ndarray) -> np.ndarray:
     What step i takes from place partners[i] is what the last step before it with the same partner left there, or else
     the place's own number; and what a step leaves stood in its own place, followed back to one that none had touched.
     """
+    if len(partners) < FEW:  # 100 in 10 us, the other way in 60
+        order = list(range(len(partners)))
+        for i, other in enumerate(partners.tolist()):
+            order[i], order[other] = order[other], order[i]
+        return np.array(order, partners.dtype)
     steps = np.arange(len(partners))
     moves = np.flatnonzero(partners != steps)
     found = steps.copy()  # in place i before step i stands what stood in place found[i] before step found[i] ...
@@ -163,9 +169,9 @@ def exchanged(partners: np.ndarray) -> np.ndarray:
     taken, when = by_partner >> 32, by_partner & 0xFFFF_FFFF
     again = np.flatnonzero(taken[1:] == taken[:-1])
     taken[again + 1] = found[when[again]]
-    order = np.empty_like(partners)
-    order[when] = taken
-    return order
+    permuted = np.empty_like(partners)
+    permuted[when] = taken
+    return permuted
 
 
 def check_count(n: int, dtype: np.dtype) -> None:

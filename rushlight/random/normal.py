@@ -14,8 +14,9 @@ from .rounding import fma32, fma64, narrow
 from .stream import Stream
 from .vector_math import each, log32, sincos32
 
-_LOOP = Loop("normals")
+_LOOP = Loop("normals", call=3000)
 GROUP = 16  # 8 radii, then 8 angles
+FEW = 2048  # numbers that are drawn at once
 _ONE, _MINUS_TWO, _TWO_PI_32 = (np.array(c, np.float32) for c in (1.0, -2.0, TWO_PI))
 
 
@@ -61,6 +62,11 @@ Draw = Callable[[int], np.ndarray]
 def _fill(parts: np.ndarray, draw: Draw, groups: Callable[..., np.ndarray], mean: float, std: float, lost: int) -> None:
     """Whole groups first; then the last 16 anew, over what overlaps. `lost`: uniforms drawn in between for nothing."""
     whole = len(parts) // GROUP * GROUP
+    if whole < len(parts) < FEW:  # 100 in 0.1 ms, in two calls 0.2
+        drawn = draw(whole + lost + GROUP)
+        normals = groups(np.concatenate((drawn[:whole], drawn[-GROUP:])), mean, std)
+        parts[:whole], parts[-GROUP:] = normals[:whole], normals[-GROUP:]
+        return
     for block in blocks(parts[:whole]):
         block[...] = groups(draw(len(block)), mean, std)
     if whole < len(parts):
