@@ -24,7 +24,7 @@ ATOM, PRODUCT, SUM, COMPARISON = 4, 3, 2, 1       # how tightly a text binds
 
 # Ops whose formula is the mathematics but not the numerics, or that are no function of one element's numbers.
 UNFUSED = {"binary_cross_entropy", "logaddexp", "logaddexp2", "hypot", "remainder", "fmod",
-           "floor_divide", "lerp", "xlogy", "sinc", "angle", "nan_to_num", "tril", "triu", "heaviside",
+           "floor_divide", "xlogy", "sinc", "angle", "nan_to_num", "tril", "triu", "heaviside",
            "conj", "real", "erfinv", "digamma", "logical_and", "logical_or", "logical_xor",
            "logical_not", "sgn"}
 
@@ -238,8 +238,16 @@ def gelu_slope(x: Scalar) -> Scalar:
     return where(x > 0, 1 - h, h) + x * bell * 0.3989422804014327
 
 
+def lerp(x: Scalar, y: Scalar, weight: Any) -> Scalar:
+    """From the nearer end, as the kernel does it; a weight for each element may be of both sorts."""
+    if not isinstance(weight, (int, float)):
+        raise NotFused
+    way = y - x
+    return x + way * weight if abs(weight) < 0.5 else y - way * (1 - weight)
+
+
 SPECIAL: dict[str, Callable] = {"gelu": gelu, "gelu_slope": gelu_slope, "where": where, "softplus": softplus,
-                                "pow": power, "expm1": lambda x: call("expm1", x),
+                                "pow": power, "lerp": lerp, "expm1": lambda x: call("expm1", x),
                                 "abs": abs, "log1p": lambda x: call("log1p", x)}
 
 

@@ -14,12 +14,10 @@ loss = entry(elementwise, FLOATING, method=False, function=False, names={"y": "t
 
 mse_loss   = loss(lambda x, y, /: (x - y) * (x - y),
                   x=lambda g, x, y: 2 * g * (x - y),          y=lambda g, x, y: 2 * g * (y - x))
-huber_loss = loss(lambda x, y, /, delta=1.0: where(abs(x - y) < delta, 0.5 * (x - y) * (x - y),
-                                                   delta * (abs(x - y) - 0.5 * delta)),
+huber_loss = loss(lambda x, y, /, delta=1.0: (abs(x - y) - 0.5 * minimum(abs(x - y), delta)) * minimum(abs(x - y), delta),
                   x=lambda g, x, y, delta: g * clamp_both(x - y, -delta, delta),
                   y=lambda g, x, y, delta: g * clamp_both(y - x, -delta, delta))
-smooth_l1_loss = loss(lambda x, y, /, beta=1.0: where(abs(x - y) < beta, 0.5 * (x - y) * (x - y) / beta,
-                                                      abs(x - y) - 0.5 * beta),
+smooth_l1_loss = loss(lambda x, y, /, beta=1.0: huber_loss(x, y, beta) / beta,
                   x=lambda g, x, y, beta: g * clamp_both((x - y) / beta, -1, 1),
                   y=lambda g, x, y, beta: g * clamp_both((y - x) / beta, -1, 1))
 binary_cross_entropy = loss(lambda x, y, /: -(y * maximum(log(x), -100) + (1 - y) * maximum(log1p(-x), -100)),

@@ -253,6 +253,13 @@ def relu(x: ndarray) -> ndarray:
     return np.maximum(x, ZERO.get(x.dtype, 0))    # to make an array of the number 0 takes as long as 1,000 elements
 
 
+def leaky_relu(x: ndarray, negative_slope: float = 0.01) -> ndarray:
+    r = x * negative_slope
+    if 0 < negative_slope <= 1:                   # 32,768 in 19 us, with `where` 70
+        return np.maximum(x, r)
+    return where(x > 0, x, r)
+
+
 def frac(x: ndarray) -> ndarray:
     if x.dtype.kind in "iub":
         raise TypeError("not supported for whole numbers")
@@ -269,7 +276,10 @@ def angle(x: ndarray) -> ndarray:
 def addcmul(x: ndarray, y: ndarray, z: ndarray, value: Any = 1) -> ndarray:
     if x.dtype.kind == "b":
         raise TypeError("not supported for bool")
-    return x + y * z * np.asarray(value).astype(x.dtype)           # wraps around as torch's does
+    r = y * z
+    if value != 1:
+        r = r * np.asarray(value).astype(x.dtype) # wraps around as torch's does
+    return r + x
 
 
 def conj(x: ndarray) -> ndarray:
@@ -288,7 +298,8 @@ def lerp(x: ndarray, y: ndarray, weight: Any) -> ndarray:
     if np.ndim(weight):
         return where(np.abs(weight) < 0.5, x + weight * way, y - way * (1 - weight))
     near = abs(weight) < 0.5
-    way = np.asarray(way * weight if near else way * (1 - weight))
+    way = np.asarray(way)
+    way *= weight if near else 1 - weight
     return np.add(x, way, out=way) if near else np.subtract(y, way, out=way)
 
 

@@ -11,20 +11,23 @@ from rushlight.ops.kernels.elementwise import where
 
 
 def mse_loss(x: ndarray, y: ndarray) -> ndarray:
-    d = x - y
-    return d * d
+    d = np.asarray(x - y)
+    d *= d
+    return d
 
 
 def huber_loss(x: ndarray, y: ndarray, delta: float = 1.0) -> ndarray:
-    d = x - y
-    far = np.abs(d)
-    return where(far < delta, 0.5 * d * d, delta * (far - 0.5 * delta))
+    far = np.asarray(x - y)
+    np.abs(far, out=far)
+    near = np.minimum(far, delta)                 # 32,768 in 60 us, with `where` 190
+    far -= 0.5 * near
+    far *= near
+    return far
 
 
 def smooth_l1_loss(x: ndarray, y: ndarray, beta: float = 1.0) -> ndarray:
-    d = x - y
-    far = np.abs(d)
-    return where(far < beta, 0.5 * d * d / beta, far - 0.5 * beta)
+    r = huber_loss(x, y, beta)
+    return r if beta == 1 else r / beta
 
 
 def binary_cross_entropy(x: ndarray, y: ndarray) -> ndarray:
