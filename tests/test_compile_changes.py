@@ -292,6 +292,11 @@ def test_a_constant_that_is_written():
     (torch.linalg.cholesky, torch.eye(2), -torch.eye(2)),
     (torch.linalg.inv, torch.eye(2), torch.ones(2, 2)),
     (lambda a: torch.linalg.solve(a, torch.ones(2)), torch.eye(2), torch.ones(2, 2)),
+    (lambda m: torch.arange(3.0)[m] * 2 + 1, torch.tensor([True, False, True]), torch.tensor([False, True, False])),
+    (lambda x: x.masked_select(x > 1) * 2 + 1, torch.tensor([1, 2, 3]), torch.tensor([0, 1, 2])),
+    (lambda x: x.unique() * 2 + 1, torch.tensor([1, 2, 3]), torch.tensor([1, 2, 1])),
+    (lambda x: x.unique_consecutive() * 2 + 1, torch.tensor([1, 2, 1]), torch.tensor([1, 1, 2])),
+    (lambda x: torch.bincount(x, minlength=3) * 2 + 1, torch.tensor([1, 2]), torch.tensor([4, 2])),
 ])
 def test_numbers_that_decide(f, first, second):
     g = compile(f, backend="numpy")
@@ -303,6 +308,27 @@ def test_numbers_that_decide(f, first, second):
             except (RuntimeError, IndexError) as error:
                 found.append(type(error))
         assert found[0] == found[1]
+
+
+def test_masks_of_the_functions_own():
+    """Their numbers decide shapes: a program is for these."""
+    mask, x = torch.tensor([True, False, True]), torch.arange(6.0).reshape(3, 2)
+
+    def f(x):
+        return (x[mask & torch.tensor([True, True, True])] + 1) * 2
+
+    def turning(x):
+        mask.logical_not_()
+        return (x[mask] + 1) * 2
+    g = compile(f, backend="numpy")
+    for i in range(9):
+        if i in (3, 7):
+            mask.logical_not_()
+        assert g(x).tolist() == f(x).tolist()
+    assert len(programs(g)) == 2
+    g = compile(turning, backend="numpy")
+    assert [g(x).tolist() for _ in range(4)] == [[[6, 8]], [[2, 4], [10, 12]]] * 2
+    assert not programs(g)
 
 
 @pytest.mark.parametrize("zeroed", [False, True])

@@ -192,3 +192,10 @@ def test_what_is_added_nought_times_has_a_gradient_of_noughts(name):
 def test_both_kinds_of_error_tell_that_there_is_no_cuda(to, kind):
     with pytest.raises(kind, match="Torch not compiled with CUDA enabled"):
         to(rl.ones(2))
+
+
+def test_bytes_are_masks_as_indices():
+    x, mask = rl.arange(6.0).reshape(3, 2), rl.tensor([1, 0, 1], dtype=rl.uint8)
+    assert x[mask].tolist() == [[0, 1], [4, 5]]
+    x[mask, 0] = 9.0
+    assert x.tolist() == [[9, 1], [2, 3], [9, 5]]

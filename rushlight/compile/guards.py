@@ -60,6 +60,7 @@ class Snapshot:
         self.kept: list[Any] = []
         self.bytes: list[tuple[np.ndarray, bytes]] = []          # small arrays and their contents
         self.sets: list[tuple[Any, frozenset]] = []
+        self.deciding: list[tuple[Tensor, bytes]] = []           # whose numbers decide shapes: masks, and these
         piece = getattr(function, "__dict__", {}).get("piece")
         self.apart = frozenset() if piece is None else piece.apart         # code that it does not call: trace.py sees to it
         self.moving = ""                          # a kind of data on the way whose changes cannot be noticed
@@ -222,6 +223,9 @@ class Snapshot:
         for (a, old_bytes), (b, new_bytes) in zip(self.bytes, other.bytes):
             if a is b and old_bytes != new_bytes:
                 return f"an array of {a.size} numbers has other numbers"
+        for (t, held), (u, holds) in zip(self.deciding, other.deciding):
+            if t is u and held != holds:
+                return f"a mask of {t.array.size} elements has other numbers"
         for (e, had), (f, has) in zip(self.sets, other.sets):
             if e is f and had != has:
                 return f"a set of {len(had)} items has other items"
@@ -267,6 +271,9 @@ class Snapshot:
         for i, (a, contents) in enumerate(self.bytes):
             names[f"b{i}"], names[f"s{i}"] = a, contents
             tests.append(f"b{i}.tobytes() == s{i}")
+        for i, (t, contents) in enumerate(self.deciding):
+            names[f"d{i}"], names[f"m{i}"] = t, contents
+            tests.append(f"d{i}.array.tobytes() == m{i}")
         for i, (thing, elements) in enumerate(self.sets):
             names[f"e{i}"], names[f"f{i}"] = thing, elements
             tests.append(f"e{i} == f{i}")

@@ -100,6 +100,7 @@ class Outline:
         self.check_shown([t for _, t, _ in grads], waiting, tracer)
         if tracer.problem is not None:
             raise TypeError(tracer.problem)
+        before.deciding = [*tracer.deciding.values()]
         self.graph: Graph = tracer.graph(self.values, changed)
         self.graph.edges, self.graph.wrt = edges, wrt
         self.form = form(self.graph, self.plan)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import count
 from mmap import mmap
@@ -13,7 +13,7 @@ from weakref import ref
 import numpy as np
 
 from rushlight.autograd.grad_mode import Watcher, current, mode
-from rushlight.compile.graph import Call, Graph, Store, Value, shared
+from rushlight.compile.graph import Call, Graph, Store, Value, is_random, shared, values_in
 from rushlight.compile.report import Break, where
 from rushlight.errors import PACKAGE, ours, user_frame
 from rushlight.ops import regions  # noqa: F401  (their entries are in the table then)
@@ -57,6 +57,7 @@ class Tracer(Watcher):
         self.breaks: list[Break] = []
         self.stops: list[tuple] = []              # the user's frames at each of them, innermost first
         self.late = False                         # whether it is backward that runs, for a caller who may ask for it
+        self.deciding: dict[Value, tuple[Tensor, bytes]] = {}     # the function's own whose numbers decide a shape
 
     # -- what the mode tells ---------------------------------------------------------------------------------------
 
@@ -81,6 +82,8 @@ class Tracer(Watcher):
                     self.born[id(t.array)] = len(self.steps)
         if self.apart and any(code in self.apart for code, _ in frames()):
             self.stop("calls the function that it is a piece of")
+        if (deciding := shaping(op, args)) and not self.steady([self.value(t) for t in deciding]):
+            self.stop("makes a tensor whose shape depends on numbers")
         name, arrays = op.name, [t.array for t in tensors_in(args)]
         if name == "dropout_mask":                # drawn in the order in which eager has the array
             values = (layout_of(args[0].array), *values[1:])
@@ -172,6 +175,22 @@ class Tracer(Watcher):
                 v = self.cells[place] = self.call("region", (self.current(root), *where), array)
                 self.born[place] = len(self.steps)
         return v
+
+    def steady(self, values: list[Value]) -> bool:
+        """Whether values are the same at each run: made of constants and of the function's own tensors, which a program then
+        compares with what they were."""
+        made_of: dict[Value, set[Value] | None] = {v: {v} for v in self.inputs if v.source[0] == "state"}
+
+        def together(values: Iterable[Value]) -> set[Value] | None:
+            found = [set() if v.kind == "constant" else made_of.get(v) for v in values]
+            return None if None in found else set().union(*found)  # type: ignore[arg-type]
+        for s in self.steps:
+            made_of.update(dict.fromkeys(s.outs, None if is_random(s) else together(values_in(s.args))))
+        found = together(values)
+        if found is None or any(id(v.array) in self.written for v in found):
+            return False
+        self.deciding.update((v, (v.source[1], v.array.tobytes())) for v in found if v not in self.deciding)
+        return True
 
     def region(self, array: np.ndarray, root: np.ndarray) -> tuple | None:
         """Where a view lies in its memory: size, steps, beginning, in elements."""
@@ -291,6 +310,13 @@ def strike(key: int, books: tuple[dict, ...], gone: Any) -> None:
     """An array has died: its id means nothing any more."""
     for book in books:
         book.pop(key, None)
+
+
+def shaping(op: Any, args: tuple) -> list[Tensor]:
+    """The tensors whose numbers decide the shape of an op's result: masks, and what is counted."""
+    if op.name == "index":
+        return [t for t in args[1] if t.array.dtype.kind == "b"]
+    return [args[0]] if op.options.get("batched") == "dynamic" else []
 
 
 def tensors_in(args: Any) -> Iterator[Tensor]:

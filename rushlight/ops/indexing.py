@@ -75,6 +75,8 @@ def whole_slice(s: slice) -> slice:
 def as_index(part: Any) -> Tensor | None:
     """A part of a key as an index tensor; None if it is a plain integer."""
     if isinstance(part, Tensor):
+        if part.array.dtype == np.uint8:          # torch's masks of old
+            return part != 0  # type: ignore[return-value]
         if part.array.dtype.kind in "iu" and part.array.ndim == 0 and isinstance(part.array, ndarray):    # no batch of vmap
             return None
         check_kind(part.array)
