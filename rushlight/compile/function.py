@@ -35,7 +35,7 @@ MOST_PROGRAMS = 8                                 # for arguments of one kind, a
 MUCH = 1 << 25                                    # bytes that the ops of a run have made, from which memory is given back
 MOST_KINDS = 128                                  # of arguments: shapes, dtypes, Python values
 MOST_TRIES, FEW_TRIES = 24, 3                     # traced runs of a kind without a program; if they all change Python state
-FEW_NUMBERS = 4                                   # that an argument has been: it counts something
+FEW_NUMBERS, MANY_NUMBERS = 4, 8                  # that an argument has been: it counts something; it will not come again
 LEAST_STEPS, LEAST_NUMBERS = 4, 1 << 12           # pieces of fewer ops, on small arrays, are not compiled: a call costs 5 us
 
 EVERYONE: WeakSet = WeakSet()                     # all compiled functions, for `compiler.reset()`
@@ -182,13 +182,17 @@ class Compiled:
         return result
 
     def count(self, args: tuple, kwargs: dict) -> None:
-        """Divide the function if an argument is another number in each call, and nothing is computed from it."""
+        """Divide the function if an argument is another number in each call, and nothing is computed from it; if it is no
+        whole number (a weight, a noise level) also if something is: no program would be for it alone."""
         for key, value in (*enumerate(args), *kwargs.items()):
-            if type(value) in (int, float):
+            if type(value) in (int, float) and not self.given_up:
                 seen = self.numbers.setdefault(key, set())
                 seen.add(value)
+                why = f"is called with a number that changes: {value}"
                 if len(seen) == FEW_NUMBERS:
-                    self.divide(f"is called with a number that changes: {value}", (), (), [key])
+                    self.divide(why, (), (), [key])
+                elif len(seen) == MANY_NUMBERS and type(value) is float:
+                    self.give_up(why, (), [key], False)
 
     def probed(self, others: list[Any], args: tuple, kwargs: dict) -> Any:
         """Run the function as it is, and divide it at the statements that change Python state."""
@@ -283,13 +287,13 @@ class Compiled:
         """What to call the function in messages."""
         return getattr(self.function, "__qualname__", type(self.function).__name__)
 
-    def divide(self, why: str, stops: Iterable, places: Iterable = (), counters: Iterable = ()) -> bool:
+    def divide(self, why: str, stops: Iterable, places: Iterable = (), counters: Iterable = (), plain: bool = True) -> bool:
         """Go on in pieces, if the function can be divided where programs cannot follow it."""
         def piece(function: Callable) -> Compiled:
             made = Compiled(function, options=self.options)
             made.part_of = ref(self)
             return made
-        pieces = Pieces(self.function, stops, piece, places, counters)
+        pieces = Pieces(self.function, stops, piece, places, counters, plain)
         if self.fullgraph or pieces.function is None:
             return False
         self.stop(why)
@@ -319,9 +323,9 @@ class Compiled:
             return bool(self.given_up)
         return all([p.hopeless() for p in self.pieces.parts]) and len(self.pieces.inside) >= min(self.pieces.entered, 1)
 
-    def give_up(self, why: str, stops: Iterable = ()) -> None:
+    def give_up(self, why: str, stops: Iterable = (), counters: Iterable = (), plain: bool = True) -> None:
         """Run as it is from now on; say so once."""
-        if not self.divide(why, stops):
+        if not self.divide(why, stops, (), counters, plain):
             self.stop(why)
             self.tell()
 

@@ -12,7 +12,7 @@ import random
 import sys
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextvars import ContextVar
 from dis import get_instructions
 from functools import cached_property, lru_cache, partial
@@ -38,6 +38,8 @@ ANY_NAME = {"getattr", "setattr", "hasattr", "vars", "dir", "__dict__", "attrget
             "deepcopy", "replace", "pickle", "eval", "exec"}     # code with these reads attributes that it does not name
 INSIDE = {property: "fget", cached_property: "func", staticmethod: "__func__", classmethod: "__func__"}
 OF_MODULES = frozenset([*vars(Module()), *dir(Module)])   # attributes that the library reads, methods that it calls
+OPTIMIZER = "rushlight.optim.optimizer", "Optimizer"
+STEPPING = frozenset(["state", "step", "state_dict", "load_state_dict"])       # who reads an optimizer's state names one
 MADE = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__repr__", "__str__", "__eq__", "__hash__", "__del__",
         "__reduce__", "__getstate__", "__setstate__", "__copy__", "__deepcopy__"}   # not called in a step, as a rule
 CHECKS: WeakValueDictionary[str, Callable[[], bool]] = WeakValueDictionary()     # by their text, while programs use them
@@ -123,10 +125,12 @@ class Snapshot:
         elif isinstance(thing, (property, cached_property, staticmethod, classmethod)):
             todo.append(getattr(thing, INSIDE[type(thing)]) if type(thing) in INSIDE else None)
         elif isinstance(thing, FunctionType):
-            if owned(thing) and thing.__code__ not in self.apart:
-                self.visit_function(thing, todo)
+            if (owned(thing) or "piece" in thing.__dict__) and thing.__code__ not in self.apart:
+                self.visit_function(thing, todo)      # a piece of the library's: what wraps a function of the user's
         elif isinstance(thing, type):
-            note = self.note_named if transparent(thing) else self.note
+            library = optimizer_of(thing)
+            note = partial(self.note_named, read=frozenset(dir(library)) - STEPPING) if library else \
+                self.note_named if transparent(thing) else self.note
             for base in thing.__mro__:
                 if owned(base):                   # class attributes and methods
                     note(vars(base), [(k, v) for k, v in vars(base).items() if not k.startswith("__") or (
@@ -138,6 +142,8 @@ class Snapshot:
             if state is not None:
                 own = owned(type(thing))          # what moves inside a library's object is its own business
                 note = self.note_named if transparent(type(thing)) else self.note
+                if optimizer_of(type(thing)):
+                    note = partial(self.note_named, read=state.keys() - STEPPING)
                 note(state, [(k, v) for k, v in state.items() if own or not isinstance(v, MOVING)], todo)
             if owned(type(thing)) and (slots := Slots(thing)).names:
                 self.note_named(slots, [(name, slots[name]) for name in slots.names], todo)
@@ -195,13 +201,14 @@ class Snapshot:
             if isinstance(key, Tensor):           # an optimizer's state has parameters for keys
                 todo.append(key)
 
-    def note_named(self, container: Any, items: list, todo: list) -> None:
-        """The items that code may read: by their names, or as the insides of every module are."""
+    def note_named(self, container: Any, items: list, todo: list, read: Set = OF_MODULES) -> None:
+        """The items that code may read: by their names, or in the library those in `read`."""
         anything = bool(self.names & ANY_NAME)
-        named = [anything or k in self.names or k in OF_MODULES or k.startswith("__") for k, _ in items]
-        for (key, value), counts in zip(items, named):
-            if not counts:
-                self.unnamed.setdefault(key, []).append((container, key, value))
+        ways = [STEPPING if k in STEPPING and read is not OF_MODULES else {k} for k, _ in items]
+        named = [anything or k in read or k.startswith("__") or bool(self.names & by) for (k, _), by in zip(items, ways)]
+        for (key, value), by, counts in zip(items, ways, named):
+            for name in () if counts else by:
+                self.unnamed.setdefault(name, []).append((container, key, value))
         self.note(container, [i for i, counts in zip(items, named) if counts], todo)
 
     def item(self, container: Any, key: Any, value: Any, todo: list) -> None:
@@ -361,6 +368,12 @@ def owned(thing: FunctionType | type) -> bool:
 def transparent(kind: type) -> bool:
     """Whether only the user's code reads the attributes of its objects: a class of the user's, or a module's class."""
     return owned(kind) and all([owned(base) or base is object or base in Module.__mro__ for base in kind.__mro__])
+
+
+def optimizer_of(kind: type) -> type | None:
+    """The library's class that an optimizer's is made of, or is; None of other classes."""
+    library = next((c for c in kind.__mro__ if not owned(c)), object)
+    return library if any([(c.__module__, c.__name__) == OPTIMIZER for c in library.__mro__]) else None
 
 
 def codes_in(code: CodeType) -> Iterator[CodeType]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.compile.graph import Call, Graph, Value, with_each
-from rushlight.compile.guards import Snapshot
+from rushlight.compile.guards import Snapshot, optimizer_of
 
 Item = tuple[int, Any]                            # a container by its id, and a key
 
@@ -114,7 +114,7 @@ def optimizer_groups(snapshot: Snapshot) -> Iterator[dict]:
     if "param_groups" in snapshot.names:
         return
     for thing in snapshot.kept:
-        if any((c.__module__, c.__name__) == ("rushlight.optim.optimizer", "Optimizer") for c in type(thing).__mro__):
+        if optimizer_of(type(thing)):
             yield from thing.param_groups
 
 

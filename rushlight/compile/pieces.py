@@ -18,7 +18,7 @@ import copy
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from rushlight.compile.guards import owned
@@ -32,6 +32,7 @@ from rushlight.compile.syntax import (
     tree_of,
     written,
 )
+from rushlight.errors import ours
 
 Stop = tuple[tuple[CodeType, int], ...]           # the frames at a break, innermost first: code and instruction
 PYTHON = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.Lambda, ast.FunctionDef,
@@ -61,6 +62,18 @@ def home(function: Any) -> tuple[FunctionType, Any] | None:
     return (call, function) if isinstance(call, FunctionType) else None
 
 
+def wrapped(function: FunctionType) -> FunctionType | None:
+    """The user's function that one of the library's stands around: `no_grad()`, or an optimizer's `step` with its hooks."""
+    inner = function.__dict__.get("__wrapped__")
+    return inner if isinstance(inner, FunctionType) and ours(function.__code__.co_filename) and owned(inner) else None
+
+
+def around(function: FunctionType, inner: Any, other: Any) -> FunctionType:
+    """A function that calls `other` where this one calls `inner`."""
+    cells = [CellType(other) if cell.cell_contents is inner else cell for cell in function.__closure__ or ()]
+    return FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, tuple(cells))
+
+
 def tree_of_function(function: FunctionType) -> ast.FunctionDef | None:
     """Its definition, also of what is itself a piece."""
     piece = function.__dict__.get("piece")
@@ -78,10 +91,10 @@ class Piece(NamedTuple):
 class Pieces:
     """The function around the pieces. `compiled(function)` makes a piece; `parts`: those made so far; `places`: statements
     that change Python state, besides those at which there was a stop; `counters`: arguments, by place or name, that are
-    another number in each call."""
+    another number in each call; `plain`: only if nothing is computed from them."""
 
     def __init__(self, whole: Any, stops: Iterable[Stop], compiled: Any, places: Iterable[Place] = (),
-                 counters: Iterable[Any] = ()):
+                 counters: Iterable[Any] = (), plain: bool = True):
         self.whole, self.compiled = whole, compiled
         self.parts: list[Any] = []
         self.inside: dict[FunctionType, Any] = {}               # functions that it calls, with breaks of their own
@@ -92,6 +105,10 @@ class Pieces:
         if found is None:
             return
         self.original, self.instance = found
+        if (inner := wrapped(self.original)) is not None:
+            self.parts, self.entered = [compiled(inner)], 1
+            self.inside[inner], self.function = self.parts[0], around(self.original, inner, self.parts[0])
+            return
         piece = self.original.__dict__.get("piece", Piece(None, 0, frozenset()))  # type: ignore[arg-type]
         self.depth, self.apart = piece.depth, piece.apart | {self.original.__code__}
         tree = tree_of_function(self.original)
@@ -102,12 +119,12 @@ class Pieces:
         first = 0 if self.instance is None else 1
         given = [x.arg for x in (*tree.args.posonlyargs, *tree.args.args)][first:]
         names = [k if isinstance(k, str) else given[k] for k in counters if isinstance(k, str) or k < len(given)]
-        if not all(plainly(tree.body, name) for name in names):
+        if plain and not all(plainly(tree.body, name) for name in names):
             return
-        around = Around(tree, self.original, own, called, self.changing, names)
-        if around.left and (around.made or around.entered):
-            self.build(around)
-            self.entered = around.entered
+        divided = Around(tree, self.original, own, called, self.changing, names)
+        if divided.left and (divided.made or divided.entered):
+            self.build(divided)
+            self.entered = divided.entered
 
     def places(self, stops: Iterable[Stop]) -> tuple[list[Place], list[Place]]:
         """Where the function looks at numbers itself, and where it calls others that do."""
@@ -323,6 +340,8 @@ class Around:
             self.loops -= 1
         elif isinstance(s, ast.With) and all(self.harmless(item.context_expr) for item in s.items):
             s.body, _ = self.divided(s.body, known | written(*s.items))
+        elif isinstance(s, (ast.With, ast.Try)):  # who may keep errors to himself: functions inside are called in pieces
+            self.entering(s)
         return s, after
 
     def harmless(self, e: ast.expr) -> bool:
@@ -334,8 +353,8 @@ class Around:
         return (getattr(found, "__name__", "") if isinstance(found, ModuleType) else
                 getattr(found, "__module__", "")).partition(".")[0] == "rushlight"
 
-    def entering(self, e: ast.expr) -> None:
-        """Functions with breaks of their own that the expression calls are called in pieces, too."""
+    def entering(self, e: ast.AST) -> None:
+        """Functions with breaks of their own that an expression or statement calls are called in pieces, too."""
         for n in [n for n in ast.walk(e) if isinstance(n, ast.Call)]:
             known = any(p.calls(n) for p in self.called)
             if not known and not any(p.holds(n) for p in self.moved):

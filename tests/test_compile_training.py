@@ -1,0 +1,154 @@
+"""Training steps as users write them: eager's numbers in each call, and compiled where that can be."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight import nn, optim
+from rushlight.compile import compile, programs
+from rushlight.nn import functional as F
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def played(make, arguments, **how):
+    """What a step gives in each call, and the parameters it leaves, as it is and compiled; the compiled function."""
+    found = []
+    for c in (lambda f: f, lambda f: compile(f, backend="numpy", **how)):
+        torch.manual_seed(0)
+        step, params = make()
+        run = c(step)
+        results = [run(*a) for a in arguments()]
+        found.append([np.asarray(r, np.float32) for r in results] + [p.detach().numpy() for p in params])
+    for a, b in zip(*found):
+        np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-6)
+    return run
+
+
+def batches(n, *more):
+    numbers = np.random.default_rng(0)
+    for i in range(n):
+        yield (torch.tensor(numbers.standard_normal((8, 4)), dtype=torch.float32), torch.tensor(numbers.integers(0, 3, 8)),
+               *(m(i) for m in more))
+
+
+class Counting(optim.Optimizer):
+    """Adam's step as many write it: its counter is a Python number in `state`."""
+
+    def __init__(self, params, lr=1e-2):
+        super().__init__(params, {"lr": lr})
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                if not state:
+                    state["step"], state["m"] = 0, torch.zeros_like(p.data)
+                state["step"] += 1
+                state["m"].mul_(0.9).add_(p.grad.data, alpha=0.1)
+                p.data.add_(state["m"], alpha=-group["lr"] / (1 - 0.9 ** state["step"]))
+
+
+def test_the_state_of_an_optimizer_counts_where_it_is_read():
+    def make():
+        model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+        optimizer = Counting(model.parameters())
+
+        def step(x, y):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+        return step, [*model.parameters()]
+    run = played(make, lambda: batches(12))
+    assert any("backward" in "".join(item.places) for p in programs(run) for item in p.items)
+
+
+def test_an_optimizers_own_names_lead_to_its_state():
+    class Scaled(optim.SGD):
+        def rescale(self):
+            for p in self.param_groups[0]["params"]:
+                p.grad.mul_(self.state["scale"])
+
+    def make():
+        model = nn.Linear(4, 3)
+        optimizer = Scaled(model.parameters(), lr=0.1)
+        optimizer.state["scale"] = 1.0
+
+        def step(x, y, i):
+            if i == 6:
+                set_scale(optimizer, 3.0)
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.rescale()
+            return model.weight.grad
+        return step, [*model.parameters()]
+    played(make, lambda: batches(9, lambda i: min(i, 6)))
+
+
+def set_scale(optimizer, scale):
+    optimizer.state["scale"] = scale
+
+
+def test_a_weight_that_is_another_one_in_each_call():
+    """mixup: the loss is mixed in Python, what stands before and after it is compiled."""
+    def make():
+        model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+        def step(x, y, part):
+            out = model(x)
+            loss = part * F.cross_entropy(out, y) + (1 - part) * F.cross_entropy(out, y.flip(0))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+        return step, [*model.parameters()]
+    parts = np.random.default_rng(1).random(40).tolist()
+    run = played(make, lambda: batches(24, lambda i: parts[i]))
+    assert 2 <= len(programs(run)) <= 4
+
+
+def test_a_number_of_a_schedule_that_comes_to_rest():
+    def make():
+        w = torch.ones(4)
+        return (lambda x, y, beta: (x * beta * w).tanh().exp().sin().sum()), [w]
+    played(make, lambda: batches(30, lambda i: min(1.0, i / 20)))
+
+
+@pytest.mark.parametrize("context", [torch.no_grad(), torch.inference_mode(), torch.enable_grad()])
+def test_decorated_functions_in_pieces(context):
+    def make():
+        model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 3))
+
+        @context
+        def evaluate(x, y):
+            model.eval()
+            out = model(x)
+            loss = F.cross_entropy(out, y).item()
+            right = (out.argmax(-1) == y).float().mean()
+            model.train()
+            return loss, right.item()
+        return evaluate, []
+    assert programs(played(make, lambda: batches(8)))
+
+
+def test_functions_that_are_called_in_try_are_compiled_in_pieces():
+    def make():
+        model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+
+        def losses(x, y):
+            out = model(x)
+            return F.cross_entropy(out, y).item()
+
+        def evaluate(x, y):
+            model.eval()
+            try:
+                return losses(x, y)
+            finally:
+                model.train()
+        return evaluate, []
+    assert programs(played(make, lambda: batches(8)))
