@@ -62,7 +62,7 @@ def test_the_state_of_an_optimizer_counts_where_it_is_read():
             optimizer.step()
             return loss.detach()
         return step, [*model.parameters()]
-    run = played(make, lambda: batches(12))
+    run = played(make, lambda: batches(30))
     assert any("backward" in "".join(item.places) for p in programs(run) for item in p.items)
 
 
