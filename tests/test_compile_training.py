@@ -152,3 +152,95 @@ def test_functions_that_are_called_in_try_are_compiled_in_pieces():
                 model.train()
         return evaluate, []
     assert programs(played(make, lambda: batches(8)))
+
+
+class Remembering(nn.Module):
+    """Keeps what its layers gave last: as attributes, in a list, in a dict, the batch itself, with and without history."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 8), nn.Linear(8, 3)
+        self.last, self.given, self.seen, self.parts = None, None, {}, [None, None]
+        self.a.register_forward_hook(lambda module, args, out: self.seen.__setitem__("a", out.detach()))
+
+    def forward(self, x):
+        self.given = x
+        hidden = self.a(x).tanh()
+        self.last = self.parts[1] = hidden.detach() * 2
+        self.parts[0] = hidden.sum()
+        return self.b(hidden)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_tensors_that_are_left_in_attributes_lists_and_dicts(whole):
+    def run(c):
+        torch.manual_seed(0)
+        model, found = Remembering(), []
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+        def step(x, y):
+            loss = F.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        def forward(x, y):
+            return model(x)
+        f, kept = c(step if whole else forward), []
+        for i, (x, y) in enumerate(batches(12)):
+            if i == 6:
+                model.last, model.seen["a"] = None, torch.ones(1)
+            if i == 9:
+                model.eval()
+            out = f(x, y)
+            if not whole:
+                (out.sum() + model.parts[0]).backward()
+            assert model.given is x
+            assert model.last is model.parts[1]
+            assert model.parts[0].requires_grad
+            assert not model.last.requires_grad
+            kept += [model.last, model.seen["a"]]
+            found += [out.detach().numpy(), model.last.numpy().copy(), model.seen["a"].numpy().copy(),
+                      model.parts[0].detach().numpy().copy(), model.a.weight.grad.numpy().copy()]
+        return [*found, *[t.numpy() for t in kept]], f
+    (expected, _), (found, f) = run(lambda f: f), run(lambda f: compile(f, backend="numpy"))
+    for a, b in zip(expected, found):
+        np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-6)
+    assert programs(f)
+    assert not f.given_up
+
+
+def test_a_state_that_is_read_and_replaced_goes_on():
+    def make():
+        cell, memory = nn.GRUCell(4, 4), {"h": torch.zeros(8, 4), "mean": torch.zeros(4)}
+
+        def step(x, y):
+            with torch.no_grad():
+                memory["h"] = cell(x, memory["h"])
+                memory["mean"] = memory["h"].mean(0)
+            return memory["mean"] * 1
+        return step, []
+    played(make, lambda: batches(12))
+
+
+def test_a_tensor_that_is_looked_at_before_it_is_replaced():
+    def make():
+        memory = [torch.zeros(8, 4)]
+
+        def step(x, y):
+            grows = memory[0].shape == x.shape and memory[0].requires_grad
+            memory[0] = (x * 2)[:4] if x.sum() > 1e9 else x * 2
+            return memory[0] + grows
+        return step, []
+    played(make, lambda: batches(12))
+
+    def shapes():
+        memory = [torch.zeros(8, 4)]
+
+        def step(x, y):
+            longer = memory[0].shape[0]
+            memory[0] = x * 2
+            return x * longer
+        return step, []
+    played(shapes, lambda: ((x[:n], y) for n, (x, y) in zip((8, 8, 8, 8, 4, 8, 4, 4, 4, 4, 8, 8), batches(12))))

@@ -171,6 +171,10 @@ class Compiled:
                     if os.environ.get("RUSHLIGHT_DEBUG") and not isinstance(error, (TypeError, NoArray)):
                         raise
                     problem = str(error).partition("\n")[0]
+                    if before.placed and self.tries.setdefault(kind, 0) < FEW_TRIES:
+                        self.tries[kind] += 1     # what it leaves in lists and dicts is in the way: who does it?
+                        self.probing = problem
+                        return result
         try:
             self.consider(kind, outline, last, problem, flat, old, rng, tracer)
         except Exception as error:

@@ -11,8 +11,8 @@ import pickle
 import random
 import sys
 from array import array
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections import OrderedDict, deque
+from collections.abc import Callable, Container, Iterable, Iterator, Set
 from contextvars import ContextVar
 from dis import get_instructions
 from functools import cached_property, lru_cache, partial
@@ -63,6 +63,7 @@ class Snapshot:
         self.bytes: list[tuple[np.ndarray, bytes]] = []          # small arrays and their contents
         self.sets: list[tuple[Any, frozenset]] = []
         self.deciding: list[tuple[Tensor, bytes]] = []           # whose numbers decide shapes: masks, and these
+        self.placed: set[tuple[int, Any]] = set()                # (id of container, key) of tensors that a run replaces
         piece = getattr(function, "__dict__", {}).get("piece")
         self.apart = frozenset() if piece is None else piece.apart         # code that it does not call: trace.py sees to it
         self.moving = ""                          # a kind of data on the way whose changes cannot be noticed
@@ -225,6 +226,7 @@ class Snapshot:
             if not (one(c, d) and (key is key2 or equal(key, key2))):
                 return "there are other objects than before"
             if not equal(old, new) and (id(c), key) not in free and not (
+                    (id(c), key) in self.placed and stands_for(new, old)) and not (
                     type(old) is type(new) is tuple and alike(old, new, (id(c), key), free)):
                 return f"{described(c, key)} was {short(old)} and now is {short(new)}"
         for (a, old_bytes), (b, new_bytes) in zip(self.bytes, other.bytes):
@@ -237,6 +239,12 @@ class Snapshot:
             if e is f and had != has:
                 return f"a set of {len(had)} items has other items"
         return "" if len(self.items) == len(other.items) else "there are other objects than before"
+
+    def replaced(self, other: Snapshot, read: Container[int]) -> list[tuple[Any, Any, Tensor]]:
+        """(container, key, tensor) where one that nobody has read (`read`: ids of arrays) was replaced by another."""
+        return [(c, key, new) for (c, key, old), (d, key2, new) in zip(self.items, other.items)
+                if c is d and key is key2 and old is not new and type(c) in (dict, list, OrderedDict)
+                and stands_for(new, old) and id(new) not in self.tensors and id(old.array) not in read]
 
     def turned(self, other: Snapshot) -> str:
         """The first generator of random numbers or file that was asked for some or written to since, in words."""
@@ -267,6 +275,10 @@ class Snapshot:
                 f"{c}[{key!r}]" if isinstance(key, (str, int)) else f"{c}[k{i}]"
             if (id(container), key) in free:
                 tests.append(f"{now} * v{i} > 0")
+                continue
+            if (id(container), key) in self.placed:
+                names["stands_for"] = stands_for
+                tests.append(f"stands_for({now}, v{i})")
                 continue
             if type(value) is tuple and plain(value):           # `betas`, which some schedules replace
                 names["alike"], names["free"] = alike, free
@@ -348,6 +360,13 @@ def equal(a: Any, b: Any) -> bool:
     return a is b or (type(a) is type(b) and (
         isinstance(a, PLAIN) and (a == b and (bool(a) or repr(a) == repr(b)) or a != a and b != b) or (
             type(a) is tuple and plain(a) and alike(a, b))))
+
+
+def stands_for(new: Any, old: Any) -> bool:
+    """Whether a tensor looks like another to who does not read its numbers."""
+    return type(new) is type(old) is Tensor and new.array.shape == old.array.shape and new.array.dtype == old.array.dtype \
+        and all([t._grad is None and not t.__dict__ and (t.node is None or not t.node.leaf and t.node.hooks is None)
+                 for t in (new, old)]) and (new.node is None) is (old.node is None)
 
 
 def plain(items: tuple) -> bool:

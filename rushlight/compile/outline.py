@@ -76,6 +76,8 @@ class Outline:
 
     def __init__(self, tracer: Tracer, result: Any, flat: list[Any], grads: list, before: Snapshot, after: Snapshot):
         """`grads`: (where to find it, tensor, its gradient before the run) of everyone. TypeError where it cannot be."""
+        left = before.replaced(after, tracer.external)
+        before.placed = {(id(c), key) for c, key, _ in left}
         self.before, self.moved = before, before.difference(after) or before.turned(after)
         self.reached = {i: t for i, t in enumerate(flat) if id(t) in before.tensors}    # arguments, also in other ways
         self.values: list[Value] = []
@@ -93,6 +95,8 @@ class Outline:
             raise TypeError("assigns a gradient that was there before")
         self.expected = Expected([], [g.array for g in new], [])
         self.plan = planned(result, flat, before.tensors, numbered, before.seen)
+        if left:
+            self.plan = "placed", (self.plan, [(c, key, planned(t, flat, before.tensors, numbered)) for c, key, t in left])
         changed = [(source, None if t._grad is None else tracer.value(t._grad))
                    for source, t, old in grads if t._grad is not old]
         edges, wrt = backward_of(waiting, tracer, grads, self.expected.wrt) if waiting else ([], [])
@@ -215,6 +219,8 @@ def plan_key(plan: Any) -> Any:
     kind, what = plan
     if kind == "value":
         return kind, key(what) if isinstance(what, PLAIN) else id(what)
+    if kind == "placed":
+        return kind, plan_key(what[0]), tuple([(id(c), key, p) for c, key, p in what[1]])
     if kind in ("list", "dict", "object"):
         return kind, repr(what[0]), tuple(map(plan_key, what[1]))
     return plan

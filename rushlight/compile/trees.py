@@ -118,7 +118,8 @@ class SpentBackward(Node):
 
 
 def rebuilt(plan: Any, tensors: list[Tensor], arguments: list[Any]) -> Any:
-    """What the function returns, from its plan: tensors by number, everything else as it was."""
+    """What the function returns, from its plan: tensors by number, everything else as it was; "placed": what it also leaves
+    in lists and dicts, (container, key, plan)."""
     kind, what = plan
     if kind == "tensor":
         i, spent = what
@@ -129,6 +130,11 @@ def rebuilt(plan: Any, tensors: list[Tensor], arguments: list[Any]) -> Any:
         return arguments[what]
     if kind == "value":
         return what
+    if kind == "placed":
+        result, places = what
+        for container, key, p in places:
+            container[key] = rebuilt(p, tensors, arguments)
+        return rebuilt(result, tensors, arguments)
     cls, parts = what
     inside = [rebuilt(p, tensors, arguments) for p in parts]
     return dict(zip(cls, inside)) if kind == "dict" else cls.filled(inside) if kind == "object" else cls(inside)
