@@ -11,7 +11,7 @@ done nothing. `Compiled.__call__` then goes the long way, which knows every case
         if x0.shape != (100, 2) or x0.dtype is not D0 ...: return MISSED
         if not holds(): return MISSED             # the Python values that the function can reach (guards.py)
         s1 = t1.array                             # parameters in the memory that they had
-        if s1 is not known[1] ...: return MISSED
+        if s1 is not known[1] and not part.fits(...): return MISSED
         results, grads = part.call(new, x0, s1, x1, *views)     # an error before anything has changed: MISSED too
         ...                                       # writes are noted, gradients and results become tensors
 """
@@ -116,16 +116,17 @@ class Writer:
     def state(self) -> list[str]:
         """The guards, then the arrays that the program reads."""
         part, given = self.program.forward, self.program.given_in
-        lines = [f"if not holds(): {BACK}", f"views = part.views\nif views is None: {BACK}"]
+        lines, arrays = [f"if not holds(): {BACK}"], ", ".join(f"s{i}" for i in range(len(part.sources)))
         if self.program.numbers:
             lines.append(f"if not all(n.agrees() for n in numbers): {BACK}")
         lines += [f"s{i} = {self.tensor(source)}.array" for i, source in enumerate(part.sources)]
         if part.watched:
-            lines.append(f"if {' or '.join(f's{i} is not known[{i}]' for i in part.watched)}: {BACK}")
+            other = " or ".join(f"s{i} is not known[{i}]" for i in part.watched)
+            lines.append(f"if ({other}) and not part.fits([{arrays}]): {BACK}")
+        lines.append(f"views = part.views\nif views is None: {BACK}")
         if given:
             outside = [f"id(s{i}) in part.state" for i in given]
             doubt = ["program.seen is not views", "program.loose", *(f"s{i}.base is not None" for i in given)]
-            arrays = ", ".join(f"s{i}" for i in range(len(part.sources)))
             lines.append(f"if {' or '.join(outside)} or ({' or '.join(doubt)}) and not apart([{arrays}]): {BACK}")
         return [line for text in lines for line in text.split("\n")]
 

@@ -70,6 +70,7 @@ class Part:
         kinds = [kind for kind, _ in self.sources]
         self.watched = [i for i, kind in enumerate(kinds) if kind in ("state", "grad")]
         self.bound = [i for i, kind in enumerate(kinds) if kind == "state"]
+        self.passing = {i for i in self.watched if kinds[i] == "grad" and {*self.owned} <= {*self.watched} - {i}}
 
     def run(self, arrays: list[np.ndarray]) -> tuple[list, list]:
         """The results and the gradients."""
@@ -146,13 +147,16 @@ class Part:
             if arrays[i] is not known[i]:
                 if layout(arrays[i]) != self.layouts[i]:
                     return False
-                known[i], self.views = arrays[i], None
+                known[i] = arrays[i]
+                if i not in self.passing or self.views is None or self.spans.touch(arrays[i]):
+                    self.views = None             # else a gradient that is another one in each call, and is only read
         if self.views is None:
             watched = {*self.watched}
             self.tangled = overlap([arrays[i] for i in self.owned if i in watched], [
                 arrays[i] for i in self.watched if i not in self.owned])
             if self.tangled:
                 return False
+            self.spans = Spans([arrays[i] for i in self.owned if i in watched])
             self.views = self.bind(*[arrays[i] for i in self.bound])
             self.state = {id(arrays[i]) for i in self.bound}
         return True
