@@ -49,6 +49,7 @@ Float8_e8m0fnuTensor: _type[Any]
 FloatTensor: _type[Any]
 from rushlight.futures import Future as Future
 from rushlight.random.generator import Generator as Generator
+from rushlight.amp.grad_scaler import GradScaler as GradScaler
 HalfTensor: _type[Any]
 IntTensor: _type[Any]
 LongTensor: _type[Any]
@@ -185,6 +186,7 @@ def clamp_max(input: _Tensor, max: _Operand, *, out: _Tensor | None = ...) -> _T
 def clamp_max_(input: _Tensor, max: _Operand) -> _Tensor: """out = minimum(max, input). The number, or `max` where it is larger."""
 def clamp_min(input: _Tensor, min: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = maximum(min, input). The number, or `min` where it is smaller."""
 def clamp_min_(input: _Tensor, min: _Operand) -> _Tensor: """out = maximum(min, input). The number, or `min` where it is smaller."""
+from rushlight.amp.older import clear_autocast_cache as clear_autocast_cache
 def clip(input: _Tensor, min: Any = ..., max: Any = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 def clip_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 from rushlight.ops.casts import clone as clone
@@ -331,7 +333,9 @@ def ge(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor
 from rushlight.ops.decompositions import geqrf as geqrf
 from rushlight.ops.products import outer as _outer
 ger = _outer
+from rushlight.amp.older import get_autocast_cpu_dtype as get_autocast_cpu_dtype
 from rushlight.amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
+from rushlight.amp.older import get_autocast_gpu_dtype as get_autocast_gpu_dtype
 from rushlight.settings import get_default_device as get_default_device
 from rushlight.dtypes import get_default_dtype as get_default_dtype
 from rushlight.settings import get_deterministic_debug_mode as get_deterministic_debug_mode
@@ -616,8 +620,11 @@ from rushlight.nn.functional.activation import selu as selu
 def selu_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 from rushlight import serialization as serialization
 from rushlight.amp.autocast_mode import set_autocast_cache_enabled as set_autocast_cache_enabled
+from rushlight.amp.older import set_autocast_cpu_dtype as set_autocast_cpu_dtype
+from rushlight.amp.older import set_autocast_cpu_enabled as set_autocast_cpu_enabled
 from rushlight.amp.autocast_mode import set_autocast_dtype as set_autocast_dtype
 from rushlight.amp.autocast_mode import set_autocast_enabled as set_autocast_enabled
+from rushlight.amp.older import set_autocast_gpu_dtype as set_autocast_gpu_dtype
 from rushlight.settings import set_default_device as set_default_device
 from rushlight.dtypes import set_default_dtype as set_default_dtype
 from rushlight.ops.legacy import set_default_tensor_type as set_default_tensor_type

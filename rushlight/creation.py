@@ -277,6 +277,10 @@ def filled_like(name: str, number: int | None, what: str) -> Callable:
                pin_memory: bool = False) -> Tensor:
         if layout is not None and layout is not strided:
             refuse(layout)
+        if input.is_sparse:
+            if layout is None and number != 1:
+                return input.emptied(dtype).requires_grad_(requires_grad)  # type: ignore[attr-defined]
+            input = input.to_dense() if layout is strided else input  # type: ignore[attr-defined]
         return made(like(input.array, dtype, memory_format, number), None, requires_grad, device)
     create.__name__ = create.__qualname__ = name
     create.__doc__ = f"""A tensor of the input's shape, dtype and order in memory, unless told, {what}.

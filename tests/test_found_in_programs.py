@@ -94,6 +94,12 @@ FOREACH = {
     "mul numbers": lambda t, a: t._foreach_mul(a, [2, 3.0]),
     "sqrt": lambda t, a: t._foreach_sqrt(a),
     "norm": lambda t, a: t._foreach_norm(a),
+    "norm by ord": lambda t, a: t._foreach_norm(a, ord=1, dtype=t.float64),
+    "sum of powers": lambda t, a: t._foreach_powsum(a, 3),
+    "numbers to a power": lambda t, a: t._foreach_pow(2, a),
+    "addcdiv with numbers": lambda t, a: t._foreach_addcdiv(a, a[::-1], a, [2, 3.0]),
+    "addcmul with a tensor of numbers": lambda t, a: t._foreach_addcmul(a, a[::-1], a, t.tensor([2, 3.0])),
+    "by name": lambda t, a: t._foreach_addcmul(t._foreach_add(self=a, scalar=1), tensor2=a, tensor1=a[::-1]),
     "addcmul": lambda t, a: t._foreach_addcmul(a, a, a, value=0.5),
     "lerp": lambda t, a: t._foreach_lerp(a, a[::-1], 0.25),
     "maximum": lambda t, a: t._foreach_maximum(a, 2.0),
@@ -122,7 +128,11 @@ def test_lists_of_different_length():
     with pytest.raises(RuntimeError, match="same number of tensors, got 2 and 1"):
         rushlight._foreach_add([rushlight.ones(1)] * 2, [rushlight.ones(1)])
     assert isinstance(rushlight._foreach_abs([rushlight.ones(1)]), tuple)
-    assert rushlight._foreach_zero_([rushlight.ones(1)]) is None
+    with pytest.raises(RuntimeError, match="at least one tensor"):
+        rushlight._foreach_neg([])
+    zeros = [rushlight.ones(1)]
+    assert rushlight._foreach_zero_(zeros) is zeros
+    assert zeros[0].item() == 0
 
 
 def test_storage():

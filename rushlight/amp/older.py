@@ -1,4 +1,4 @@
-"""The names of `torch.cuda.amp` and `torch.cpu.amp`: those of `torch.amp` for one device, which warn that they are old."""
+"""Older names: those of `torch.cuda.amp` and `torch.cpu.amp`, which warn, and a device's in the names of settings."""
 from __future__ import annotations
 
 import warnings
@@ -42,3 +42,31 @@ def names_of(place: str, lower: dtype) -> dict[str, Any]:
         return autocast_mode.custom_bwd(bwd, device_type=place)
 
     return {"autocast": autocast, "GradScaler": GradScaler, "custom_fwd": custom_fwd, "custom_bwd": custom_bwd}
+
+
+def get_autocast_cpu_dtype() -> dtype:
+    """`get_autocast_dtype("cpu")`."""
+    return autocast_mode.get_autocast_dtype("cpu")
+
+
+def get_autocast_gpu_dtype() -> dtype:
+    """`get_autocast_dtype("cuda")`."""
+    return autocast_mode.get_autocast_dtype("cuda")
+
+
+def set_autocast_cpu_dtype(dtype: dtype) -> None:
+    """`set_autocast_dtype("cpu", dtype)`."""
+    autocast_mode.set_autocast_dtype("cpu", dtype)
+
+
+def set_autocast_gpu_dtype(dtype: dtype) -> None:
+    """Accepted: there is no GPU."""
+
+
+def set_autocast_cpu_enabled(enabled: bool) -> None:
+    """`set_autocast_enabled("cpu", enabled)`."""
+    autocast_mode.set_autocast_enabled("cpu", enabled)
+
+
+def clear_autocast_cache() -> None:
+    """Nothing to clear: weights are converted anew each time."""

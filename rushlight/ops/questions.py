@@ -45,7 +45,7 @@ def is_signed(input: Tensor) -> bool:
 @question
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape."""
-    return input.array.shape == other.array.shape
+    return input.shape == other.shape
 
 
 @question

@@ -122,7 +122,7 @@ class Elementwise(PerParameter):
         """The rule, which state and counters it names, and the values of the settings it names."""
         rule = type(self).rule
         arrays, settings = names_of(rule)
-        counters = self.counters(settings, group)
+        counters = self.counters(settings)
         values = [group[name] for name in settings[len(counters):]]
         return rule, arrays[2:], counters, tuple([v if v.__class__ in NUMBERS else plain(v) for v in values])
 
@@ -133,18 +133,19 @@ class Elementwise(PerParameter):
         own = loops.Arrays(p.array, self.state_of(p, group), pieces, counters)
         return prepared(rule, own.kind, tuple([c.item() + (i == 0) for i, c in enumerate(own.counters)]), values)[-1]
 
-    def counters(self, settings: tuple[str, ...], group: dict[str, Any]) -> list[str]:
-        """Those of a rule's settings that are state: they stand first, `step` before the others."""
-        return [name for name in settings if name not in group]
+    def counters(self, settings: tuple[str, ...]) -> list[str]:
+        """Those of a rule's settings that are state: they stand first, `step` before the others. A user may keep a
+        `step` of their own in a group."""
+        return [name for name in settings if name not in self.defaults]
 
     def update(self, p: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         rule = type(self).rule
         arrays, settings = names_of(rule)
-        counters = self.counters(settings, group)
+        counters = self.counters(settings)
         if counters:
             assign(state["step"], state["step"] + 1)
         pieces = [p, *(state.get(name) for name in arrays[2:])]
-        numbers = [*(state[name].to(float64) for name in counters), *(group[n] for n in settings if n in group)]
+        numbers = [*(state[name].to(float64) for name in counters), *(group[n] for n in settings[len(counters):])]
         results = rebind(rule, TENSORS)(*as_real([p, g, *pieces[1:]]), *numbers)
         results = results if isinstance(results, tuple) else (results,)
         if p.is_complex():

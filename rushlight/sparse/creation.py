@@ -196,6 +196,12 @@ class sparsetype:
         return f"<class 'torch.sparse.{self.dtype.scalar_type}Tensor'>"
 
 
+def new(self: SparseTensor, *args: Any) -> SparseTensor:
+    """A sparse tensor of the same dtype: of indices, values and a size, or of a size alone, in which nothing is stored."""
+    return sparsetype(self.dtype)(*(args or (0,)))
+
+
+SparseTensor.new = new  # type: ignore[attr-defined]
 TYPES = {f"{d.scalar_type}Tensor": sparsetype(d) for d in (
     dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8,
     dtypes.uint8)}

@@ -245,7 +245,20 @@ class SparseTensor(Tensor):
 
     def zero_(self) -> SparseTensor:
         """Nothing is stored any more."""
-        return self.become(made(self._at[:, :0], self._of[:0].detach(), self._size, self._sorted))  # type: ignore
+        return self.become(self.emptied())
+
+    def emptied(self, dtype: Any = None) -> SparseTensor:
+        """One of the same size in which nothing is stored, outside the graph."""
+        return made(self._at[:, :0], self._of[:0].detach().to(dtype or self.dtype), self._size, self._sorted)  # type: ignore
+
+    def resize_as_(self, the_template: SparseTensor, *, memory_format: Any = None) -> SparseTensor:
+        """Take the size of another, whatever it stores. RuntimeError unless nothing is stored, or the size is the same."""
+        if self._nnz() and self._size != the_template.shape:
+            raise RuntimeError(explain(f"the size of a sparse tensor that stores values stays {tuple(self._size)}",
+                                       "x.zero_() first, or make it anew by torch.sparse_coo_tensor"))
+        if self._size != the_template.shape:
+            self.become(the_template.emptied(self.dtype))._size = the_template._size
+        return self
 
     def clone(self, *, memory_format: Any = None) -> SparseTensor:
         """A copy, in the graph."""

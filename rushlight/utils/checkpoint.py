@@ -133,6 +133,22 @@ class Surroundings:
                 default_generator.set_state(now)
 
 
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """The GPUs of the tensors among the arguments, and their generators' states: none."""
+    return [], []
+
+
+def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None) -> None:
+    """Nothing to set: there is no GPU."""
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The tensors of a tuple as leaves that require grad as they did; what is no tensor stays. RuntimeError for no tuple."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(explain(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}"))
+    return tuple([x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs])
+
+
 # -- without a backward inside the backward ------------------------------------------------------------------------------
 
 class Enough(Exception):

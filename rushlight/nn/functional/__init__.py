@@ -83,6 +83,7 @@ from rushlight.nn.functional.loss import (
     smooth_l1_loss,
 )
 from rushlight.nn.functional.multihead import multi_head_attention_forward
+from rushlight.nn.functional.multihead import projected as _in_projection_packed
 from rushlight.nn.functional.normalization import (
     batch_norm,
     group_norm,
