@@ -59,6 +59,8 @@ def _switch(*args: Any) -> bool:
 _jit_set_profiling_executor = _jit_set_profiling_mode = _jit_set_texpr_fuser_enabled = _jit_set_nvfuser_enabled = _switch
 _jit_set_nvfuser_guard_mode = _jit_override_can_fuse_on_cpu = _jit_override_can_fuse_on_gpu = _switch
 _jit_can_fuse_on_cpu = _jit_can_fuse_on_gpu = _jit_texpr_fuser_enabled = _switch
+_jit_set_autocast_mode = _set_graph_executor_optimize = _debug_set_autodiff_subgraph_inlining = _switch
+
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     """What the arguments of `to` mean: device, dtype, non_blocking, memory format."""

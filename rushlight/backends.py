@@ -1,6 +1,7 @@
 """torch.backends for programs that ask which there are: none but the CPU; switches may be set and mean nothing."""
 from __future__ import annotations
 
+import warnings
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -76,3 +77,12 @@ def set_float32_matmul_precision(precision: str) -> None:
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError(explain(f"{precision} is not one of 'highest', 'high', or 'medium'"))
     _precision = precision
+
+
+def __getattr__(name: str) -> Any:
+    """torch.has_mps and its kin: False, with torch's warning; no other name."""
+    instead = {"has_mps": "mps.is_built", "has_cuda": "cuda.is_built", "has_cudnn": "cudnn.is_available"}.get(name)
+    if instead is None:
+        raise AttributeError(f"module 'torch.backends' has no attribute '{name}'")
+    warnings.warn(f"'{name}' is deprecated, please use 'torch.backends.{instead}()'", stacklevel=3)
+    return False

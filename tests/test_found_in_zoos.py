@@ -8,16 +8,17 @@ import pytest
 
 import rushlight
 from rushlight.nn import common_types
+from rushlight.optim import optimizer
 
 
 def stepped(t, kind, **settings):
     w = t.tensor([1.0, -2.0], requires_grad=True)
-    optimizer = getattr(t.optim, kind)([w], lr=0.1, **settings)
-    optimizer.param_groups[0]["step"] = 0         # a wrapper's own number
+    steps = getattr(t.optim, kind)([w], lr=0.1, **settings)
+    steps.param_groups[0]["step"] = 0             # a wrapper's own number
     for _ in range(3):
         (w * w).sum().backward()
-        optimizer.step()
-    return t.stack([w.detach(), optimizer.state[w]["step"].expand(2)])
+        steps.step()
+    return t.stack([w.detach(), steps.state[w]["step"].expand(2)])
 
 
 @pytest.mark.parametrize("kind", ["Adam", "NAdam", "ASGD"])
@@ -98,3 +99,88 @@ def test_projections_packed(oracle):
 def test_collate_by_its_path():
     assert rushlight.utils.data._utils.collate.default_collate([1, 2]).tolist() == [1, 2]
     assert inspect.ismodule(rushlight.utils.data._utils.worker)
+
+
+def test_functions_by_their_aten_names():
+    from rushlight.ops import aten
+    add = rushlight.ops.aten.add
+    assert add is aten.add
+    assert add(rushlight.ones(2), 1).tolist() == add.Tensor(rushlight.ones(2), rushlight.ones(2)).tolist() == [2, 2]
+    assert (str(add), repr(add.Tensor)) == ("aten.add", "<OpOverload(op='aten.add', overload='Tensor')>")
+    assert (add.Tensor.name(), aten.mm.default.name()) == ("aten::add.Tensor", "aten::mm")
+    assert aten.view.default(rushlight.eye(2), [4]).shape == (4,)
+    with pytest.raises(AttributeError, match="'_OpNamespace' 'aten' object has no attribute 'nothing'"):
+        aten.nothing
+    with pytest.raises(AttributeError):
+        aten.Size
+
+
+def test_types_of_results():
+    x = rushlight.eye(2)
+    assert isinstance(x.max(0), rushlight.return_types.max)
+    assert isinstance(rushlight.func.vmap(lambda row: row.sort())(x), rushlight.return_types.sort)
+    assert isinstance(rushlight.linalg.qr(x), rushlight.return_types.linalg_qr)
+    assert repr(rushlight.return_types.topk) == "<class 'torch.return_types.topk'>"
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        rushlight.return_types.nothing
+
+
+def test_type_of_the_class_of_tensors():
+    mask = rushlight.tensor([1, 0]) > 0
+    assert mask.type(rushlight.Tensor).dtype is rushlight.float32
+    rushlight.set_default_dtype(rushlight.float64)
+    try:
+        assert mask.type("torch.Tensor").dtype is rushlight.float64
+    finally:
+        rushlight.set_default_dtype(rushlight.float32)
+
+
+def test_what_layers_import():
+    from rushlight.nn.modules.transformer import _get_activation_fn, _get_clones
+    assert _get_activation_fn("gelu") is rushlight.nn.functional.gelu
+    one, two = _get_clones(rushlight.nn.Linear(1, 1), 2)
+    assert one.weight is not two.weight
+    assert rushlight.cuda._initialized is False
+    assert rushlight._C._jit_set_autocast_mode(False) is False
+    assert rushlight.storage.TypedStorage is type(rushlight.ones(1).storage())
+
+
+def test_old_questions_about_backends():
+    vars(rushlight).pop("has_mps", None)
+    with pytest.warns(UserWarning, match="'has_mps' is deprecated"):
+        assert rushlight.has_mps is False
+    with pytest.raises(AttributeError):
+        rushlight.backends.has_nothing
+
+
+class Copied(rushlight.optim.Optimizer):
+    """SGD as it stands in torch's own files."""
+
+    def __init__(self, params, lr, differentiable=False):
+        super().__init__(params, {"lr": lr, "differentiable": differentiable})
+
+    @optimizer._use_grad_for_differentiable
+    def step(self):
+        for group in self.param_groups:
+            params, grads = [*group["params"]], [p.grad for p in group["params"]]
+            optimizer._view_as_real(params, grads)
+            for p, g in zip(params, grads):
+                p.add_(g, alpha=-optimizer._get_value(optimizer._to_scalar(group["lr"])))
+                self.recorded = p.requires_grad and p.grad_fn is not None
+
+
+@pytest.mark.parametrize("differentiable", [False, True])
+def test_optimizers_copied_out_of_torch(differentiable):
+    w = rushlight.tensor([1 + 2j], requires_grad=True)
+    p = w.clone()
+    p.retain_grad()
+    p.abs().square().sum().backward()
+    sgd = Copied([w if not differentiable else p], rushlight.tensor([0.25]), differentiable)
+    if not differentiable:
+        w.grad = p.grad
+    sgd.step()
+    assert sgd.param_groups[0]["params"][0].tolist() == [0.5 + 1j]
+    assert sgd.recorded is differentiable
+    assert optimizer._default_to_fused_or_foreach([w], False, True) == (False, False)
+    assert optimizer._stack_if_compiling([w]) == [w]
+    assert "cuda" in optimizer._get_capturable_supported_devices()

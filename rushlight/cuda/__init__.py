@@ -73,6 +73,9 @@ def is_initialized() -> bool:
     return False
 
 
+_initialized = False                              # reversible networks look at it
+
+
 def is_bf16_supported() -> bool:
     """False: there is only the CPU."""
     return False

@@ -24,7 +24,7 @@ from rushlight.autograd.views import assign, detached, register
 from rushlight.errors import explain, warn
 from rushlight.ops.arguments import Touched, reduced_dims
 from rushlight.ops.families import facts, kept_shape, view
-from rushlight.ops.results import return_type
+from rushlight.ops.results import result_type
 from rushlight.ops.table import Op
 from rushlight.tensor import Tensor, created, from_array
 
@@ -298,8 +298,7 @@ def runner(op: Op) -> Callable[[tuple, Level], Any]:
     """(args, level) -> what the op makes of them. What is the same for each call is decided here, as in families.py."""
     n, rule, is_view = len(op.inputs), RULES[0](op), op.family is view
     ruled = [op.rules[name] is not None for name in op.inputs]
-    names = op.options.get("outputs", "").split()
-    result = return_type(op.options.get("called", op.name).replace(".", "_"), names) if names else tuple
+    result = result_type(op)
 
     def run(args: tuple, level: Level) -> Any:
         parts: list[Any] = [None if a is None else [Part(t, level) for t in a] if a.__class__ is tuple else Part(a, level)

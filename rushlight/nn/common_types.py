@@ -1,4 +1,5 @@
-"""torch.nn.common_types: names of what layers take as sizes, for annotations."""
+"""torch.nn.common_types: names of what layers take as sizes, for annotations; torch's are typing.Union, and print so."""
+# ruff: noqa: UP007, UP045
 from __future__ import annotations
 
 from typing import Optional, TypeVar, Union

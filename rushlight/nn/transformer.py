@@ -265,6 +265,9 @@ def activation_of(activation: Activation) -> Callable[[Tensor], Tensor]:
     return F.relu if activation == "relu" else F.gelu
 
 
+_get_clones, _get_activation_fn = copies, activation_of      # by these names other people's layers import them
+
+
 def causal_mask(n: int, dtype: dtypes.dtype) -> Tensor:
     """0 on and below the diagonal, -inf above."""
     return triu(full((n, n), -math.inf, dtype=dtype), 1)

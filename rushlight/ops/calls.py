@@ -26,7 +26,7 @@ from rushlight.autograd.node import Output, outside, remember, user
 from rushlight.autograd.views import register
 from rushlight.errors import PACKAGE
 from rushlight.ops.arguments import binder, check_tensors, failure, otherwise, promoted, same_dtype, unbound
-from rushlight.ops.results import into, return_type
+from rushlight.ops.results import into, result_type
 from rushlight.ops.table import FLOATING, Op
 from rushlight.ops.worlds import save_source
 from rushlight.tensor import Tensor, from_array
@@ -34,9 +34,7 @@ from rushlight.tensor import Tensor, from_array
 
 def written(op: Op, view: bool = False) -> Callable:
     """(kernel, args, kwargs, out) -> the op's result, recorded; `view`: in the memory of its input."""
-    fields = op.options.get("outputs", "").split()
-    result = return_type(op.options.get("called", op.name).replace(".", "_"), fields) if fields else tuple
-    scope = {**SCOPE, "op": op, "again": op.call, "bind": binder(op), "result": result}
+    scope = {**SCOPE, "op": op, "again": op.call, "bind": binder(op), "result": result_type(op)}
     exec(code(source(op, view)), scope)
     return scope["run"]
 

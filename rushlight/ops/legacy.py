@@ -69,7 +69,9 @@ def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 def meant(dtype: Any) -> dtypes.dtype:
-    """The dtype of torch.FloatTensor, of 'torch.FloatTensor', or itself."""
+    """The dtype of torch.FloatTensor, of 'torch.FloatTensor', or itself; torch.Tensor means the default one."""
+    if dtype in (Tensor, "torch.Tensor"):
+        return dtypes.get_default_dtype()
     if isinstance(dtype, str):
         name = dtype.removeprefix("torch.")
         if name.startswith("cuda."):

@@ -48,10 +48,24 @@ def check_memory(out: ndarray, apart: list[ndarray]) -> None:
                                    "before performing the operation."))
 
 
+RETURN_TYPES: dict[str, type] = {}                # those of torch.return_types that were made
+
+
 def return_type(name: str, fields: list[str]) -> type:
     """A tuple with names, as `torch.max(x, dim)` returns: `.values`, `.indices`."""
+    if name in RETURN_TYPES:
+        return RETURN_TYPES[name]
+
     def show(self: tuple) -> str:
         return f"torch.return_types.{name}(\n" + ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self)) + ")"
     places = {field: property(lambda self, i=i: self[i]) for i, field in enumerate(fields)}
-    return type(name, (tuple,), {"__slots__": (), "_fields": tuple(fields), "__repr__": show, **places,
-                                 "__reduce__": lambda self: (tuple, (tuple(self),))})
+    made = RETURN_TYPES[name] = type(name, (tuple,), {
+        "__slots__": (), "_fields": tuple(fields), "__repr__": show, **places, "__module__": "torch.return_types",
+        "__reduce__": lambda self: (tuple, (tuple(self),))})
+    return made
+
+
+def result_type(op: Any) -> type:
+    """The tuple of an op's results: with names if its entry tells them (`outputs`)."""
+    fields = op.options.get("outputs", "").split()
+    return return_type(op.options.get("called", op.name).replace(".", "_"), fields) if fields else tuple

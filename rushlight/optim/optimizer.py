@@ -15,6 +15,15 @@ from rushlight.autograd.grad_mode import enable_grad, mode, no_grad
 from rushlight.autograd.node import Handle
 from rushlight.creation import tensor
 from rushlight.errors import Suggesting, explain
+from rushlight.optim.vendored import (  # noqa: F401
+    _default_to_fused_or_foreach,
+    _get_capturable_supported_devices,
+    _get_value,
+    _stack_if_compiling,
+    _to_scalar,
+    _use_grad_for_differentiable,
+    _view_as_real,
+)
 from rushlight.tensor import Tensor
 
 Params = Iterable[Any]                            # of tensors, of dicts (groups), or of (name, tensor)

@@ -201,7 +201,7 @@ def new(self: SparseTensor, *args: Any) -> SparseTensor:
     return sparsetype(self.dtype)(*(args or (0,)))
 
 
-SparseTensor.new = new  # type: ignore[attr-defined]
+SparseTensor.new = new  # type: ignore[method-assign, assignment]
 TYPES = {f"{d.scalar_type}Tensor": sparsetype(d) for d in (
     dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8,
     dtypes.uint8)}

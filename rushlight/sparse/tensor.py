@@ -251,7 +251,7 @@ class SparseTensor(Tensor):
         """One of the same size in which nothing is stored, outside the graph."""
         return made(self._at[:, :0], self._of[:0].detach().to(dtype or self.dtype), self._size, self._sorted)  # type: ignore
 
-    def resize_as_(self, the_template: SparseTensor, *, memory_format: Any = None) -> SparseTensor:
+    def resize_as_(self, the_template: Any, *, memory_format: Any = None) -> SparseTensor:  # type: ignore[override]
         """Take the size of another, whatever it stores. RuntimeError unless nothing is stored, or the size is the same."""
         if self._nnz() and self._size != the_template.shape:
             raise RuntimeError(explain(f"the size of a sparse tensor that stores values stays {tuple(self._size)}",

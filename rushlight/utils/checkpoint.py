@@ -145,7 +145,8 @@ def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, devic
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The tensors of a tuple as leaves that require grad as they did; what is no tensor stays. RuntimeError for no tuple."""
     if not isinstance(inputs, tuple):
-        raise RuntimeError(explain(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}"))
+        raise RuntimeError(explain("Only tuple of tensors is supported. Got Unsupported input type: "
+                                   f"{type(inputs).__name__}"))
     return tuple([x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs])
 
 

@@ -1,0 +1,52 @@
+"""What torch.optim.optimizer offers to its own optimizers: those that were copied out of torch import it."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from rushlight.autograd.grad_mode import set_grad_enabled
+from rushlight.tensor import Tensor
+
+
+def _use_grad_for_differentiable(func: Callable) -> Callable:
+    """A step that records what it does if the optimizer's default `differentiable` says so, and nothing else."""
+    @wraps(func)
+    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with set_grad_enabled(self.defaults["differentiable"]):
+            return func(self, *args, **kwargs)
+    return step
+
+
+def _get_value(x: Any) -> Any:
+    """The number that a tensor holds; others as they are."""
+    return x.item() if isinstance(x, Tensor) else x
+
+
+def _to_scalar(x: Any) -> Any:
+    """A tensor of one element without dimensions; others as they are."""
+    return x.squeeze() if isinstance(x, Tensor) and x.ndim else x
+
+
+def _stack_if_compiling(x: Any) -> Any:
+    """As it is: torch's compiler stacks them."""
+    return x
+
+
+def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
+    """Let complex tensors of these lists be pairs of real numbers, in the lists."""
+    for i, p in enumerate(params):
+        if p.is_complex():
+            for tensors in (params, *state_and_grads):
+                tensors[i] = tensors[i].view_as_real()  # type: ignore[attr-defined]
+
+
+def _default_to_fused_or_foreach(params: list[Tensor], differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
+    """Whether the fused and the list-wise form suit, (fused, foreach): of parameters on a CPU the second never does."""
+    fused = use_fused and not differentiable and all(p is None or p.is_floating_point() for p in params)
+    return fused, False
+
+
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """The devices whose steps torch can capture; the CPU is none of them."""
+    return ["cuda", "xpu", "hpu", "privateuseone", *["xla"] * supports_xla]

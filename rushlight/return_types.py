@@ -1,0 +1,16 @@
+"""torch.return_types: the tuples with names that ops return, `isinstance(x.max(0), torch.return_types.max)`."""
+from __future__ import annotations
+
+from rushlight.ops import later
+from rushlight.ops.results import RETURN_TYPES, result_type
+from rushlight.ops.table import TABLE
+
+
+def __getattr__(name: str) -> type:
+    if not name.startswith("__"):
+        later.complete()
+        for op in [*TABLE.values()]:              # those that were called made theirs
+            result_type(op)
+    if name not in RETURN_TYPES:
+        raise AttributeError(f"module 'torch.return_types' has no attribute '{name}'")
+    return RETURN_TYPES[name]
