@@ -138,3 +138,24 @@ def test_classes_are_looked_at_before_anything_is_written():
     assert compiled.programs
     assert message(compiled, x, target + 9) == message(loss, x, target + 9)
     assert norm.num_batches_tracked.item() == 7
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["index", "matrix", "chance"])
+def test_an_error_that_was_caught_in_the_runs_that_were_watched(name):
+    fails = {"index": lambda x: rushlight.ones(2, 3).gather(1, (x > 0).long().reshape(1, 3) * 5),
+             "matrix": lambda x: rushlight.linalg.cholesky(rushlight.diag(-x)),
+             "chance": lambda x: rushlight.bernoulli(x + 0.5)}[name]
+
+    def careful(x):
+        try:
+            return fails(x).sum()
+        except RuntimeError:
+            return x.sum()
+    compiled = rushlight.compile(careful)
+    for sign in (1, 1, 1, 1, -0.5, 1, -0.5):
+        x = rushlight.full((3,), 1.0) * sign
+        rushlight.manual_seed(0)
+        want = careful(x)
+        rushlight.manual_seed(0)
+        assert compiled(x).item() == want.item()

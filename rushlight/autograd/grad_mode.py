@@ -50,6 +50,9 @@ class Watcher:
         """An error is raised unless all of the tensor is true."""
         self.read(tensor)
 
+    def failed(self, op: Any, args: Any, error: Exception) -> None:
+        """An op of the table has raised this error on `args`."""
+
     def seeded(self) -> None:
         """A generator's state is about to be set: it does not go on from where it was."""
 
@@ -108,6 +111,10 @@ class Inner(Watcher):
     def relied_on(self, tensor: Any) -> None:
         if self.outer is not None:
             self.outer.relied_on(tensor)
+
+    def failed(self, op: Any, args: Any, error: Exception) -> None:
+        if self.outer is not None:
+            self.outer.failed(op, args, error)
 
     def seeded(self) -> None:
         if self.outer is not None:

@@ -15,7 +15,7 @@ import numpy as np
 from rushlight.autograd.grad_mode import Watcher, current, mode
 from rushlight.compile.graph import Call, Graph, Store, Value, is_random, shared, values_in
 from rushlight.compile.report import Break, where
-from rushlight.errors import PACKAGE, ours, user_frame
+from rushlight.errors import PACKAGE, LinAlgError, ours, user_frame
 from rushlight.ops import regions  # noqa: F401  (their entries are in the table then)
 from rushlight.ops.table import TABLE
 from rushlight.tensor import Tensor
@@ -117,7 +117,7 @@ class Tracer(Watcher):
             self.steps.append(Store(self.external[place], v, line()))
 
     def generator(self, generator: Any) -> Any:
-        return Noted(generator, self.draws)
+        return Noted(generator, self.draws, self.stop)
 
     def drew(self, tensor: Tensor) -> None:
         """Numbers that a generator has just made become a step that asks it again."""
@@ -135,6 +135,11 @@ class Tracer(Watcher):
             self.read(tensor)
         elif self.problem is None:
             self.steps.append(Call("check_true", (self.value(tensor),), (), line(), self.late))
+
+    def failed(self, op: Any, args: Any, error: Exception) -> None:
+        """Somebody may catch it: where it would not come with other numbers, another run goes on otherwise."""
+        if isinstance(error, LinAlgError) or not fails(op.kernel, with_zeros(args)):
+            self.stop("meets an error that depends on the numbers of a tensor")
 
     def seeded(self) -> None:
         self.stop("sets the state of a generator of random numbers")
@@ -266,14 +271,18 @@ class Tracer(Watcher):
 class Noted:
     """A generator that writes down what it is asked for."""
 
-    def __init__(self, generator: Any, draws: dict[int, tuple]):
-        self.asked, self.draws = generator, draws
+    def __init__(self, generator: Any, draws: dict[int, tuple], stop: Callable[[str], None]):
+        self.asked, self.draws, self.stop = generator, draws, stop
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.asked, name)
 
         def draw(*args: Any, **named: Any) -> Any:
-            made = method(*args, **named)
+            try:
+                made = method(*args, **named)
+            except RuntimeError:                  # of chances that are none: with others it would have gone on
+                self.stop("meets an error that depends on the numbers of a tensor")
+                raise
             if isinstance(made, np.ndarray) and not any(isinstance(a, np.ndarray) for a in named.values()):
                 self.draws[id(made)] = name, args, tuple(named.items()), made
             return made
@@ -317,6 +326,20 @@ def shaping(op: Any, args: tuple) -> list[Tensor]:
     if op.name == "index":
         return [t for t in args[1] if t.array.dtype.kind == "b"]
     return [args[0]] if op.options.get("batched") == "dynamic" else []
+
+
+def with_zeros(args: Any) -> list[Any]:
+    """The arguments as arrays in which all numbers are 0."""
+    return [np.zeros_like(a.array) if isinstance(a, Tensor) else with_zeros(a) if type(a) in (list, tuple) else a for a in args]
+
+
+def fails(kernel: Callable, args: list[Any]) -> bool:
+    try:
+        with np.errstate(all="ignore"):
+            kernel(*args)
+    except Exception:
+        return True
+    return False
 
 
 def tensors_in(args: Any) -> Iterator[Tensor]:
