@@ -455,6 +455,10 @@ def test_a_gradient_that_is_always_zero_from_one_of_several_results():
         f()[1].backward()
         assert x.grad is None
         assert y.grad.tolist() == [0, 0, 0]
+        y.grad = None
+        f()[0].backward()
+        assert x.grad.tolist() == [2, 2, 2]
+        assert y.grad is None
     assert programs(f)
 
 

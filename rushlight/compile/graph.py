@@ -76,7 +76,8 @@ class Graph:
     """Steps in the order in which they ran, and the values that the world sees afterwards.
 
     `results`: what is returned, flattened; `grads`: (leaf tensor, value or None) for each `.grad` that changed;
-    `wrt`: where the caller may ask for backward, the gradient for each input in `edges`, or None.
+    `wrt`: where the caller may ask for backward, the gradient for each input in `edges`, or None; `given`: of which results'
+    gradients it is made, if only of zeros (through `floor`): without them it is None.
     """
 
     steps: list[Call | Store] = field(default_factory=list)
@@ -85,21 +86,13 @@ class Graph:
     grads: list[tuple[Any, Value | None]] = field(default_factory=list)
     wrt: list[Value | None] = field(default_factory=list)
     edges: list[Any] = field(default_factory=list)
+    given: list[set[int] | None] = field(default_factory=list)
 
     def outputs(self) -> Iterator[Value]:
         """Values that must exist when the program ends."""
         yield from self.results
         yield from (v for _, v in self.grads if v is not None)
         yield from (v for v in self.wrt if v is not None)
-
-    def seeds(self) -> list[set[int] | None]:
-        """For each gradient in `wrt`, the results from whose gradients it is made: without these it is None, not zero."""
-        found = {v: {v.source[1]} for v in self.inputs if v.source[0] == "seed"}
-        for step in self.steps:
-            seeds = {k for v in values_in(step.args) for k in found.get(v, ())}
-            if seeds:
-                found.update(dict.fromkeys(step.outs, seeds))
-        return [None if v is None else found.get(v, set()) for v in self.wrt]
 
     def forget(self) -> None:
         """Let go of the traced arrays: they were there for shapes and dtypes."""

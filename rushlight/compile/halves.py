@@ -31,15 +31,16 @@ class Kept:
 class Subsets:
     """Backwards for some of several results, made when they are asked for."""
 
-    def __init__(self, late: Graph, part: Callable[[Graph], Any], results: int):
+    def __init__(self, late: Graph, part: Callable[[Graph], Any], results: int, given: list[set[int] | None]):
         self.late, self.part = outline(late) if results > 1 else Graph(), part
+        self.seeds = [seeds for seeds in given if seeds is not None]
         self.known: dict[frozenset[int], tuple[Any, list[bool], list[int]]] = {}
 
     def of(self, absent: set[int], whole: Any) -> tuple[Any, list[bool], list[int]]:
         """The part that runs without gradients of these, which results it has, and where in `whole` its inputs are."""
         key = frozenset(absent)
         if key not in self.known:
-            graph, there = without(self.late, absent)
+            graph, there = without(self.late, absent, self.seeds)
             part = self.part(graph)
             part.let_go()
             known = {keyed(s): i for i, s in enumerate(whole.sources)}

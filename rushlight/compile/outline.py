@@ -99,14 +99,14 @@ class Outline:
             self.plan = "placed", (self.plan, [(c, key, planned(t, flat, before.tensors, numbered)) for c, key, t in left])
         changed = [(source, None if t._grad is None else tracer.value(t._grad))
                    for source, t, old in grads if t._grad is not old]
-        edges, wrt = backward_of(waiting, tracer, grads, self.expected.wrt) if waiting else ([], [])
+        edges, wrt, given = backward_of(waiting, tracer, grads, self.expected.wrt) if waiting else ([], [], [])
         overlaps(tracer, flat, before)
         self.check_shown([t for _, t, _ in grads], waiting, tracer)
         if tracer.problem is not None:
             raise TypeError(tracer.problem)
         before.deciding = [*tracer.deciding.values()]
         self.graph: Graph = tracer.graph(self.values, changed)
-        self.graph.edges, self.graph.wrt = edges, wrt
+        self.graph.edges, self.graph.wrt, self.graph.given = edges, wrt, given
         self.form = form(self.graph, self.plan)
         self.numbers = occurrences(self.graph)
         self.bytes = [v.array.tobytes() for v in self.numbers]
@@ -258,8 +258,9 @@ def everyone(flat: list[Tensor], snapshot: Snapshot) -> list[tuple[str, Any]]:
     return list(found.values())
 
 
-def backward_of(live: list[Tensor], tracer: Tracer, everyone: list, gives: list) -> tuple[list, list[Value | None]]:
-    """Trace the backward that the caller may run: (where its inputs come from, their gradients, as arrays in `gives`)."""
+def backward_of(live: list[Tensor], tracer: Tracer, everyone: list, gives: list) -> tuple[list, list, list]:
+    """Trace the backward that the caller may run: (where its inputs come from, their gradients, from which results each
+    comes); the gradients as arrays in `gives`."""
     known = {t.node: source for source, t, _ in everyone if t.node is not None}
     below = reachable([t.node for t in live])  # type: ignore[misc]
     if any(n.hooks is not None for n in below):
@@ -284,7 +285,9 @@ def backward_of(live: list[Tensor], tracer: Tracer, everyone: list, gives: list)
     finally:
         current.reset(token)
     gives += [found[n].array for n in nodes if n in found]
-    return list(nodes.values()), [tracer.value(found[n]) if n in found else None for n in nodes]
+    below_each = [set(reachable([t.node])) for t in live]  # type: ignore[list-item]
+    given = [{i for i, ways in enumerate(below_each) if n in ways} if n in found else None for n in nodes]
+    return list(nodes.values()), [tracer.value(found[n]) if n in found else None for n in nodes], given
 
 
 def known_arrays(flat: list[Any], snapshot: Snapshot) -> dict[int, Any]:

@@ -180,7 +180,7 @@ class Program:
         self.identical: list[tuple[int, Tensor]] = []           # arguments that the function reaches by itself, too
         self.replay: Replay | None = Replay(graph)
         self.repeatable = not graph.grads and not any(isinstance(s, Store) or is_random(s) for s in graph.steps)
-        run, self.given = recorded(graph), graph.seeds()
+        run, self.given = recorded(graph), graph.given
         watched = read_late(graph) if live else None
         shown = homes(graph)
         optimize(graph, options)
@@ -197,7 +197,7 @@ class Program:
         if live:
             graph, late, _ = split(graph, watched)
             self.apart_from = Subsets(late, partial(Part, title=title, fuse=how[0], threads=how[1], mark="back_"),
-                                      len(live))
+                                      len(live), self.given)
             self.backward = Part(late, title, *how, "back_")
         self.given_in = [i for i, v in enumerate(graph.inputs) if v.source[0] == "argument"]
         self.forward = Part(graph, title, *how)

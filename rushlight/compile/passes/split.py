@@ -101,8 +101,9 @@ def second(graph: Graph, steps: list, saved: list[Value]) -> Graph:
                  [v for v in wrt if v is not None])
 
 
-def without(graph: Graph, absent: set[int]) -> tuple[Graph, list[bool]]:
-    """The backward where some results got no gradient, and which of the gradients that it gives are left.
+def without(graph: Graph, absent: set[int], seeds: list[set[int]]) -> tuple[Graph, list[bool]]:
+    """The backward where some results got no gradient, and which of the gradients that it gives are left: those to which
+    others of `seeds` led in the recorded run, if only with zeros (through `floor`), which passes leave out.
 
     Not the same as zeros: 0 times the infinite slope of sqrt at 0 is nan. Backward is linear in what comes in, so a step
     that reads nothing else of it gives nothing.
@@ -125,8 +126,9 @@ def without(graph: Graph, absent: set[int]) -> tuple[Graph, list[bool]]:
             by[s.outs[0]] = by[left[0]]
         else:
             steps.append(Call(s.op, replaced(s.args, by | zeros), tuple([by[v] for v in s.outs]), s.line, shares=s.shares))
-    there = [v not in nothing for v in graph.results]
+    there = [not found <= absent for found in seeds]
     by.update((v, Value(v.array, "constant", v.source)) for v in graph.results if v.kind == "constant")
+    by.update((v, Value(np.zeros(v.shape, v.dtype), "constant")) for v in graph.results if v in nothing)
     made = Graph(steps, [by[v] for v in graph.inputs], [by[v] for v, kept in zip(graph.results, there) if kept])
     drop_unused(made)
     return made, there
