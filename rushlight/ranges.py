@@ -14,7 +14,6 @@ from rushlight.errors import explain, suggesting, warn
 from rushlight.ops.build import MORE
 from rushlight.tensor import Tensor
 
-
 WHOLE = {dtypes.bfloat16: 2**8, dtypes.float16: 2**11, dtypes.float32: 2**24, dtypes.float64: 2**53}    # and all below
 
 

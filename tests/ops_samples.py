@@ -39,7 +39,8 @@ later.complete()
 # Where a function is defined and smooth, if not everywhere: for all its inputs, or for each.
 DOMAIN = {
     **dict.fromkeys(["acos", "asin", "atanh", "erfinv", "log1p"], INSIDE_ONE),
-    **dict.fromkeys(["log", "log2", "log10", "sqrt", "root_of_squares", "rsqrt", "lgamma", "digamma", "polygamma"], POSITIVE),
+    **dict.fromkeys(["log", "log2", "log10", "sqrt", "root_of_squares", "rsqrt", "lgamma", "digamma", "polygamma"],
+                    POSITIVE),
     "acosh": {"low": 1.2, "high": 3.0, "signed": False},
     "tan": SMALL,
     "pow": [POSITIVE, {}],

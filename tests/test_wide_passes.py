@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rushlight.ops.kernels import elementwise, index
+from rushlight.ops.kernels import divisions, elementwise, index
 from rushlight.ops.kernels.divisions import divided
 from rushlight.ops.kernels.index import HERE
 
@@ -22,9 +22,11 @@ def numbers(rng, n, low, high):
     return (rng.standard_normal(n) * 10.0 ** rng.uniform(low, high, n)).astype(np.float32)
 
 
-@pytest.mark.parametrize("ufunc", [np.remainder, np.fmod, np.floor_divide])
-@pytest.mark.parametrize("kind", ["any", "tiny", "whole", "multiples", "hard", "far apart"])
-def test_divisions_of_float32_are_numpys_to_the_bit(ufunc, kind):
+KINDS = ["any", "tiny", "whole", "multiples", "hard", "far apart"]
+
+
+def dividends(kind):
+    """x and y, 20,000 of each."""
     rng = np.random.default_rng(3)
     x, y = numbers(rng, 20000, -3, 5), numbers(rng, 20000, -2, 2)
     if kind == "tiny":
@@ -37,12 +39,33 @@ def test_divisions_of_float32_are_numpys_to_the_bit(ufunc, kind):
         x[:500], y[100:600] = rng.choice(HARD, 500), rng.choice(HARD, 500)
     elif kind == "far apart":
         x, y = numbers(rng, 20000, 0, 30), numbers(rng, 20000, -20, 0)
+    return x, y
+
+
+@pytest.mark.parametrize("ufunc", [np.remainder, np.fmod, np.floor_divide])
+@pytest.mark.parametrize("kind", KINDS)
+def test_divisions_of_float32_are_numpys_to_the_bit(ufunc, kind):
+    x, y = dividends(kind)
     with np.errstate(all="ignore"):
         for b in (y, y[7:8].reshape(()), -np.abs(y)):
             same_bits(divided(ufunc, x, b), ufunc(x, b))
         a, b = x.reshape(100, 200), y.reshape(100, 200)
         same_bits(divided(ufunc, a, b[:1]), ufunc(a, b[:1]))
         same_bits(divided(ufunc, a.T, b[:, :1].T), ufunc(a.T, b[:, :1].T))
+
+
+@pytest.mark.parametrize("ufunc", [np.remainder, np.fmod])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_loop_of_divisions_gives_the_same_bits_or_none(ufunc, kind):
+    pytest.importorskip("numba")
+    x, y = dividends(kind)
+    for b in (y, y[7:8].reshape(()), -np.abs(y)):
+        divisions.loop(ufunc, not b.ndim).build()
+        with np.errstate(all="ignore"):
+            made, expected = divisions.by_loop(ufunc, x, b), ufunc(x, b)
+        if made is not None:
+            same_bits(made, expected)
+        assert made is not None or kind not in ("whole", "tiny")
 
 
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "i4", "i8", "u8"])

@@ -24,7 +24,7 @@ abs        = real(lambda x, /: abs(x),              x=lambda g, x: g * sgn(x),  
 square     = op(lambda x, /: x * x,                 x=lambda g, x: 2 * g * x, node="PowBackward0")
 reciprocal = floating(lambda x, /: 1 / x,           x=lambda g, out: -g * out * out)
 sqrt       = floating(lambda x, /: sqrt(x),         x=lambda g, out: g / (2 * out))
-root_of_squares = floating(lambda x, /: sqrt(x),    x=lambda g, out: where(out == 0, 0, g / (2 * out)),   # a length of 0 has none
+root_of_squares = floating(lambda x, /: sqrt(x),    x=lambda g, out: where(out == 0, 0, g / (2 * out)),     # no nan at 0
                            method=False, function=False, called="sqrt", node="StdBackward0")
 rsqrt      = floating(lambda x, /: 1 / sqrt(x),     x=lambda g, out: -0.5 * g * out * out * out)
 remainder  = op(lambda x, y, /: x - y * floor(x / y), x=lambda g: g,

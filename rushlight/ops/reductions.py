@@ -11,7 +11,7 @@ from rushlight.ops import elementwise as e
 from rushlight.ops import reduce as r
 from rushlight.ops.arguments import reduced_dims, sizes
 from rushlight.ops.arithmetic import writing
-from rushlight.ops.build import composite, recorded
+from rushlight.ops.build import composite
 from rushlight.ops.later import complete
 from rushlight.ops.lengths import vector_norm
 from rushlight.ops.node_names import called

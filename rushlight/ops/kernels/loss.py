@@ -7,7 +7,6 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.ops.kernels.activation import softplus_of
-from rushlight.ops.kernels.elementwise import where
 
 
 def mse_loss(x: ndarray, y: ndarray) -> ndarray:
