@@ -132,23 +132,30 @@ def unbound(op: Op) -> tuple[str, str, str]:
     """Three texts: the condition under which arguments must go through `bind`; else that under which dimensions count from
     behind; and the arguments with these counted from the front.
 
-    Not bound need be arguments that are all there, in the entry's order. Too large dimensions the kernel finds; lists of
-    them are right in ops that only our own functions call.
+    Not bound need be arguments that are all there, in the order of the call. Too large dimensions the kernel finds, but
+    where the call has another order (of 0 dimensions its kernels do not ask); lists of them are right in ops that only our
+    own functions call.
     """
     names = op.inputs + op.settings
     roles = {i: ROLES[name] for i, name in enumerate(names) if name in ROLES and i >= len(op.inputs)}
-    in_order = op.options.get("order", " ".join(names)) == " ".join(names)
+    order = op.options["order"].split() if "order" in op.options else list(names)
     direct = (wrap, wrap_new) if op.options.get("function", True) else (wrap, wrap_new, wrap_all)
-    if not in_order or "variadic" in op.options or not all(role in direct for role in roles.values()):
+    if sorted(order) != sorted(names) or "variadic" in op.options or not all(role in direct for role in roles.values()):
         return "True", "", ""
+    at, moved = [order.index(name) for name in names], order != list(names)        # where each is in the call
     known = [i for i, role in roles.items() if role is wrap and op.inputs[0] == "x"]
-    condition = " or ".join([f"kwargs or len(args) != {len(names)}", *(
-        f"args[{i}].__class__ is not tuple or args[{i}] and min(args[{i}]) < 0" if role is wrap_all else
-        f"args[{i}].__class__ is not int or args[{i}] < 0" + f" and args[{i}] < -args[0].array.ndim" * (i in known)
-        for i, role in roles.items())])
-    given = [f"args[{i}] if args[{i}] >= 0 else args[{i}] + args[0].array.ndim" if i in known else f"args[{i}]"
-             for i in range(len(names))]
-    return condition, " or ".join(f"args[{i}] < 0" for i in known), ", ".join(given)
+    ndim = f"args[{at[0]}].array.ndim"
+    conditions = [f"kwargs or len(args) != {len(names)}"]
+    for i, role in roles.items():
+        d = f"args[{at[i]}]"
+        if role is wrap_all:
+            conditions += [f"{d}.__class__ is not tuple or {d} and min({d}) < 0"]
+        else:
+            far = f" and {d} < -{ndim}" + f" or {d} >= {ndim}" * moved if i in known else ""
+            conditions += [f"{d}.__class__ is not int or {d} < 0{far}"]
+    given = [f"args[{k}]" + f" if args[{k}] >= 0 else args[{k}] + {ndim}" * (i in known) for i, k in enumerate(at)]
+    behind = "True" if moved else " or ".join(f"args[{i}] < 0" for i in known)
+    return " or ".join(conditions), behind, ", ".join(given)
 
 
 def named(call: Any, op: Op) -> Callable:

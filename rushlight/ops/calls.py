@@ -131,9 +131,9 @@ def looking(op: Op) -> list[str]:
 
 def together(op: Op, operands: Sequence[Any]) -> list[Any]:
     """The operands that are there, brought to one dtype."""
-    if op.result != FLOATING and all([v.__class__ is Tensor for v in operands]):
+    if all([v.__class__ is Tensor for v in operands]):
         dtype = operands[0].array.dtype           # 2 us of the 9 that `where` takes
-        if all([v.array.dtype is dtype for v in operands]):
+        if all([v.array.dtype is dtype for v in operands]) and (op.result != FLOATING or dtype.kind in "fcV"):
             return list(operands)
     there = iter(promoted(op, [v for v in operands if v is not None]))
     return [None if v is None else next(there) for v in operands]

@@ -10,13 +10,13 @@ from rushlight.ops.worlds import shared
 
 def padded(x: ndarray, amounts: tuple[tuple[int, int], ...], value: float) -> ndarray:
     """x with (before, after) elements of `value` added in each dimension; negative amounts are cut off."""
-    shape = tuple(n + a + b for n, (a, b) in zip(x.shape, amounts))
-    if any(n < 0 for n in shape):
+    shape = tuple([n + a + b for n, (a, b) in zip(x.shape, amounts)])
+    if min(shape, default=0) < 0:
         raise ValueError(f"the padding {amounts} of an input of size {list(x.shape)} would leave the negative size "
                          f"{list(shape)}; cure: cut off less")
     r = np.full(shape, value, x.dtype)
-    into = tuple(slice(max(a, 0), n - max(b, 0)) for n, (a, b) in zip(shape, amounts))
-    taken = tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(x.shape, amounts))
+    into = tuple([slice(max(a, 0), n - max(b, 0)) for n, (a, b) in zip(shape, amounts)])
+    taken = tuple([slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(x.shape, amounts)])
     r[into] = x[taken]
     return r
 

@@ -312,8 +312,9 @@ def nan_to_num(x: ndarray, nan: float | None = 0.0, posinf: float | None = None,
 
 def softplus(x: ndarray, beta: float = 1.0, threshold: float = 20.0) -> ndarray:
     """log(1 + exp(beta x)) / beta; beyond the threshold simply x."""
-    bx = x * beta
-    return where(bx > threshold, x, np.log1p(np.exp(np.minimum(bx, threshold))) / beta)
+    bx = x if beta == 1 else x * beta
+    r = np.log1p(np.exp(np.minimum(bx, threshold)))
+    return where(bx > threshold, x, r if beta == 1 else r / beta)
 
 
 def xlogy(x: ndarray, y: ndarray) -> ndarray:

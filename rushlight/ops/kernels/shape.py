@@ -13,6 +13,7 @@ from numpy import ndarray
 from rushlight.ops.kernels.elementwise import where
 from rushlight.ops.kernels.strided import FEW, MANY, copied, plain, suggested
 
+SMALL = 1 << 16                                   # elements of a mask that is remembered
 
 def reshape(x: ndarray, shape: tuple) -> ndarray:
     try:
@@ -108,12 +109,25 @@ def rolled(x: ndarray, moves: Sequence[int], axes: Sequence[int], back: bool = F
 
 def tril(x: ndarray, diagonal: int = 0) -> ndarray:
     check_matrix(x, "tril")
-    return where(np.tri(*x.shape[-2:], diagonal, bool), plain(x), np.zeros((), x.dtype))
+    return where(below(*x.shape[-2:], diagonal), plain(x), np.zeros((), x.dtype))
 
 
 def triu(x: ndarray, diagonal: int = 0) -> ndarray:
     check_matrix(x, "triu")
-    return where(np.tri(*x.shape[-2:], diagonal - 1, bool), np.zeros((), x.dtype), plain(x))
+    return where(below(*x.shape[-2:], diagonal - 1), np.zeros((), x.dtype), plain(x))
+
+
+def below(rows: int, columns: int, diagonal: int) -> ndarray:
+    """What is on a diagonal or below."""
+    return remembered(rows, columns, diagonal) if rows * columns <= SMALL else np.tri(rows, columns, diagonal, bool)
+
+
+@lru_cache(maxsize=16)
+def remembered(rows: int, columns: int, diagonal: int) -> ndarray:
+    """The same, made once: half of the time of a small tril."""
+    r = np.tri(rows, columns, diagonal, bool)
+    r.flags.writeable = False
+    return r
 
 
 def check_matrix(x: ndarray, name: str) -> None:
@@ -127,7 +141,7 @@ def permute(x: ndarray, dims: tuple) -> ndarray:
 
 def unpermute(x: ndarray, dims: tuple) -> ndarray:
     """permute's inverse."""
-    return x.transpose(np.argsort(dims) if dims else ())
+    return x.transpose(sorted(range(len(dims)), key=dims.__getitem__))
 
 
 def unsqueeze(x: ndarray, new_dim: int) -> ndarray:
