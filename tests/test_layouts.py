@@ -38,6 +38,23 @@ def test_strides_are_torchs(name, oracle):
     assert strides(rushlight) == oracle(strides)
 
 
+LAYERS = {
+    "conv": lambda F, x, w: F.conv2d(x, w), "strided": lambda F, x, w: F.conv2d(x, w[:, :, :1, :1], stride=2),
+    "transposed": lambda F, x, w: F.conv_transpose2d(x, w.transpose(0, 1)), "max": lambda F, x, w: F.max_pool2d(x, 2),
+    "mean": lambda F, x, w: F.avg_pool2d(x, 2), "adaptive": lambda F, x, w: F.adaptive_avg_pool2d(x, 2),
+    "batch_norm": lambda F, x, w: F.batch_norm(x, None, None, training=True),
+}
+
+
+@pytest.mark.parametrize("step", [8, 48, 288, 1000])
+@pytest.mark.parametrize("name", LAYERS)
+def test_one_image_by_the_step_to_the_next(name, step, oracle):
+    def strides(lib):
+        x = lib.ones(2000).as_strided((1, 8, 6, 6), (step, 1, 48, 8))
+        return list(LAYERS[name](lib.nn.functional, x, lib.ones(4, 8, 3, 3)).stride())
+    assert strides(rushlight) == oracle(strides)
+
+
 @pytest.mark.parametrize("name", ["softmax", "layer_norm", "cat", "stack", "sum", "index", "cumsum"])
 def test_view_works_on_results(name):
     result = CALLS[name](rushlight, permuted(rushlight, 3, 4, 5))

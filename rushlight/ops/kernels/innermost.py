@@ -13,7 +13,7 @@ from threading import local
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels.strided import channels_last
+from rushlight.ops.kernels.strided import suggests_last
 
 FLOAT = np.dtype(np.float32)
 KEPT = 1 << 22       # numbers of the largest room that is kept for the next call
@@ -56,7 +56,7 @@ def whole(channels: int) -> int:
 
 def flat(x: ndarray) -> tuple[ndarray, bool]:
     """x (N, C, *size) as it lies in memory, and whether its channels lie innermost."""
-    last = channels_last(x)
+    last = suggests_last(x)
     if last:
         x = np.moveaxis(x, 1, -1)
     return (x if x.flags.carray else x.copy()).reshape(-1), last

@@ -1,6 +1,7 @@
 """How arrays lie in memory, and arrays by size, strides and beginning."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,9 +48,22 @@ def channels_last(a: ndarray) -> bool:
     return a.ndim in (4, 5) and not a.flags.c_contiguous and np.moveaxis(a, 1, -1).flags.c_contiguous
 
 
-def like_images(r: ndarray, x: ndarray) -> ndarray:
+def suggests_last(a: ndarray) -> bool:
+    """`channels_last`, and the steps grow outwards, those of dimensions of size 1 as well. Convolutions and pools go by this:
+    torch takes one image whose step is too small (a view of attention's heads) for one in C order."""
+    if not channels_last(a):
+        return False
+    least = 0
+    for d in (1, *range(a.ndim - 1, 1, -1), 0):
+        if a.strides[d] < least:
+            return False
+        least = a.strides[d] * a.shape[d]
+    return True
+
+
+def like_images(r: ndarray, x: ndarray, asks: Callable[[ndarray], bool] = suggests_last) -> ndarray:
     """r with its channels where x has them: what torch makes of images, it lays out as they are."""
-    return np.moveaxis(np.ascontiguousarray(np.moveaxis(r, 1, -1)), -1, 1) if channels_last(x) else r
+    return np.moveaxis(np.ascontiguousarray(np.moveaxis(r, 1, -1)), -1, 1) if asks(x) else r
 
 
 class Memory:
