@@ -244,3 +244,23 @@ def test_a_tensor_that_is_looked_at_before_it_is_replaced():
             return x * longer
         return step, []
     played(shapes, lambda: ((x[:n], y) for n, (x, y) in zip((8, 8, 8, 8, 4, 8, 4, 4, 4, 4, 8, 8), batches(12))))
+
+
+def test_a_learning_rate_is_read_once_for_all_parameters():
+    models = [nn.Sequential(*[nn.Linear(4, 4) for _ in range(4)]) for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+    optimizers = [optim.SGD(m.parameters(), lr=0.1, momentum=0.9) for m in models]
+
+    def step(k, x, y):
+        optimizers[k].zero_grad()
+        loss = F.cross_entropy(models[k](x), y)
+        loss.backward()
+        optimizers[k].step()
+        return loss.detach()
+    run = compile(lambda x, y: step(0, x, y), backend="numpy")
+    for i, (x, y) in enumerate(batches(8)):
+        for optimizer in optimizers:
+            optimizer.param_groups[0]["lr"] = 0.1 * 0.9 ** i
+        assert torch.allclose(run(x, y), step(1, x, y))
+    [program] = programs(run)
+    assert [kind for kind, _ in program.forward.sources].count("number") == 1

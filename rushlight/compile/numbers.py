@@ -73,14 +73,17 @@ def explained(old: list[bytes], new: list[Value], before: Snapshot, now: Snapsho
         return None
     settings = changed_settings(before, now)
     found: dict[int, Number] = {}
+    known: dict[tuple, Number] = {}               # each parameter's step has the same ones
     for i in changed:
         dtype = new[i].dtype
         target = old[i], new[i].array.tobytes()
-        ways = [(group, name, other, form) for group, name, other, then, here in settings for form in FORMS
-                if (as_bytes(form(*then), dtype), as_bytes(form(*here), dtype)) == target]
-        if not ways:
-            return None
-        found[i] = Number(ways, dtype)
+        if (target, dtype) not in known:
+            ways = [(group, name, other, form) for group, name, other, then, here in settings for form in FORMS
+                    if (as_bytes(form(*then), dtype), as_bytes(form(*here), dtype)) == target]
+            if not ways:
+                return None
+            known[target, dtype] = Number(ways, dtype)
+        found[i] = known[target, dtype]
     return found
 
 
@@ -121,14 +124,16 @@ def optimizer_groups(snapshot: Snapshot) -> Iterator[dict]:
 def made_inputs(graph: Graph, found: dict[int, Number]) -> None:
     """Let calls read these numbers instead of the constants."""
     places = iter(range(1 << 60))
+    made: dict[Number, Value] = {}
 
     def of(v: Value) -> Value:
         number = found.get(next(places)) if is_number(v) else None
         if number is None:
             return v
-        made = Value(v.array, "input", ("number", number))
-        graph.inputs.append(made)
-        return made
+        if number not in made:
+            made[number] = Value(v.array, "input", ("number", number))
+            graph.inputs.append(made[number])
+        return made[number]
     for step in graph.steps:
         if isinstance(step, Call):
             step.args = with_each(step.args, of)
