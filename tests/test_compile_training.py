@@ -264,3 +264,31 @@ def test_a_learning_rate_is_read_once_for_all_parameters():
         assert torch.allclose(run(x, y), step(1, x, y))
     [program] = programs(run)
     assert [kind for kind, _ in program.forward.sources].count("number") == 1
+
+
+def test_a_gradient_of_zeros_is_one():
+    """Backward from one of two results, whose slope is zero everywhere, gives a leaf zeros, as in eager."""
+    def f(x, w):
+        return (x * w).exp(), w.sign(), x * 2
+    g = compile(f, backend="numpy")
+    for h in (f, g):
+        for i in range(6):
+            w = torch.ones(3, requires_grad=True)
+            h(torch.ones(3), w)[i % 2].sum().backward()
+            assert w.grad.tolist() == pytest.approx([0.0, 0.0, 0.0] if i % 2 else [np.e] * 3)
+    assert programs(g)
+
+
+@pytest.mark.parametrize("op", [
+    lambda x, i: x.gather(0, i), lambda x, i: x[i], lambda x, i: F.embedding(i, x.reshape(4, 1)), lambda x, i: x.take(i),
+    lambda x, i: F.cross_entropy(x.reshape(1, -1), i), lambda x, i: x.scatter(0, i, 1.0), lambda x, i: F.one_hot(i, 4),
+    lambda x, i: F.binary_cross_entropy(i.float() / 4, torch.ones(1))])
+def test_an_error_that_is_caught_may_not_come_again(op):
+    def f(x, i):
+        try:
+            return op(x, i) * 2
+        except (RuntimeError, IndexError, ValueError):
+            return x.sum() + 3
+    g, x = compile(f, backend="numpy"), torch.arange(4.0)
+    for i in (7, 7, 7, 7, 1, 2):
+        assert torch.equal(g(x, torch.tensor([i])), f(x, torch.tensor([i])))

@@ -83,6 +83,7 @@ def check_flat(index: Tensor, n: int, name: str) -> None:
     places = holder(index).array
     wrong = places[(places >= n) | (places < -n)]
     if wrong.size:
+        noticed(index)
         raise IndexError(explain(f"out of range: tried to access index {int(wrong.flat[0])} on a tensor of {n} elements.",
                                  op=name))
 

@@ -179,6 +179,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         noticed(tensor)
         num_classes = int(t.max()) + 1
     elif t.size and t.max() >= num_classes:
+        noticed(tensor)
         raise RuntimeError(explain("Class values must be smaller than num_classes.", largest=t.max()))
     zeros = created(from_array(np.broadcast_to(np.zeros((), np.int64), (*t.shape, num_classes))))
     return places.scatter(zeros, -1, unsqueeze(tensor, -1), created(from_array(np.ones((), np.int64))))
