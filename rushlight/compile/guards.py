@@ -381,7 +381,8 @@ def alike(a: Any, b: tuple, item: tuple = (), free: frozenset = frozenset()) -> 
 
 def owned(thing: FunctionType | type) -> bool:
     """Whether a function or class is the user's, not a library's."""
-    return (thing.__module__ or "").partition(".")[0] not in LIBRARIES
+    module = thing.__module__                     # of Cython's functions a descriptor
+    return module is None or isinstance(module, str) and module.partition(".")[0] not in LIBRARIES
 
 
 def transparent(kind: type) -> bool:
