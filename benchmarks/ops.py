@@ -1,65 +1,84 @@
 """Ops on matrices against torch's in the same process, in turns: forward alone, and backward.
 
-    env -u OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/ops.py [part of an expression]
+    env -u OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/ops.py [part of a name [10x10 ...]]
 
 Prints a table in Markdown: microseconds of the processor, the least of many calls in turns, and torch's divided by ours
 (above 1: ours is faster); float32, x, y and w > 0 of one shape, m a mask as good as random, i indices. A call counts with
 entering and leaving `no_grad`; backward with the leaves' gradients.
 
-One thread of a Cascade Lake Xeon at 2.5 GHz (AVX-512) that eight processes shared, 22 November 2026, torch 2.13:
+One thread of a Cascade Lake Xeon at 2.5 GHz (AVX-512) on which three others worked, 22 November 2026, 10:35, torch 2.13
+(so it is the ratios that say something):
 
 | op | 128x400 | torch / ours | backward | torch / ours | 1000x1000 | torch / ours | backward | torch / ours |
 |---|--:|--:|--:|--:|--:|--:|--:|--:|
-| where(m, x, y) | 171 | 1.82 | 223 | 2.90 | 2366 | 2.17 | 2849 | 3.56 |
-| where(x > 0, x, 0.) | 180 | 2.25 | 131 | 2.72 | 1710 | 3.49 | 1339 | 3.91 |
-| x.masked_fill(m, 0.) | 176 | 2.10 | 161 | 2.60 | 1372 | 4.22 | 1401 | 4.23 |
-| x.masked_select(m) | 223 | 2.27 | 207 | 2.09 | 2226 | 4.22 | 3952 | 1.53 |
-| x.nonzero() | 320 | 1.02 |  |  | 11295 | 0.50 |  |  |
-| x.clamp(-1, 1) | 78 | 0.67 | 148 | 2.77 | 897 | 0.90 | 2156 | 2.73 |
-| x.clamp(min=0) | 96 | 0.67 | 138 | 3.25 | 902 | 0.93 | 1692 | 3.57 |
-| x.maximum(y) | 57 | 1.30 | 478 | 2.49 | 1245 | 0.90 | 11710 | 1.69 |
-| x.sign() | 82 | 0.52 | 71 | 1.42 | 1580 | 0.55 | 596 | 1.22 |
-| x.lerp(y, .3) | 125 | 0.49 | 108 | 1.39 | 2446 | 0.48 | 1655 | 1.05 |
-| x.nan_to_num() | 85 | 0.64 | 105 | 4.02 | 1366 | 0.61 | 1435 | 4.54 |
-| x % 1.5 | 358 | 0.64 | 83 | 1.39 | 6181 | 0.62 | 176 | 5.68 |
-| remainder(x, w) | 435 | 0.55 | 499 | 1.11 | 7814 | 0.45 | 8334 | 0.98 |
-| fmod(x, w) | 449 | 0.41 | 175 | 1.37 | 8337 | 0.36 | 3524 | 1.10 |
-| div(x, w, rounding_mode='floor') | 359 | 0.85 | 113 | 1.41 | 6404 | 0.91 | 1141 | 1.18 |
-| x ** 4 | 193 | 1.33 | 214 | 0.93 | 3138 | 1.47 | 3943 | 0.80 |
-| logaddexp(x, y) | 284 | 0.73 | 410 | 1.35 | 6514 | 0.48 | 9873 | 0.79 |
-| x.tril() | 106 | 0.45 | 116 | 0.92 | 1406 | 1.00 | 1472 | 1.10 |
-| x.roll(1, 1) | 54 | 1.10 | 62 | 1.77 | 998 | 1.10 | 958 | 1.31 |
-| w.prod() | 73 | 0.63 | 109 | 2.53 | 568 | 0.84 | 1420 | 2.66 |
-| x.sum(1) | 72 | 0.56 | 74 | 1.40 | 421 | 0.86 | 577 | 1.32 |
-| x.std(1) | 181 | 2.70 | 180 | 1.69 | 770 | 10.23 | 894 | 2.71 |
-| x.cumsum(1) | 253 | 0.45 | 357 | 0.68 | 1683 | 0.99 | 4015 | 0.85 |
-| x.cumprod(1) | 292 | 0.50 | 552 | 1.04 | 5439 | 0.31 | 6495 | 1.27 |
-| x.nansum() | 127 | 0.37 | 104 | 2.72 | 1858 | 0.28 | 1246 | 3.14 |
-| x.argmax(1) | 20 | 6.52 |  |  | 494 | 4.28 |  |  |
-| x.median(1)[0] | 702 | 1.33 | 245 | 0.94 | 6748 | 2.29 | 1570 | 0.53 |
-| x.sort()[0] | 2506 | 1.04 | 500 | 0.74 | 55336 | 1.01 | 7401 | 0.42 |
-| x.topk(5)[0] | 616 | 0.53 | 228 | 0.96 | 5574 | 0.56 | 1608 | 0.55 |
-| x.topk(5, 0)[0] | 854 | 0.84 | 223 | 1.07 | 7319 | 0.57 | 1560 | 0.55 |
-| x.topk(1)[0] | 89 | 1.90 | 144 | 0.85 | 637 | 3.71 | 1501 | 0.52 |
-| x.gather(1, i) | 242 | 0.58 | 322 | 0.77 | 7059 | 0.49 | 9096 | 0.35 |
-| zeros_like(x).scatter(1, i, x) | 340 | 0.41 | 247 | 0.86 | 7913 | 0.45 | 5373 | 0.50 |
-| zeros_like(x).scatter_add(1, i, x) | 333 | 0.51 | 252 | 0.89 | 7770 | 0.45 | 5350 | 0.47 |
-| x[:, i[0]] | 194 | 1.76 | 317 | 1.19 | 5679 | 0.94 | 3268 | 1.60 |
-| x.index_select(1, i[0]) | 176 | 0.57 | 262 | 0.94 | 2480 | 0.54 | 4170 | 0.66 |
-| zeros_like(x).index_put((i[:, 0] % len(x),), x, accumulate=True) | 216 | 0.98 | 100 | 2.02 | 2390 | 1.01 | 933 | 1.41 |
-| nn.functional.one_hot(i[:, 0]) | 111 | 0.69 |  |  | 1083 | 1.17 |  |  |
-| nn.functional.leaky_relu(x) | 136 | 0.42 | 159 | 0.76 | 3249 | 0.27 | 3776 | 0.29 |
-| nn.functional.relu6(x) | 76 | 0.74 | 132 | 0.87 | 897 | 0.97 | 2088 | 0.55 |
-| nn.functional.smooth_l1_loss(x, y) | 331 | 0.45 | 284 | 0.81 | 7368 | 0.21 | 5718 | 0.60 |
-| nn.functional.huber_loss(x, y) | 333 | 0.48 | 254 | 0.92 | 7271 | 0.23 | 4832 | 0.71 |
-| nn.functional.gumbel_softmax(x) | 6258 | 0.30 | 261 | 1.65 | 41682 | 0.74 | 3121 | 0.73 |
+| where(m, x, y) | 207 | 1.66 | 299 | 2.30 | 2829 | 1.91 | 4514 | 2.35 |
+| where(x > 0, x, 0.) | 258 | 1.69 | 195 | 2.17 | 2093 | 3.02 | 2619 | 2.06 |
+| x.masked_fill(m, 0.) | 194 | 1.97 | 165 | 2.73 | 1729 | 3.51 | 1914 | 3.30 |
+| x.masked_select(m) | 241 | 2.26 | 235 | 2.21 | 2495 | 4.14 | 5048 | 1.28 |
+| x.nonzero() | 393 | 0.91 |  |  | 13625 | 0.47 |  |  |
+| x.clamp(-1, 1) | 109 | 0.59 | 215 | 2.34 | 1113 | 0.91 | 3636 | 1.79 |
+| x.clamp(min=0) | 105 | 0.61 | 174 | 2.79 | 1083 | 0.86 | 3061 | 2.14 |
+| x.maximum(y) | 94 | 1.19 | 659 | 1.95 | 1526 | 0.85 | 14754 | 1.47 |
+| x.sign() | 93 | 0.50 | 76 | 1.72 | 1933 | 0.51 | 720 | 1.24 |
+| x.lerp(y, .3) | 121 | 0.56 | 119 | 1.40 | 2246 | 0.54 | 2343 | 0.92 |
+| x.nan_to_num() | 99 | 0.67 | 123 | 3.90 | 1583 | 0.66 | 1853 | 3.84 |
+| x % 1.5 | 429 | 0.61 | 140 | 1.55 | 6727 | 0.57 | 226 | 5.67 |
+| remainder(x, w) | 562 | 0.51 | 624 | 1.10 | 1823 | 2.28 | 9609 | 0.92 |
+| fmod(x, w) | 772 | 0.36 | 405 | 1.31 | 1993 | 2.08 | 4665 | 1.07 |
+| div(x, w, rounding_mode='floor') | 578 | 0.68 | 243 | 1.37 | 10039 | 0.75 | 1804 | 0.84 |
+| x ** 4 | 265 | 1.27 | 324 | 1.22 | 3532 | 1.44 | 4623 | 0.75 |
+| logaddexp(x, y) | 415 | 0.65 | 486 | 1.47 | 7159 | 0.46 | 11475 | 0.81 |
+| x.tril() | 82 | 0.57 | 94 | 1.18 | 1579 | 1.06 | 1582 | 1.14 |
+| x.roll(1, 1) | 54 | 1.10 | 63 | 1.71 | 1157 | 1.07 | 1305 | 1.13 |
+| w.prod() | 77 | 0.62 | 112 | 2.53 | 735 | 0.89 | 1603 | 2.55 |
+| w.prod(1) | 135 | 0.44 | 186 | 1.95 | 1560 | 0.49 | 3057 | 2.52 |
+| x.sum(1) | 48 | 0.84 | 67 | 1.55 | 753 | 0.85 | 823 | 1.00 |
+| x.mean(1) | 84 | 0.95 | 115 | 2.01 | 753 | 0.91 | 767 | 2.07 |
+| x.std(1) | 171 | 3.21 | 186 | 1.85 | 874 | 9.08 | 1140 | 2.39 |
+| x.cumsum(1) | 306 | 0.49 | 422 | 0.81 | 1812 | 0.97 | 5184 | 0.79 |
+| x.cumprod(1) | 335 | 0.55 | 662 | 1.17 | 7274 | 0.29 | 9275 | 1.38 |
+| x.nansum() | 102 | 0.82 | 207 | 2.04 | 585 | 1.20 | 1538 | 2.67 |
+| x.argmax(1) | 22 | 5.73 |  |  | 566 | 3.92 |  |  |
+| x.median(1)[0] | 992 | 1.18 | 332 | 1.22 | 8019 | 2.15 | 2243 | 0.51 |
+| x.sort()[0] | 2923 | 0.97 | 602 | 0.73 | 66283 | 1.07 | 10510 | 0.40 |
+| x.topk(5)[0] | 833 | 0.57 | 310 | 1.04 | 6291 | 0.54 | 1734 | 0.56 |
+| x.topk(5, 0)[0] | 867 | 0.87 | 261 | 1.04 | 7460 | 0.59 | 1636 | 0.60 |
+| x.topk(1)[0] | 89 | 1.89 | 141 | 0.96 | 728 | 3.50 | 1622 | 0.57 |
+| x.gather(1, i) | 270 | 0.62 | 385 | 0.79 | 5454 | 0.50 | 8850 | 0.38 |
+| zeros_like(x).scatter(1, i, x) | 590 | 0.43 | 492 | 0.81 | 11429 | 0.40 | 7392 | 0.57 |
+| zeros_like(x).scatter_add(1, i, x) | 522 | 0.55 | 482 | 0.84 | 9508 | 0.49 | 7129 | 0.50 |
+| x[:, i[0]] | 272 | 1.66 | 562 | 1.11 | 6974 | 1.19 | 5319 | 1.61 |
+| x.index_select(1, i[0]) | 274 | 0.57 | 487 | 0.76 | 2637 | 0.58 | 4555 | 0.66 |
+| zeros_like(x).index_put((i[:, 0] % len(x),), x, accumulate=True) | 219 | 0.97 | 108 | 1.78 | 2536 | 1.08 | 1000 | 1.34 |
+| nn.functional.one_hot(i[:, 0]) | 102 | 0.66 |  |  | 1172 | 1.22 |  |  |
+| i.unique() | 509 | 4.04 |  |  | 8325 | 7.98 |  |  |
+| einsum('ij,kj->ik', x[:100], y[:100]) | 326 | 0.95 | 439 | 1.36 | 621 | 1.10 | 2085 | 1.15 |
+| arange(x.numel()) | 58 | 0.95 |  |  | 1083 | 1.16 |  |  |
+| linspace(0, 1, x.numel()) | 206 | 0.47 |  |  | 6389 | 0.43 |  |  |
+| randn(x.shape) | 4183 | 0.16 |  |  | 16999 | 0.66 |  |  |
+| randperm(x.numel()) | 5461 | 0.26 |  |  | 37892 | 2.02 |  |  |
+| nn.functional.leaky_relu(x) | 96 | 0.64 | 187 | 0.75 | 2042 | 0.47 | 4638 | 0.30 |
+| nn.functional.relu6(x) | 81 | 0.81 | 153 | 0.77 | 930 | 1.05 | 1562 | 0.86 |
+| nn.functional.smooth_l1_loss(x, y) | 260 | 0.71 | 335 | 0.82 | 1827 | 0.91 | 6846 | 0.51 |
+| nn.functional.huber_loss(x, y) | 276 | 0.67 | 320 | 0.85 | 1731 | 1.03 | 5462 | 0.66 |
+| nn.functional.gumbel_softmax(x) | 6531 | 0.29 | 296 | 1.25 | 47510 | 0.68 | 3553 | 0.69 |
 
 After 12 calls of each: loops that are compiled once they have paid are those of the cache folder, or not there yet
-(leaky_relu, smooth_l1_loss, lerp, cumsum of 51,200). Before, a million numbers took `x[m]` 12 ms, `x ** 4` 77, `x % 1.5` 19,
-`topk(5, 0)` 23, the gradient of `x[:, i]` 69.
+(leaky_relu, lerp, x % 1.5, cumsum and remainders of 51,200, randn). Where theirs had paid, 2 million numbers gave x % 1.5
+2.95, fmod(x, w) 2.35, remainder(x, w) 2.6, smooth_l1_loss 0.96.
+
+That morning's changes, torch / ours before and after, of 128x400, 1000x1000: fmod 0.41, 0.36 to 0.36, 2.1 (by the loop);
+remainder 0.55, 0.45 to 0.51, 2.3; nansum 0.37, 0.28 to 0.82, 1.2; sum(1) 0.56, 0.86 to 0.84, 0.85; mean(1) 0.58, 0.98 to
+0.95, 0.91; unique 0.49, 0.37 to 4.0, 8.0; arange 0.49, 0.29 to 0.95, 1.16; linspace 0.26, 0.08 to 0.47, 0.43;
+leaky_relu 0.42, 0.27 to 0.64, 0.47; smooth_l1_loss 0.45, 0.21 to 0.71, 0.91; tril 0.45, 1.0 to 0.57, 1.06;
+prod(1) 0.44, 0.38 to 0.44, 0.49.
+Of 10x10, forward: einsum 0.66 to 0.97, where 0.55 to 0.76, masked_fill 0.57 to 0.74, tril 0.41 to 0.56, mean(1) 0.70 to
+0.87, leaky_relu 0.66 to 0.87, randperm 0.21 to 0.33, randn 0.09 to 0.13 (0.2 once its loop has paid). `tensor` of a list of
+10,000 numbers: 0.15 to 1.9.
 
 What falls short: `x ** 4` backward is NumPy's `**`, 100 times as slow for numbers below 0; running products wait for one
-another in NumPy, too; fmod and remainder make six passes in float64; gather and scatter compute flat places first.
+another in NumPy, too; gather and scatter compute flat places first; random normals have torch's bits, in NumPy by 70 calls;
+sines of float64 (0.2), float16 (0.1) have no vectors in NumPy; small grid_sample (0.05), topk, std, CTC are many calls.
 """
 from __future__ import annotations
 
@@ -73,7 +92,7 @@ import torch
 
 import rushlight
 
-SHAPES = (128, 400), (1000, 1000)
+SHAPES = [tuple(map(int, shape.split("x"))) for shape in sys.argv[2:]] or [(128, 400), (1000, 1000)]
 PAID, SECONDS, LEAST, MOST = 12, 0.25, 4, 400     # calls for loops to be compiled; of each case: seconds, calls
 OPS = """
 where(m, x, y)
@@ -96,7 +115,9 @@ logaddexp(x, y)
 x.tril()
 x.roll(1, 1)
 w.prod()
+w.prod(1)
 x.sum(1)
+x.mean(1)
 x.std(1)
 x.cumsum(1)
 x.cumprod(1)
@@ -114,6 +135,12 @@ x[:, i[0]]
 x.index_select(1, i[0])
 zeros_like(x).index_put((i[:, 0] % len(x),), x, accumulate=True)
 nn.functional.one_hot(i[:, 0])
+i.unique()
+einsum('ij,kj->ik', x[:100], y[:100])
+arange(x.numel())
+linspace(0, 1, x.numel())
+randn(x.shape)
+randperm(x.numel())
 nn.functional.leaky_relu(x)
 nn.functional.relu6(x)
 nn.functional.smooth_l1_loss(x, y)
@@ -130,7 +157,8 @@ def works(lib: Any, text: str, shape: tuple[int, int]) -> tuple[Callable, Callab
     names = {**vars(lib), "zeros_like": lib.zeros_like, "x": x, "y": y, "w": w, "m": lib.tensor(rng.random(shape) > 0.5),
              "i": lib.tensor(rng.integers(0, shape[1], shape))}
     if lib is rushlight:                          # whose names load when they are asked for
-        names |= {name: getattr(lib, name) for name in ("where", "remainder", "fmod", "div", "logaddexp", "nn")}
+        names |= {name: getattr(lib, name) for name in (
+            "where", "remainder", "fmod", "div", "logaddexp", "nn", "einsum", "arange", "linspace", "randn", "randperm")}
     run, made = eval(f"lambda: {text}", names), []
     result = run()
     slope = lib.tensor(rng.standard_normal(tuple(result.shape), dtype=np.float32))

@@ -10,7 +10,7 @@ from numpy import ndarray
 FEW = 4096                                        # so many elements are added sooner than BLAS is called
 ROWS = 128                                        # as many are added up one after the other
 SHORT = 16                                        # elements of a row that are added up together with other rows
-LONG = 256                                        # elements of a row that BLAS adds up in a register's parts
+LONG = 1024                                       # elements of a row that BLAS adds up in a register's parts
 ONES = {np.dtype(t): np.ones(LONG, t) for t in (np.float32, np.float64)}
 _add: Any = np.add.reduce
 

@@ -4,7 +4,7 @@ import pytest
 
 import rushlight
 import rushlight.nn.functional as F
-from rushlight.ops.kernels import grid, index, strided
+from rushlight.ops.kernels import grid, index, sorting, strided
 from rushlight.optional import has_numba
 
 rng = np.random.default_rng(0)
@@ -98,3 +98,36 @@ def test_reshape_stays_a_view_where_there_is_one():
     assert x[0, 0, 0].tolist() == [5, 0]
     with pytest.raises(RuntimeError, match="shape '\\[7, 7\\]' is invalid for input of size 16800"):
         x.permute(2, 0, 1, 3).reshape(7, 7)
+
+
+@pytest.mark.parametrize("pick", [lambda x, i: x.gather(1, i), lambda x, i: x.index_select(1, i),
+                                  lambda x, i: x.scatter(-2, i, x)])
+def test_a_number_has_no_second_dimension_to_pick_from(pick):
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        pick(rushlight.tensor(1.0), rushlight.tensor(0))
+
+
+def test_einsum_that_changes_nothing_is_a_view():
+    x = rushlight.zeros(2, 3)
+    y = rushlight.einsum("ij->ij", x)
+    y[0, 0] = 1.0
+    assert y is not x
+    assert x[0, 0] == 1
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64", "bool"])
+def test_numbers_close_together_are_counted_as_sorting_finds_them(dtype):
+    x = rng.integers(0 if dtype[0] in "ub" else -100, 100, (30, 40)).astype(dtype)
+    found, place, counts = sorting.unique(x, None)
+    expected = np.unique(x, return_inverse=True, return_counts=True)
+    assert sorting.by_counting(x.reshape(-1)) is not None
+    assert found.dtype == x.dtype
+    for a, b in zip((found, place, counts), expected):
+        assert (a == b.reshape(a.shape)).all()
+    assert sorting.by_counting(np.array([2**63 - 1, -2**63])) is None
+
+
+def test_the_slope_of_a_spread_of_nothing_is_0():
+    x = rushlight.ones(3, 4, requires_grad=True)
+    x.std(1).sum().backward()
+    assert (x.grad == 0).all()
