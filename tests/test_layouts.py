@@ -38,6 +38,25 @@ def test_strides_are_torchs(name, oracle):
     assert strides(rushlight) == oracle(strides)
 
 
+TWO = {
+    "add": lambda lib, x, y: x + y, "mul": lambda lib, x, y: x * y, "lt": lambda lib, x, y: x < y,
+    "maximum": lambda lib, x, y: lib.maximum(x, y), "pow": lambda lib, x, y: x.abs() ** y,
+    "two dtypes": lambda lib, x, y: x.double() - y,
+}
+
+
+@pytest.mark.parametrize("turned", ["first", "second"])
+@pytest.mark.parametrize("name", TWO)
+def test_operands_in_different_orders(name, turned, oracle):
+    """The first one's order is the result's, and dropout's."""
+    def results(lib):
+        lib.manual_seed(0)
+        x, y = permuted(lib, 3, 4, 5), lib.ones(3, 4, 5)
+        r = TWO[name](lib, *((x, y) if turned == "first" else (y, x)))
+        return [*r.stride(), *(lib.nn.functional.dropout(r * 1.0 + 9, 0.5) != 0).flatten().tolist()]
+    assert results(rushlight) == oracle(results)
+
+
 LAYERS = {
     "conv": lambda F, x, w: F.conv2d(x, w), "strided": lambda F, x, w: F.conv2d(x, w[:, :, :1, :1], stride=2),
     "transposed": lambda F, x, w: F.conv_transpose2d(x, w.transpose(0, 1)), "max": lambda F, x, w: F.max_pool2d(x, 2),

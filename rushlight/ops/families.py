@@ -32,6 +32,7 @@ from rushlight.ops.arguments import (
     reduced_dims,
     same_dtype,
 )
+from rushlight.ops.kernels.strided import led
 from rushlight.ops.results import into
 from rushlight.ops.table import FLOATING, Op, node_name
 from rushlight.ops.worlds import HUGE, LARGE, large, saved_by_name, vjp
@@ -189,6 +190,8 @@ def binary(op: Op, asks: bool = False) -> Callable:
             return otherwise(op, (input, other), error, out)
         if r.__class__ is not ndarray:
             r = asarray(r)
+        elif not a.flags.c_contiguous:
+            r = led(r, a)
         t = new(Tensor)
         t.array, t._grad, t.viewing, t.writes = r, None, None, None
         m = mode()

@@ -38,6 +38,18 @@ def copied(a: ndarray) -> ndarray:
     return out
 
 
+def led(r: ndarray, first: ndarray) -> ndarray:
+    """r in the order of its op's first operand. Where operands lie in different orders torch goes by the first, NumPy takes
+    C order; dropout after `conv(x).transpose(1, 2) + y` draws as elements lie."""
+    if not r.flags.c_contiguous or r.shape != first.shape or 0 in first.strides:
+        return r
+    out = np.empty_like(first, r.dtype)
+    if out.strides == r.strides:
+        return r
+    out[...] = r
+    return out
+
+
 def suggested(a: ndarray) -> ndarray:
     """`plain`, but images whose channels, dimension 1, lie innermost stay so."""
     return a if a.flags.c_contiguous or channels_last(a) else a.copy()
@@ -49,8 +61,8 @@ def channels_last(a: ndarray) -> bool:
 
 
 def suggests_last(a: ndarray) -> bool:
-    """`channels_last`, and the steps grow outwards, those of dimensions of size 1 as well. Convolutions and pools go by this:
-    torch takes one image whose step is too small (a view of attention's heads) for one in C order."""
+    """`channels_last`, and the steps grow outwards, those of dimensions of size 1 as well. Convolutions and pools go by
+    this: torch takes one image whose step is too small (a view of attention's heads) for one in C order."""
     if not channels_last(a):
         return False
     least = 0
