@@ -161,9 +161,8 @@ def binary(op: Op, asks: bool = False) -> Callable:
     """
     kernel, floating, least = op.kernel, op.result == FLOATING, least_large(op)
     takes_numbers = asks or "y" in op.options.get("numbers", "y")
-    (x_for_x, x_for_y), (y_for_x, y_for_y) = needs(op, "x"), needs(op, "y")
+    (x_for_x, x_for_y), (y_for_x, y_for_y), (out_for_x, out_for_y) = (needs(op, name) for name in ("x", "y", "out"))
     has_x, has_y = (op.rules[name] is not None for name in "xy")
-    out_for_x, out_for_y = needs(op, "out")
     saves_out = out_for_x or out_for_y
     op.saves = ("x", "y", "out") if saves_out else ("x", "y")   # one layout for all, so that nothing is sorted per call
     op.make_node = node_class
@@ -205,8 +204,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
                 n.saved = sx, sy, r if (x is not None and out_for_x) or (y is not None and out_for_y) else None
             else:
                 n.saved = sx, sy
-            f = frame(1)
-            c = n.code = f.f_code
+            c = n.code = (f := frame(1)).f_code
             n.at = f.f_lasti if c is user.code else remember(n, f)
         else:
             t.node = None
