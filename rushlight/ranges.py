@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.creation import Dtype, default, made, number
+from rushlight.creation import Dtype, made, number
 from rushlight.errors import explain, suggesting, warn
+from rushlight.nested import default
 from rushlight.ops.build import MORE
 from rushlight.tensor import Tensor
 

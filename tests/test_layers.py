@@ -19,10 +19,10 @@ LAYERS = [
     ["tensor"],
     # the engine hands out tensors
     ["autograd", "ops.later", "ops.worlds", "ops.large", "ops.chains", "ops.rows", "copying", "compile.expressions"],
-    ["ops", "creation", "ranges", "settings", "sparse", "random", "sampling", "serialization"],
+    ["ops", "creation", "nested", "ranges", "settings", "sparse", "random", "sampling", "serialization"],
     ["autograd.forward_ad", "autograd.tangents", "autograd.gradcheck", "autograd.checking", "func.batching"],
-    ["futures", "library", "overrides", "types", "common", "control", "functional", "_utils", "linalg", "fft", "special",
-     "masked", "signal", "backends", "accelerator", "jit", "hub", "onnx", "multiprocessing", "distributed", "_subclasses",
+    ["futures", "library", "overrides", "return_types", "storage", "types", "common", "control", "functional", "_utils",
+     "linalg", "fft", "special", "masked", "signal", "backends", "accelerator", "jit", "hub", "onnx", "multiprocessing", "distributed", "_subclasses",
      "__config__"],
     ["nn", "optim", "cpu", "cuda", "mps", "xpu", "compile", "compiler", "utils", "amp", "vision", "viz", "docs",
      "profiler", "func", "fx", "autograd.functional", "testing", "distributed.optim", "distributed.fsdp",

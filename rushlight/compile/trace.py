@@ -328,9 +328,11 @@ def shaping(op: Any, args: tuple) -> list[Tensor]:
     return [args[0]] if op.options.get("batched") == "dynamic" else []
 
 
-def with_zeros(args: Any) -> list[Any]:
-    """The arguments as arrays in which all numbers are 0."""
-    return [np.zeros_like(a.array) if isinstance(a, Tensor) else with_zeros(a) if type(a) in (list, tuple) else a for a in args]
+def with_zeros(a: Any) -> Any:
+    """An argument, or several, with arrays of zeros in place of tensors."""
+    if isinstance(a, Tensor):
+        return np.zeros_like(a.array)
+    return [with_zeros(x) for x in a] if type(a) in (list, tuple) else a
 
 
 def fails(kernel: Callable, args: list[Any]) -> bool:

@@ -1,7 +1,6 @@
 """The ops: a table, a file a subject, and the families that make functions of its entries."""
 from rushlight.ops import (
     arithmetic,
-    aten,
     casts,
     elementwise,
     index,
@@ -13,3 +12,10 @@ from rushlight.ops import (
     shape,
     shapes,
 )
+
+
+def __getattr__(name: str) -> object:
+    if name != "aten":
+        raise AttributeError(f"module 'rushlight.ops' has no attribute '{name}'")
+    from importlib import import_module
+    return import_module("rushlight.ops.aten")

@@ -4,6 +4,7 @@ Those are there that have the same arguments as torch's functions or methods; al
 """
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -55,8 +56,7 @@ class Packet:
 def __getattr__(name: str) -> Packet:
     if name.startswith("__"):
         raise AttributeError(name)
-    import rushlight
-    function = getattr(rushlight, name, None) or getattr(Tensor, name, None)
+    function = getattr(sys.modules["rushlight"], name, None) or getattr(Tensor, name, None)
     if isinstance(function, type) or not callable(function):
         raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'", name=name)
     found = globals()[name] = Packet(name, function)
