@@ -32,8 +32,8 @@ One thread of a Cascade Lake Xeon at 2.5 GHz (AVX-512) on which three others wor
 | x.roll(1, 1) | 54 | 1.10 | 63 | 1.71 | 1157 | 1.07 | 1305 | 1.13 |
 | w.prod() | 77 | 0.62 | 112 | 2.53 | 735 | 0.89 | 1603 | 2.55 |
 | w.prod(1) | 135 | 0.44 | 186 | 1.95 | 1560 | 0.49 | 3057 | 2.52 |
-| x.sum(1) | 48 | 0.84 | 67 | 1.55 | 753 | 0.85 | 823 | 1.00 |
-| x.mean(1) | 84 | 0.95 | 115 | 2.01 | 753 | 0.91 | 767 | 2.07 |
+| x.sum(1) | 75 | 0.59 | 68 | 1.52 | 694 | 0.74 | 686 | 1.28 |
+| x.mean(1) | 113 | 0.64 | 93 | 2.24 | 707 | 0.75 | 664 | 1.72 |
 | x.std(1) | 171 | 3.21 | 186 | 1.85 | 874 | 9.08 | 1140 | 2.39 |
 | x.cumsum(1) | 306 | 0.49 | 422 | 0.81 | 1812 | 0.97 | 5184 | 0.79 |
 | x.cumprod(1) | 335 | 0.55 | 662 | 1.17 | 7274 | 0.29 | 9275 | 1.38 |
@@ -68,12 +68,12 @@ After 12 calls of each: loops that are compiled once they have paid are those of
 2.95, fmod(x, w) 2.35, remainder(x, w) 2.6, smooth_l1_loss 0.96.
 
 That morning's changes, torch / ours before and after, of 128x400, 1000x1000: fmod 0.41, 0.36 to 0.36, 2.1 (by the loop);
-remainder 0.55, 0.45 to 0.51, 2.3; nansum 0.37, 0.28 to 0.82, 1.2; sum(1) 0.56, 0.86 to 0.84, 0.85; mean(1) 0.58, 0.98 to
-0.95, 0.91; unique 0.49, 0.37 to 4.0, 8.0; arange 0.49, 0.29 to 0.95, 1.16; linspace 0.26, 0.08 to 0.47, 0.43;
+remainder 0.55, 0.45 to 0.51, 2.3; nansum 0.37, 0.28 to 0.82, 1.2; unique 0.49, 0.37 to 4.0, 8.0; arange 0.49, 0.29 to 0.95, 1.16; linspace 0.26, 0.08 to 0.47, 0.43;
 leaky_relu 0.42, 0.27 to 0.64, 0.47; smooth_l1_loss 0.45, 0.21 to 0.71, 0.91; tril 0.45, 1.0 to 0.57, 1.06;
-prod(1) 0.44, 0.38 to 0.44, 0.49.
-Of 10x10, forward: einsum 0.66 to 0.97, where 0.55 to 0.76, masked_fill 0.57 to 0.74, tril 0.41 to 0.56, mean(1) 0.70 to
-0.87, leaky_relu 0.66 to 0.87, randperm 0.21 to 0.33, randn 0.09 to 0.13 (0.2 once its loop has paid). `tensor` of a list of
+prod(1) 0.44, 0.38 to 0.44, 0.49. Sums along rows by BLAS (sum(1) 0.56 to 0.84 of 128x400) were taken back: the last bits of a
+row's sum then depend on how many rows there are, and layer_norm's with them.
+Of 10x10, forward: einsum 0.66 to 0.97, where 0.55 to 0.76, masked_fill 0.57 to 0.74, tril 0.41 to 0.56,
+leaky_relu 0.66 to 0.87, randperm 0.21 to 0.33, randn 0.09 to 0.13 (0.2 once its loop has paid). `tensor` of a list of
 10,000 numbers: 0.15 to 1.9.
 
 What falls short: `x ** 4` backward is NumPy's `**`, 100 times as slow for numbers below 0; running products wait for one

@@ -3,6 +3,7 @@ import pytest
 from passes import agree, compiled, numbers, ops
 
 import rushlight as torch
+from rushlight.compile.program import AS_IS
 from rushlight.nn import functional as F
 
 X, W, B, LONG = numbers(0, (4, 6), (5, 6), (5,), (2, 3, 6))
@@ -68,7 +69,8 @@ def test_what_stays_whole(name, f):
     assert name in ops(steps["decompose"])
 
 
-def test_places_that_are_not_there_are_refused_as_in_eager():
+def test_places_that_are_not_there_are_left_to_the_function_which_refuses_them():
     program, _, _ = compiled(lambda index: X.gather(1, index), COLUMN)
-    with pytest.raises(IndexError, match="out of range"):
-        program.run([COLUMN + 3])
+    assert program.run([COLUMN + 3]) is AS_IS
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        X.gather(1, COLUMN + 3)
