@@ -68,10 +68,10 @@ After 12 calls of each: loops that are compiled once they have paid are those of
 2.95, fmod(x, w) 2.35, remainder(x, w) 2.6, smooth_l1_loss 0.96.
 
 That morning's changes, torch / ours before and after, of 128x400, 1000x1000: fmod 0.41, 0.36 to 0.36, 2.1 (by the loop);
-remainder 0.55, 0.45 to 0.51, 2.3; nansum 0.37, 0.28 to 0.82, 1.2; unique 0.49, 0.37 to 4.0, 8.0; arange 0.49, 0.29 to 0.95, 1.16; linspace 0.26, 0.08 to 0.47, 0.43;
-leaky_relu 0.42, 0.27 to 0.64, 0.47; smooth_l1_loss 0.45, 0.21 to 0.71, 0.91; tril 0.45, 1.0 to 0.57, 1.06;
-prod(1) 0.44, 0.38 to 0.44, 0.49. Sums along rows by BLAS (sum(1) 0.56 to 0.84 of 128x400) were taken back: the last bits of a
-row's sum then depend on how many rows there are, and layer_norm's with them.
+remainder 0.55, 0.45 to 0.51, 2.3; nansum 0.37, 0.28 to 0.82, 1.2; unique 0.49, 0.37 to 4.0, 8.0; arange 0.49, 0.29 to
+0.95, 1.16; linspace 0.26, 0.08 to 0.47, 0.43; leaky_relu 0.42, 0.27 to 0.64, 0.47; smooth_l1_loss 0.45, 0.21 to 0.71,
+0.91; tril 0.45, 1.0 to 0.57, 1.06; prod(1) 0.44, 0.38 to 0.44, 0.49. Sums along rows by BLAS (sum(1) 0.56 to 0.84 of
+128x400) were taken back: the last bits of a row's sum then depend on how many rows there are, and layer_norm's with them.
 Of 10x10, forward: einsum 0.66 to 0.97, where 0.55 to 0.76, masked_fill 0.57 to 0.74, tril 0.41 to 0.56,
 leaky_relu 0.66 to 0.87, randperm 0.21 to 0.33, randn 0.09 to 0.13 (0.2 once its loop has paid). `tensor` of a list of
 10,000 numbers: 0.15 to 1.9.
