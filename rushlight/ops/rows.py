@@ -76,7 +76,7 @@ def between(name: str, dim: int, *arrays: ndarray) -> ndarray | None:
     """The same along another dimension than the last: vectors are of what lies after it."""
     shape = arrays[-1].shape
     fits = all([a.dtype is FLOAT and a.shape == shape and a.flags.carray for a in arrays]) and loops() is not None
-    if not fits or prod(shape[dim % len(shape) + 1:]) < SHORT or not 0 < shape[dim] <= LONG:
+    if not fits or not shape or prod(shape[dim % len(shape) + 1:]) < SHORT or not 0 < shape[dim] <= LONG:
         return None
     from rushlight.ops.kernels import channels
     out, samples = room(arrays[-1]), prod(shape[:dim % len(shape)])
@@ -91,7 +91,7 @@ def laid_out(g: ndarray) -> ndarray:
 
 
 def logsumexp(x: ndarray, dims: tuple[int, ...] | None, keepdim: bool) -> ndarray | None:
-    rows = matrix(x, x.shape[-1]) if dims in ((x.ndim - 1,), (-1,)) else None
+    rows = matrix(x, x.shape[-1]) if x.ndim and dims in ((x.ndim - 1,), (-1,)) else None
     if rows is None:
         return None
     out = np.empty(x.shape[:-1], FLOAT)
@@ -100,7 +100,7 @@ def logsumexp(x: ndarray, dims: tuple[int, ...] | None, keepdim: bool) -> ndarra
 
 
 def logsumexp_x(g: ndarray, x: ndarray, y: ndarray) -> ndarray | None:
-    rows, gs, ys = matrix(x, x.shape[-1]), matrix(laid_out(g), 1), matrix(y, 1)
+    rows, gs, ys = matrix(x, x.shape[-1] if x.ndim else 0), matrix(laid_out(g), 1), matrix(y, 1)
     if rows is None or gs is None or ys is None or not g.shape == y.shape == (*x.shape[:-1], 1):
         return None
     out = room(x)
