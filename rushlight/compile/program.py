@@ -90,9 +90,9 @@ class Part:
         at, code = error.__traceback__, getattr(self.call, "__code__", None)
         while at is not None and at.tb_frame.f_code is not code:
             at = at.tb_next
-        if at is None:
+        line = "" if at is None else linecache.getline(code.co_filename, at.tb_lineno).strip()  # type: ignore[union-attr]
+        if not line:
             return False
-        line = linecache.getline(code.co_filename, at.tb_lineno).strip()
         last = max([i for i, item in enumerate(self.items) if line in item.text.split("; ")], default=-1)
         if last >= 0 and not any(op == "store" or op in TABLE and "random" in TABLE[op].options
                                  for item in self.items[:last + 1] for op in item.ops):
