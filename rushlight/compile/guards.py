@@ -205,6 +205,7 @@ class Snapshot:
     def note_named(self, container: Any, items: list, todo: list, read: Set = OF_MODULES) -> None:
         """The items that code may read: by their names, or in the library those in `read`."""
         anything = bool(self.names & ANY_NAME)
+        # by which names code comes to each: to an optimizer's state by any of those that step or load
         ways = [STEPPING if k in STEPPING and read is not OF_MODULES else {k} for k, _ in items]
         named = [anything or k in read or k.startswith("__") or bool(self.names & by) for (k, _), by in zip(items, ways)]
         for (key, value), by, counts in zip(items, ways, named):
