@@ -23,7 +23,7 @@ from typing import Any
 
 from rushlight.autograd.clock import clock, tick
 from rushlight.autograd.grad_mode import current, mode
-from rushlight.compile.guards import PLAIN, equal
+from rushlight.compile.facts import PLAIN, equal
 from rushlight.compile.program import Program
 from rushlight.compile.trees import SpentBackward, rebuilt
 from rushlight.dtypes import get_default_dtype

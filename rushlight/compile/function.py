@@ -16,8 +16,9 @@ import numpy as np
 
 from rushlight.autograd.grad_mode import mode
 from rushlight.compile.entry import MISSED, entry
+from rushlight.compile.facts import equal
 from rushlight.compile.graph import is_random
-from rushlight.compile.guards import Snapshot, equal
+from rushlight.compile.guards import Snapshot
 from rushlight.compile.outline import Outline, entered, everyone, known_arrays
 from rushlight.compile.pieces import Pieces
 from rushlight.compile.probe import Probe

@@ -18,17 +18,34 @@ from dis import get_instructions
 from functools import cached_property, lru_cache, partial
 from io import IOBase
 from operator import attrgetter, methodcaller
-from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, MethodWrapperType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
-from weakref import WeakValueDictionary, ref
+from weakref import ref
 
 import numpy as np
 
+from rushlight.compile.facts import (
+    ARRAY,
+    EMPTY,
+    ITEMS,
+    LAST_KEY,
+    PLAIN,
+    SIZE,
+    Asked,
+    Fact,
+    Slots,
+    alike,
+    changed,
+    equal,
+    noted,
+    one,
+    plain,
+    stands_for,
+)
 from rushlight.nn.hooks import EVERYWHERE
 from rushlight.nn.module import Module
 from rushlight.tensor import Tensor
 
-PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, type(Ellipsis))
 LIBRARIES = {"rushlight", "numpy", "scipy", "numba", "builtins", *sys.stdlib_module_names}
 SMALL = 4096                                      # bytes of an array that are compared at each run
 TURNING = (np.random.Generator, np.random.RandomState, random.Random, IOBase)     # who asks them changes them
@@ -36,13 +53,21 @@ MOVING = (np.ndarray, *TURNING, bytearray, memoryview, array, Iterator)
 MOST = 50_000                                     # items; more is not a training step's state
 ANY_NAME = {"getattr", "setattr", "hasattr", "vars", "dir", "__dict__", "attrgetter", "asdict", "astuple", "fields", "copy",
             "deepcopy", "replace", "pickle", "eval", "exec"}     # code with these reads attributes that it does not name
-INSIDE = {property: "fget", cached_property: "func", staticmethod: "__func__", classmethod: "__func__"}
+LEADS: dict[type, Callable[[Any], tuple]] = {     # things by which code comes to others, and these
+    MethodType: lambda m: (m.__func__, m.__self__),
+    partial: lambda p: (p.func, p.args, p.keywords),
+    BuiltinFunctionType: lambda f: () if isinstance(f.__self__, ModuleType) else (f.__self__,),         # `get` of a dict
+    MethodWrapperType: lambda m: (m.__self__,),
+    property: lambda p: (p.fget,),
+    cached_property: lambda p: (p.func,),
+    staticmethod: lambda m: (m.__func__,),
+    classmethod: lambda m: (m.__func__,),
+}
 OF_MODULES = frozenset([*vars(Module()), *dir(Module)])   # attributes that the library reads, methods that it calls
 OPTIMIZER = "rushlight.optim.optimizer", "Optimizer"
 STEPPING = frozenset(["state", "step", "state_dict", "load_state_dict"])       # who reads an optimizer's state names one
 MADE = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__repr__", "__str__", "__eq__", "__hash__", "__del__",
         "__reduce__", "__getstate__", "__setstate__", "__copy__", "__deepcopy__"}   # not called in a step, as a rule
-CHECKS: WeakValueDictionary[str, Callable[[], bool]] = WeakValueDictionary()     # by their text, while programs use them
 
 
 class Snapshot:
@@ -50,9 +75,8 @@ class Snapshot:
 
     def __init__(self, function: Any, extra: Iterable = ()):
         self.items: list[tuple[Any, Any, Any]] = []
-        self.sizes: list[tuple[Any, int]] = []
+        self.facts: list[Fact] = []
         self.tensors: dict[int, Tensor] = {}
-        self.last: list[tuple[dict, Any]] = []    # dicts, and their last keys: where one is put in anew
         self.flags: list[tuple[Tensor, bool, bool, bool]] = []   # tensor, whether it has no node, no gradient, no hooks
         self.turning: list[tuple[Any, Any]] = []  # generators and files, and where they are
         self.names: set[str] = set()              # that the functions mention
@@ -60,9 +84,6 @@ class Snapshot:
         self.unnamed: dict[str, list[tuple]] = {}                # attributes that none has mentioned so far
         self.seen: set[int] = set()
         self.kept: list[Any] = []
-        self.bytes: list[tuple[np.ndarray, bytes]] = []          # small arrays and their contents
-        self.sets: list[tuple[Any, frozenset]] = []
-        self.deciding: list[tuple[Tensor, bytes]] = []           # whose numbers decide shapes: masks, and these
         self.placed: set[tuple[int, Any]] = set()                # (id of container, key) of tensors that a run replaces
         piece = getattr(function, "__dict__", {}).get("piece")
         self.apart = frozenset() if piece is None else piece.apart         # code that it does not call: trace.py sees to it
@@ -83,7 +104,7 @@ class Snapshot:
             self.note(thing, thing.items(), todo)
             ordered = len(thing) > 1 and type(thing).__reversed__ is not None  # type: ignore[comparison-overlap]
             if ordered and not all([isinstance(v, (Tensor, dict)) for v in thing.values()]):      # not an optimizer's
-                self.last.append((thing, next(reversed(thing))))
+                self.facts.append(noted(LAST_KEY, thing))
         elif isinstance(thing, (list, tuple, deque)):
             self.note(thing, enumerate(thing), todo)
         else:
@@ -100,16 +121,15 @@ class Snapshot:
             todo += hooks.tensor, hooks.before, hooks.after, hooks.done
 
     def visit_object(self, thing: Any, todo: list) -> None:
-        if isinstance(thing, MethodType):
-            todo += thing.__func__, thing.__self__
-        elif isinstance(thing, partial):
-            todo += thing.func, thing.args, thing.keywords
+        leads = next((LEADS[c] for c in type(thing).__mro__ if c in LEADS), None)
+        if leads is not None:
+            todo += leads(thing)
         elif type(thing).__module__ == "rushlight.compile.function":
             todo.append(thing.function)
         elif isinstance(thing, np.ndarray) and thing.nbytes <= SMALL:
-            self.bytes.append((thing, thing.tobytes()))
+            self.facts.append(noted(ARRAY, thing))
         elif isinstance(thing, (set, frozenset)):
-            self.sets.append((thing, frozenset(thing)))
+            self.facts.append(noted(ITEMS, thing))
         elif isinstance(thing, TURNING):
             self.turn(thing)
         elif isinstance(thing, MOVING):
@@ -119,12 +139,8 @@ class Snapshot:
             self.item(asked, 0, asked[0], todo)
         elif isinstance(thing, ModuleType):
             self.visit_module(thing, todo)
-        elif isinstance(thing, (BuiltinFunctionType, MethodWrapperType)):
-            todo += [] if isinstance(thing.__self__, ModuleType) else [thing.__self__]        # `get` of a dict
         elif isinstance(thing, (attrgetter, methodcaller)):
             self.mention({name for a in thing.__reduce__()[1] if isinstance(a, str) for name in a.split(".")}, todo)
-        elif isinstance(thing, (property, cached_property, staticmethod, classmethod)):
-            todo.append(getattr(thing, INSIDE[type(thing)]) if type(thing) in INSIDE else None)
         elif isinstance(thing, FunctionType):
             if (owned(thing) or "piece" in thing.__dict__) and thing.__code__ not in self.apart:
                 self.visit_function(thing, todo)      # a piece of the library's: what wraps a function of the user's
@@ -196,7 +212,8 @@ class Snapshot:
                 self.item(known, name, known[name], todo)
 
     def note(self, container: Any, items: Any, todo: list) -> None:
-        self.sizes.append((container, len(container)))
+        if not isinstance(container, Slots):      # of which there are always as many
+            self.facts.append(noted(EMPTY if type(container) in (dict, list) and not container else SIZE, container))
         for key, value in list(items):
             self.item(container, key, value, todo)
             if isinstance(key, Tensor):           # an optimizer's state has parameters for keys
@@ -204,14 +221,16 @@ class Snapshot:
 
     def note_named(self, container: Any, items: list, todo: list, read: Set = OF_MODULES) -> None:
         """The items that code may read: by their names, or in the library those in `read`."""
-        anything = bool(self.names & ANY_NAME)
-        # by which names code comes to each: to an optimizer's state by any of those that step or load
-        ways = [STEPPING if k in STEPPING and read is not OF_MODULES else {k} for k, _ in items]
-        named = [anything or k in read or k.startswith("__") or bool(self.names & by) for (k, _), by in zip(items, ways)]
-        for (key, value), by, counts in zip(items, ways, named):
-            for name in () if counts else by:
-                self.unnamed.setdefault(name, []).append((container, key, value))
-        self.note(container, [i for i, counts in zip(items, named) if counts], todo)
+        anything, counting = bool(self.names & ANY_NAME), []
+        for key, value in items:
+            # an optimizer's state is read by code that steps or loads, under whichever of the names
+            names = STEPPING if key in STEPPING and read is not OF_MODULES else {key}
+            if anything or key in read or key.startswith("__") or self.names & names:
+                counting.append((key, value))
+            else:
+                for name in names:
+                    self.unnamed.setdefault(name, []).append((container, key, value))
+        self.note(container, counting, todo)
 
     def item(self, container: Any, key: Any, value: Any, todo: list) -> None:
         self.items.append((container, key, value))
@@ -219,10 +238,9 @@ class Snapshot:
 
     def difference(self, other: Snapshot, free: frozenset = frozenset()) -> str:
         """The first item that differs, in words; empty if none does. `free`: (id of container, key) of those that may."""
-        if [n for _, n in self.sizes] != [n for _, n in other.sizes]:
-            for (c, n), (d, m) in zip(self.sizes, other.sizes):
-                if c is d and n != m:
-                    return f"a {type(c).__name__} of {n} items now has {m}"
+        for fact, now in zip(self.facts, other.facts):
+            if found := changed(fact, now):
+                return found
         for (c, key, old), (d, key2, new) in zip(self.items, other.items):
             if not (one(c, d) and (key is key2 or equal(key, key2))):
                 return "there are other objects than before"
@@ -230,15 +248,6 @@ class Snapshot:
                     (id(c), key) in self.placed and stands_for(new, old)) and not (
                     type(old) is type(new) is tuple and alike(old, new, (id(c), key), free)):
                 return f"{described(c, key)} was {short(old)} and now is {short(new)}"
-        for (a, old_bytes), (b, new_bytes) in zip(self.bytes, other.bytes):
-            if a is b and old_bytes != new_bytes:
-                return f"an array of {a.size} numbers has other numbers"
-        for (t, held), (u, holds) in zip(self.deciding, other.deciding):
-            if t is u and held != holds:
-                return f"a mask of {t.array.size} elements has other numbers"
-        for (e, had), (f, has) in zip(self.sets, other.sets):
-            if e is f and had != has:
-                return f"a set of {len(had)} items has other items"
         return "" if len(self.items) == len(other.items) else "there are other objects than before"
 
     def replaced(self, other: Snapshot, read: Container[int]) -> list[tuple[Any, Any, Tensor]]:
@@ -251,133 +260,6 @@ class Snapshot:
         """The first generator of random numbers or file that was asked for some or written to since, in words."""
         return next((f"a {type(e).__name__} has gone on" for (e, was), (f, now) in zip(self.turning, other.turning)
                      if e is f and was != now), "")
-
-    def check(self, free: frozenset = frozenset()) -> Callable[[], bool]:
-        """A function that says whether everything noted still holds, as fast as Python can.
-
-        `free`: (id of container, key) of numbers that may change, but for their sign.
-        """
-        names: dict[str, Any] = {"equal": equal}
-        tests = []
-        containers: dict[int, str] = {}
-        for container, n in self.sizes:           # first: to ask a defaultdict for what is gone would change it
-            c = containers.setdefault(id(container), f"c{len(containers)}")
-            names[c] = container
-            tests.append(f"len({c}) == {n}" if n or type(container) not in (dict, list) else f"not {c}")
-        for i, (container, key) in enumerate(self.last):
-            names[f"l{i}"] = key
-            tests.append(f"next(reversed({containers[id(container)]})) is l{i}")
-        for i, (container, key, value) in enumerate(self.items):
-            c = containers.setdefault(id(container), f"c{len(containers)}")
-            names[c], names[f"v{i}"] = container.thing if isinstance(container, Slots) else container, value
-            if not isinstance(key, (str, int)):
-                names[f"k{i}"] = key
-            now = f"{c}.cell_contents" if key is None else f"{c}.{key}" if isinstance(container, Slots) else \
-                f"{c}[{key!r}]" if isinstance(key, (str, int)) else f"{c}[k{i}]"
-            if (id(container), key) in free:
-                tests.append(f"{now} * v{i} > 0")
-                continue
-            if (id(container), key) in self.placed:
-                names["stands_for"] = stands_for
-                tests.append(f"stands_for({now}, v{i})")
-                continue
-            if type(value) is tuple and plain(value):           # `betas`, which some schedules replace
-                names["alike"], names["free"] = alike, free
-                tests.append(f"({now} is v{i} or alike({now}, v{i}, ({id(container)}, {key!r}), free))")
-                continue
-            single = isinstance(value, PLAIN[:2])           # None, True, False
-            test = f"{now} is {value}" if single else f"{now} is v{i}"
-            tests.append(f"({test} or equal({now}, v{i}))" if isinstance(value, PLAIN) and not single else test)
-        for i, (a, contents) in enumerate(self.bytes):
-            names[f"b{i}"], names[f"s{i}"] = a, contents
-            tests.append(f"b{i}.tobytes() == s{i}")
-        for i, (t, contents) in enumerate(self.deciding):
-            names[f"d{i}"], names[f"m{i}"] = t, contents
-            tests.append(f"d{i}.array.tobytes() == m{i}")
-        for i, (thing, elements) in enumerate(self.sets):
-            names[f"e{i}"], names[f"f{i}"] = thing, elements
-            tests.append(f"e{i} == f{i}")
-        first: dict[int, int] = {}
-        for i, (t, no_node, no_grad, no_hooks) in enumerate(self.flags):
-            names[f"t{i}"] = t
-            tests.append(f"t{i}.node is{'' if no_node else ' not'} None and t{i}._grad is{'' if no_grad else ' not'} None")
-            tests += [] if no_node else [f"t{i}.node.hooks is{'' if no_hooks else ' not'} None"]
-            tests += [f"t{i}.array is t{k}.array"] if (k := first.setdefault(id(t.array), i)) != i else []    # one array
-        return compiled(tests, names)
-
-
-class Asked:
-    """What a weak reference or a variable of the context holds now."""
-
-    def __init__(self, thing: Any):
-        self.thing = thing
-
-    def __getitem__(self, key: Any) -> Any:
-        return self.thing() if isinstance(self.thing, ref) else self.thing.get(None)
-
-
-class Slots:
-    """An object's attributes that are in no dict, by name: those in slots."""
-
-    def __init__(self, thing: Any, names: Iterable[str] = ()):
-        self.thing = thing
-        slots = [vars(c).get("__slots__", ()) for c in type(thing).__mro__]
-        found = [name for names in slots for name in ((names,) if isinstance(names, str) else names)]
-        self.names = [*names, *(name for name in found if not name.startswith("__") and hasattr(thing, name))]
-
-    def __getitem__(self, name: str) -> Any:
-        return getattr(self.thing, name)
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-
-def compiled(tests: list[str], names: dict[str, Any]) -> Callable[[], bool]:
-    """All tests in one function; an error while testing means that something is gone. Programs for other shapes of arguments
-    share theirs: to compile 1400 tests, of a model of 42 modules, takes 14 ms instead of 3, and 0.3 MB."""
-    body = "".join(f"        if not ({' and '.join(tests[i:i + 50])}): return False\n" for i in range(0, len(tests), 50))
-    text = f"def check():\n    try:\n{body}        return True\n    except Exception:\n        return False\n"
-    known = CHECKS.get(text)
-    if known is not None and all([same(known.__globals__[name], value) for name, value in names.items()]):
-        return known
-    exec(compile(text, "<rushlight guards>", "exec"), names)
-    CHECKS[text] = names["check"]
-    return names["check"]
-
-
-def same(a: Any, b: Any) -> bool:
-    """Whether a test of either is one of the other."""
-    return a is b or type(a) is type(b) in (bytes, frozenset, MappingProxyType) and a == b
-
-
-def one(c: Any, d: Any) -> bool:
-    """Whether two containers are the same one."""
-    return c is d or type(c) is type(d) and (
-        type(c) is MappingProxyType and c == d or isinstance(c, (Slots, Asked)) and c.thing is d.thing)
-
-
-def equal(a: Any, b: Any) -> bool:
-    """Whether two items count as the same: objects by identity, plain values by type and value, zeros by their sign."""
-    return a is b or (type(a) is type(b) and (
-        isinstance(a, PLAIN) and (a == b and (bool(a) or repr(a) == repr(b)) or a != a and b != b) or (
-            type(a) is tuple and plain(a) and alike(a, b))))
-
-
-def stands_for(new: Any, old: Any) -> bool:
-    """Whether a tensor looks like another to who does not read its numbers."""
-    return type(new) is type(old) is Tensor and new.array.shape == old.array.shape and new.array.dtype == old.array.dtype \
-        and all([t._grad is None and not t.__dict__ and (t.node is None or not t.node.leaf and t.node.hooks is None)
-                 for t in (new, old)]) and (new.node is None) is (old.node is None)
-
-
-def plain(items: tuple) -> bool:
-    return all([isinstance(v, PLAIN) for v in items])
-
-
-def alike(a: Any, b: tuple, item: tuple = (), free: frozenset = frozenset()) -> bool:
-    """Whether a tuple has the plain values of another, but for the sizes of those in `free`: (*item, their places)."""
-    return type(a) is tuple and len(a) == len(b) and all([
-        equal(v, w) or (*item[:1], (*item[1:], i)) in free and v * w > 0 for i, (v, w) in enumerate(zip(a, b))])
 
 
 def owned(thing: FunctionType | type) -> bool:

@@ -12,8 +12,9 @@ from rushlight.autograd.clock import tick
 from rushlight.autograd.engine import reachable, steps
 from rushlight.autograd.grad_mode import current, innermost, mode
 from rushlight.autograd.node import Node
+from rushlight.compile.facts import MASK, PLAIN, Fact
 from rushlight.compile.graph import Graph, Line, Store, Value, values_in
-from rushlight.compile.guards import PLAIN, Snapshot
+from rushlight.compile.guards import Snapshot
 from rushlight.compile.numbers import explained, is_number, made_inputs, occurrences
 from rushlight.compile.passes.simplify import key
 from rushlight.compile.sources import find, keyed
@@ -104,7 +105,7 @@ class Outline:
         self.check_shown([t for _, t, _ in grads], waiting, tracer)
         if tracer.problem is not None:
             raise TypeError(tracer.problem)
-        before.deciding = [*tracer.deciding.values()]
+        before.facts += [Fact(MASK, t, numbers) for t, numbers in tracer.deciding.values()]
         self.graph: Graph = tracer.graph(self.values, changed)
         self.graph.edges, self.graph.wrt, self.graph.given = edges, wrt, given
         self.form = form(self.graph, self.plan)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from rushlight.autograd.clock import tick
 from rushlight.autograd.node import Node
-from rushlight.compile.guards import PLAIN
+from rushlight.compile.facts import PLAIN
 from rushlight.errors import NoArray
 from rushlight.tensor import Tensor
 

@@ -1,0 +1,81 @@
+"""What was noted of a function's surroundings as one function that tests it: nothing is asked twice, each test is an
+instruction or two.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any
+from weakref import WeakValueDictionary
+
+from rushlight.compile.facts import PLAIN, Slots, alike, equal, plain, stands_for
+from rushlight.compile.guards import Snapshot
+
+CHECKS: WeakValueDictionary[str, Callable[[], bool]] = WeakValueDictionary()     # by their text, while programs use them
+
+
+def still_holds(snapshot: Snapshot, free: frozenset = frozenset()) -> Callable[[], bool]:
+    """A function that says whether everything noted still holds, as fast as Python can.
+
+    `free`: (id of container, key) of numbers that may change, but for their sign.
+    """
+    names: dict[str, Any] = {"equal": equal}
+    known: dict[int, str] = {}
+
+    def named(thing: Any) -> str:
+        name = known.setdefault(id(thing), f"c{len(known)}")
+        names[name] = thing.thing if isinstance(thing, Slots) else thing
+        return name
+    tests = []
+    for i, (kind, thing, was) in enumerate(snapshot.facts):     # first: to ask a defaultdict for what is gone changes it
+        names[f"f{i}"] = was
+        tests.append(kind.test.format(thing=named(thing), was=f"f{i}"))
+    for i, (container, key, value) in enumerate(snapshot.items):
+        c = named(container)
+        names[f"v{i}"] = value
+        if not isinstance(key, (str, int)):
+            names[f"k{i}"] = key
+        now = f"{c}.cell_contents" if key is None else f"{c}.{key}" if isinstance(container, Slots) else \
+            f"{c}[{key!r}]" if isinstance(key, (str, int)) else f"{c}[k{i}]"
+        tests.append(item_test(now, f"v{i}", value, (id(container), key), snapshot.placed, free, names))
+    first: dict[int, str] = {}
+    for tensor, no_node, no_grad, no_hooks in snapshot.flags:
+        t = named(tensor)
+        tests.append(f"{t}.node is{'' if no_node else ' not'} None and {t}._grad is{'' if no_grad else ' not'} None")
+        tests += [] if no_node else [f"{t}.node.hooks is{'' if no_hooks else ' not'} None"]
+        u = first.setdefault(id(tensor.array), t)               # who has the same array
+        tests += [f"{t}.array is {u}.array"] if u != t else []
+    return compiled(tests, names)
+
+
+def item_test(now: str, was: str, value: Any, item: tuple, placed: set, free: frozenset, names: dict[str, Any]) -> str:
+    """That an item still is what it was. `now`: where it is found; `was`: the value's name."""
+    if item in free:
+        return f"{now} * {was} > 0"
+    if item in placed:
+        names["stands_for"] = stands_for
+        return f"stands_for({now}, {was})"
+    if type(value) is tuple and plain(value):               # `betas`, which some schedules replace
+        names["alike"], names["free"] = alike, free
+        return f"({now} is {was} or alike({now}, {was}, {item!r}, free))"
+    if isinstance(value, PLAIN[:2]):                        # None, True, False
+        return f"{now} is {value}"
+    return f"({now} is {was} or equal({now}, {was}))" if isinstance(value, PLAIN) else f"{now} is {was}"
+
+
+def compiled(tests: list[str], names: dict[str, Any]) -> Callable[[], bool]:
+    """All tests in one function; an error while testing means that something is gone. Programs for other shapes of arguments
+    share theirs: to compile 1400 tests, of a model of 42 modules, takes 14 ms instead of 3, and 0.3 MB."""
+    body = "".join(f"        if not ({' and '.join(tests[i:i + 50])}): return False\n" for i in range(0, len(tests), 50))
+    text = f"def check():\n    try:\n{body}        return True\n    except Exception:\n        return False\n"
+    known = CHECKS.get(text)
+    if known is not None and all([same(known.__globals__[name], value) for name, value in names.items()]):
+        return known
+    exec(compile(text, "<rushlight guards>", "exec"), names)
+    CHECKS[text] = names["check"]
+    return names["check"]
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether a test of either is one of the other."""
+    return a is b or type(a) is type(b) in (int, bytes, frozenset, MappingProxyType) and a == b
