@@ -199,3 +199,18 @@ def test_bytes_are_masks_as_indices():
     assert x[mask].tolist() == [[0, 1], [4, 5]]
     x[mask, 0] = 9.0
     assert x.tolist() == [[9, 1], [2, 3], [9, 5]]
+
+
+@pytest.mark.parametrize("shape", [(), (4,)])
+@pytest.mark.parametrize("name", ["scatter", "scatter_add"])
+def test_one_number_scattered_to_a_row_of_one(oracle, name, shape):
+    """It is a source of its own, with a gradient, not a number to be written everywhere: two places are too many."""
+    def found(t):
+        x, y = t.ones(shape, requires_grad=True), t.ones(2, requires_grad=True)
+        out = getattr(x, name)(-1, t.tensor([0]), y.sum())
+        (3 * out).sum().backward()
+        return [out.detach(), x.grad, y.grad]
+    for ours, theirs in zip(found(rl), oracle(found)):
+        assert ours.tolist() == theirs.tolist()
+    with pytest.raises(RuntimeError, match="no larger size than src"):
+        getattr(rl.ones(4), name)(-1, rl.tensor([0, 0]), rl.tensor(1.0))

@@ -406,9 +406,12 @@ def index_words(what: str, args: Sequence[Any]) -> str:
     """NumPy's words for an index that does not fit, in torch's."""
     x = args[0].array if args and isinstance(args[0], Tensor) else np.empty(0)
     if what.startswith("too many indices"):
-        return f"too many indices for tensor of dimension {x.ndim}" if x.ndim else (
-            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
-            "tensor to a number")
+        key = args[1] if not x.ndim and len(args) > 1 else None
+        if isinstance(key, tuple) and len(key) == 2 and key[1] is ...:       # a number's element, x[0]
+            return "slice() cannot be applied to a 0-dim tensor." if isinstance(key[0], slice) else (
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+                "0-dim tensor to a number")
+        return f"too many indices for tensor of dimension {x.ndim}"
     if what.startswith("boolean index did not match"):
         axis, _, wrong = (int(part) for part in "".join(c if c.isdigit() else " " for c in what).split())
         for part in flattened(args[1:]):

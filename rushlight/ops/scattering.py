@@ -86,7 +86,7 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
     >>> rushlight.zeros(1, 3).scatter(1, rushlight.tensor([[2]]), 5.)
     tensor([[0., 0., 5.]])
     """
-    given = src if value is None else value
+    given = lined(src, index) if value is None else value
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError(explain("reduce argument must be either add or multiply.", "scatter_reduce() has more",
                                    reduce=reduce))
@@ -98,6 +98,11 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
         source = source if isinstance(given, Tensor) else source.expand(index.array.shape)  # type: ignore[attr-defined]
         r = table.reduce_at(input, index, covered(source, index), dim, "sum" if reduce == "add" else "prod")
     return r if out is None else into(out, r, input, index)
+
+
+def lined(src: Any, index: Tensor) -> Any:
+    """A tensor of one number as a row of one, where the index is a row."""
+    return src.reshape(1) if isinstance(src, Tensor) and src.array.ndim == 0 and index.array.ndim == 1 else src
 
 
 def covered(src: Tensor, index: Tensor) -> Tensor:
@@ -116,6 +121,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Ten
     >>> rushlight.zeros(3).scatter_add(0, rushlight.tensor([0, 0, 2]), rushlight.tensor([1., 2., 3.]))
     tensor([3., 0., 3.])
     """
+    src = lined(src, index)
     check_places(input, index, src, "scatter_add", dim)
     r = table.scatter_add(input, dim, index, src)
     return r if out is None else into(out, r, input, index, src)
