@@ -159,3 +159,33 @@ def test_an_error_that_was_caught_in_the_runs_that_were_watched(name):
         want = careful(x)
         rushlight.manual_seed(0)
         assert compiled(x).item() == want.item()
+
+
+@pytest.mark.parametrize("backend", ["numba", "numpy"])
+def test_of_an_error_that_the_function_catches_nothing_is_left(backend):
+    """Statistics of a norm, weights and random numbers as in eager, which stops in the middle: the rows to be gathered are
+    numbers that the step has made itself."""
+    def played(compiled):
+        rushlight.manual_seed(0)
+        norm, w = nn.BatchNorm1d(3), rushlight.ones(3, requires_grad=True)
+        optimizer = rushlight.optim.SGD([w], lr=0.1, momentum=0.9)
+
+        def step(x):
+            optimizer.zero_grad()
+            y = F.dropout(norm(x) * w)
+            y.square().sum().backward()
+            optimizer.step()
+            try:
+                z = y.detach().gather(1, (x * 2).long() % 7)
+            except RuntimeError:
+                z = rushlight.rand(2)
+            return z, w.grad.clone()
+        run = rushlight.compile(step, backend=backend) if compiled else step
+        found = []
+        for k in (0.0, 0.1, 0.2, 0.3, 2.0, 0.4, 2.5, 0.5):      # from 1.5 on there is no such column
+            z, grad = run(rushlight.full((4, 3), k) + rushlight.arange(12.0).reshape(4, 3) * 0.01)
+            found += [z, grad, *copy.deepcopy([w.detach(), norm.running_mean, norm.num_batches_tracked]), rushlight.rand(1)]
+        assert not compiled or run.programs
+        return found
+    for one, other in zip(played(True), played(False)):
+        rushlight.testing.assert_close(one, other)

@@ -4,7 +4,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial, update_wrapper
 from threading import Lock
@@ -12,9 +11,8 @@ from types import MethodType
 from typing import Any
 from weakref import WeakSet, ref
 
-import numpy as np
-
 from rushlight.autograd.grad_mode import mode
+from rushlight.compile.drawn import again, random_state
 from rushlight.compile.entry import MISSED, entry
 from rushlight.compile.facts import equal
 from rushlight.compile.graph import is_random
@@ -30,7 +28,6 @@ from rushlight.compile.trees import contents, signature
 from rushlight.dtypes import get_default_dtype
 from rushlight.errors import NoArray, warn
 from rushlight.ops.kernels.memory import give_back
-from rushlight.tensor import from_array
 
 MOST_PROGRAMS = 8                                 # for arguments of one kind, as torch's limit of recompilations
 MUCH = 1 << 25                                    # bytes that the ops of a run have made, from which memory is given back
@@ -374,23 +371,3 @@ def forget_all() -> None:
     """Every compiled function forgets its programs."""
     for compiled in list(EVERYONE):
         compiled.forget()
-
-
-def random_state() -> bytes | None:
-    """The state of the default generator, if it was ever used."""
-    module = sys.modules.get("rushlight.random")
-    return None if module is None else module.get_rng_state().array.tobytes()
-
-
-@contextmanager
-def again(state: bytes | None) -> Iterator[Callable[[], str]]:
-    """Inside, the numbers that were drawn since `state` are drawn again; gives a function that says whether they were."""
-    module, now = sys.modules.get("rushlight.random"), random_state()
-    if module is None or state is None or state == now:
-        yield lambda: ""
-        return
-    try:
-        module.set_rng_state(from_array(np.frombuffer(state, np.uint8).copy()))
-        yield lambda: "" if random_state() == now else "other random numbers"
-    finally:
-        module.set_rng_state(from_array(np.frombuffer(now, np.uint8).copy()))

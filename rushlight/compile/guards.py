@@ -87,6 +87,7 @@ class Snapshot:
         self.placed: set[tuple[int, Any]] = set()                # (id of container, key) of tensors that a run replaces
         piece = getattr(function, "__dict__", {}).get("piece")
         self.apart = frozenset() if piece is None else piece.apart         # code that it does not call: trace.py sees to it
+        self.catches = any([catches(code) for code in self.apart])         # whether errors may be caught on the way
         self.moving = ""                          # a kind of data on the way whose changes cannot be noticed
         todo: list[Any] = [function, *extra]
         while todo and len(self.items) < MOST:
@@ -194,6 +195,7 @@ class Snapshot:
                 self.item(cell, None, cell.cell_contents, todo)
             except ValueError:                    # not filled yet
                 continue
+        self.catches = self.catches or catches(function.__code__)
         names = set(names_in(function.__code__))
         self.mention(names, todo)
         for name in sorted(names & function.__globals__.keys()):
@@ -299,6 +301,17 @@ def names_in(code: CodeType) -> Iterator[str]:
 def imported_in(code: CodeType) -> list[str]:
     """The modules that a function, and those inside it, import when they run."""
     return [i.argval for c in codes_in(code) for i in get_instructions(c) if i.opname == "IMPORT_NAME"]
+
+
+@lru_cache(maxsize=4096)
+def catches(code: CodeType) -> bool:
+    """Whether a function, or one inside it, handles errors: `with` alone hands them to those that it calls."""
+    for c in codes_in(code):
+        names = [i.opname for i in get_instructions(c)]
+        if "suppress" in c.co_names or "SETUP_FINALLY" in names or any([
+                name == "PUSH_EXC_INFO" != then and then != "WITH_EXCEPT_START" for name, then in zip(names, names[1:])]):
+            return True
+    return False
 
 
 def described(container: Any, key: Any) -> str:

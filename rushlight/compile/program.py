@@ -16,6 +16,7 @@ import numpy as np
 from rushlight.autograd.clock import clock, tick
 from rushlight.autograd.node import Output
 from rushlight.compile.check import Checker, Mismatch
+from rushlight.compile.drawn import random_state, restore
 from rushlight.compile.graph import Graph, Store, homes, is_random, keep_apart
 from rushlight.compile.halves import CompiledFunctionBackward, Kept, Subsets
 from rushlight.compile.holds import still_holds
@@ -55,6 +56,7 @@ class Part:
         self.new = [partial(memory.take if n * dtype.itemsize >= LEAST else np.empty, shape, dtype)
                     for shape, dtype in lowering.new for n in [math.prod(shape)]]         # memory for what is handed out
         self.call, self.bind = defined(lowering)
+        self.undoes = False                       # whether nothing is left of a call that ends in an error
         self.fresh = True                         # it has not run yet
         self.names = self.call.__globals__        # of the text
         self.asking = [name for name in self.call.__code__.co_names if hasattr(self.names.get(name), "overloads")
@@ -86,8 +88,10 @@ class Part:
         return found
 
     def failed(self, error: Exception) -> bool:
-        """Whether a run that ended in this error has written to nothing yet, nor drawn random numbers: then the function can
-        run instead. If it has, the error is told the user's line."""
+        """Whether nothing is left of a run that ended in this error, written or drawn: then the function can run instead. If
+        something is, the error is told the user's line."""
+        if self.undoes:
+            return True
         at, code = error.__traceback__, getattr(self.call, "__code__", None)
         while at is not None and at.tb_frame.f_code is not code:
             at = at.tb_next
@@ -101,6 +105,10 @@ class Part:
         if last >= 0 and hasattr(error, "add_note"):            # from Python 3.11 on
             error.add_note(f"in a compiled function, at {'; '.join(self.items[last].places)}")
         return False
+
+    def undo(self) -> None:
+        """Have calls that end in an error leave nothing behind: for functions that may catch it."""
+        self.call, self.undoes = partial(undone, self.call, self.owned), True
 
     def settle(self) -> None:
         """Have loops called without asking for the types of what they are given: those of the first run, as `fits` and the
@@ -180,7 +188,8 @@ class Program:
         self.shared: dict[int, int] | None = None               # results that backward reads, by what was saved
         self.identical: list[tuple[int, Tensor]] = []           # arguments that the function reaches by itself, too
         self.replay: Replay | None = Replay(graph)
-        self.repeatable = not graph.grads and not any(isinstance(s, Store) or is_random(s) for s in graph.steps)
+        moves = any(isinstance(s, Store) or is_random(s) for s in graph.steps)
+        self.repeatable = not graph.grads and not moves
         run, self.given = recorded(graph), graph.given
         watched = read_late(graph) if live else None
         shown = homes(graph)
@@ -191,7 +200,9 @@ class Program:
         self.written = [v.source for v in targets]
         self.leaves = [(leaf, v is not None) for leaf, v in graph.grads]
         read = {keyed(v.source) for v in graph.inputs if v.source[0] == "grad"}
-        self.dropped = [leaf for leaf, _ in graph.grads if ("grad", keyed(leaf)[1]) not in read]   # gradients nobody reads
+        undoes = moves and outline.before.catches
+        unread = [leaf for leaf, _ in graph.grads if ("grad", keyed(leaf)[1]) not in read]
+        self.dropped = [] if undoes else unread   # gradients that are gone before the run
         self.edges = graph.edges
         self.results = len(graph.results)
         self.backward: Part | None = None
@@ -203,6 +214,8 @@ class Program:
         self.given_in = [i for i, v in enumerate(graph.inputs) if v.source[0] == "argument"]
         self.forward = Part(graph, title, *how)
         self.owned = self.forward.owned
+        if undoes:
+            self.forward.undo()
         self.proof = Proof(run, [p.lowering.text for p in self.parts if p.lowering])
         self.gather = picker(self.forward.sources, ".array")
         self.targets, self.holders = picker(self.written), picker([leaf for leaf, _ in self.leaves])
@@ -387,6 +400,18 @@ class Program:
                 if k != i and (a is b or (a.base is not None or b.base is not None) and np.may_share_memory(a, b)):
                     return False
         return True
+
+
+def undone(call: Callable, owned: list[int], new: list, *arrays: np.ndarray) -> tuple[list, list]:
+    """`call`; before an error goes on, what it has written is put back, and what it has drawn will be drawn again."""
+    state, old = random_state(), [arrays[i].copy("K") for i in owned]
+    try:
+        return call(new, *arrays)
+    except Exception:
+        for i, a in zip(owned, old):
+            arrays[i][...] = a
+        restore(state)
+        raise
 
 
 def distance(a: np.ndarray, b: np.ndarray) -> str:
