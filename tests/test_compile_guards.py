@@ -166,3 +166,40 @@ def test_names_of_modules_that_a_function_does_not_import_lead_nowhere(monkeypat
     for _ in range(4):
         torch.testing.assert_close(run(torch.ones(2)), torch.ones(2).exp() * 2)
     assert programs(run), run.given_up
+
+
+class Slotted:
+    """Attributes in slots, one of them empty, one with a private name."""
+
+    __slots__ = ("__own", "later", "scale")
+
+    def __init__(self):
+        self.scale, self.__own = 2.0, 3.0
+
+    def use(self, x):
+        return x * self.scale * self.__own + (self.later if hasattr(self, "later") else 0)
+
+    def own(self, value):
+        self.__own = value
+
+
+def test_slots():
+    slotted = Slotted()
+    f = compile(lambda x: slotted.use(x), backend="numpy")
+    settled(f, X)
+    assert [p.holds() for ps in f.programs.values() for p in ps] == [True]
+    for change in (lambda: setattr(slotted, "scale", 5.0), lambda: slotted.own(7.0), lambda: setattr(slotted, "later", 1)):
+        change()
+        for _ in range(4):
+            assert f(X).tolist() == slotted.use(X).tolist()
+    assert len(programs(f)) == 4
+
+
+def test_a_dtype_is_no_object_of_the_users(monkeypatch):
+    """Also while compat lets it say that it is torch's."""
+    monkeypatch.setattr(torch.dtype, "__module__", "torch")
+    layer = nn.Linear(2, 2)
+    layer.kind = torch.float32
+    f = compile(lambda x: layer(x.to(layer.kind)) if x.is_floating_point() else x, backend="numpy")
+    settled(f, X)
+    assert [p.holds() for ps in f.programs.values() for p in ps] == [True]

@@ -4,7 +4,7 @@ tested before each run, and what counts as the same. A line per kind.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from types import MappingProxyType
+from types import MappingProxyType, MemberDescriptorType
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -39,6 +39,8 @@ ARRAY = Kind(lambda a: a.tobytes(), "{thing}.tobytes() == {was}",
              lambda a, *_: f"an array of {a.size} numbers has other numbers")
 MASK = Kind(lambda t: t.array.tobytes(), "{thing}.array.tobytes() == {was}",
             lambda t, *_: f"a mask of {t.array.size} elements has other numbers")
+UNFILLED = Kind(lambda slots: slots.empty, "not any([hasattr({thing}, name) for name in {was}])",
+                lambda slots, *_: f"a {type(slots.thing).__name__} has an attribute more, or less")
 ITEMS = Kind(frozenset, "{thing} == {was}", lambda e, was, _: f"a set of {len(was)} items has other items")
 
 
@@ -94,16 +96,14 @@ class Asked:
 
 
 class Slots:
-    """An object's attributes that are in no dict, by name: those in slots."""
+    """An object's attributes that are in no dict, by name: those in slots. `empty`: slots that hold nothing."""
 
     def __init__(self, thing: Any, names: Iterable[str] = ()):
         self.thing = thing
-        slots = [vars(c).get("__slots__", ()) for c in type(thing).__mro__]
-        found = [name for names in slots for name in ((names,) if isinstance(names, str) else names)]
-        self.names = [*names, *(name for name in found if not name.startswith("__") and hasattr(thing, name))]
+        slots = [name for c in type(thing).__mro__ for name, member in vars(c).items()
+                 if isinstance(member, MemberDescriptorType) and "__slots__" in vars(c)]
+        self.names = [*names, *(name for name in slots if hasattr(thing, name))]
+        self.empty = tuple(name for name in slots if not hasattr(thing, name))
 
     def __getitem__(self, name: str) -> Any:
         return getattr(self.thing, name)
-
-    def __len__(self) -> int:
-        return len(self.names)

@@ -31,6 +31,7 @@ from rushlight.compile.facts import (
     LAST_KEY,
     PLAIN,
     SIZE,
+    UNFILLED,
     Asked,
     Fact,
     Slots,
@@ -46,7 +47,8 @@ from rushlight.nn.hooks import EVERYWHERE
 from rushlight.nn.module import Module
 from rushlight.tensor import Tensor
 
-LIBRARIES = {"rushlight", "numpy", "scipy", "numba", "builtins", *sys.stdlib_module_names}
+LIBRARIES = {"rushlight", "numpy", "scipy", "numba", "builtins", *sys.stdlib_module_names,
+             "torch"}                             # as rushlight's classes call themselves under compat
 SMALL = 4096                                      # bytes of an array that are compared at each run
 TURNING = (np.random.Generator, np.random.RandomState, random.Random, IOBase)     # who asks them changes them
 MOVING = (np.ndarray, *TURNING, bytearray, memoryview, array, Iterator)
@@ -163,7 +165,7 @@ class Snapshot:
                 if optimizer_of(type(thing)):
                     note = partial(self.note_named, read=state.keys() - STEPPING)
                 note(state, [(k, v) for k, v in state.items() if own or not isinstance(v, MOVING)], todo)
-            if owned(type(thing)) and (slots := Slots(thing)).names:
+            if owned(type(thing)) and ((slots := Slots(thing)).names or slots.empty):
                 self.note_named(slots, [(name, slots[name]) for name in slots.names], todo)
 
     def visit_module(self, module: ModuleType, todo: list) -> None:
@@ -214,8 +216,10 @@ class Snapshot:
                 self.item(known, name, known[name], todo)
 
     def note(self, container: Any, items: Any, todo: list) -> None:
-        if not isinstance(container, Slots):      # of which there are always as many
+        if not isinstance(container, Slots):
             self.facts.append(noted(EMPTY if type(container) in (dict, list) and not container else SIZE, container))
+        elif container.empty:
+            self.facts.append(noted(UNFILLED, container))
         for key, value in list(items):
             self.item(container, key, value, todo)
             if isinstance(key, Tensor):           # an optimizer's state has parameters for keys
