@@ -772,3 +772,45 @@ def test_what_was_not_asked_has_no_gradient():
             a.grad = b.grad = None
             fast(torch.arange(3.) + k)[result].backward()
             assert (a.grad is not None, b.grad is not None) == has
+
+
+@pytest.mark.parametrize("kind", ["register_hook", "register_post_accumulate_grad_hook"])
+def test_hooks_on_parameters_run_in_the_callers_backward(kind):
+    """A compiled model is no part of them: they are there in its backward, as they are in eager's."""
+    def clipped(told):
+        return told.clamp_(-0.01, 0.01) if kind == "register_hook" else told.grad.mul_(3)
+
+    def ran(make):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+        f, found = make(model), []
+        for i in range(9):
+            if i == 3:
+                handle = getattr(model[0].weight, kind)(clipped)
+            if i == 7:
+                handle.remove()
+            model.zero_grad()
+            f(torch.arange(6.0).view(2, 3)).sum().backward()
+            found.append([p.grad.tolist() for p in model.parameters()])
+        return found, f
+    expected, _ = ran(lambda model: model)
+    found, f = ran(lambda model: compile(model, backend="numpy"))
+    assert found == expected
+    assert len(programs(f)) == 3
+
+
+@pytest.mark.parametrize("name", ["NAdam", "ASGD"])
+def test_complex_parameters_of_optimizers_with_counters(name):
+    def ran(make):
+        p = nn.Parameter(torch.complex(torch.arange(3.0), torch.ones(3)))
+        optimizer = getattr(optim, name)([p], lr=0.1)
+
+        def step():
+            optimizer.zero_grad()
+            (p * p.conj()).real.sum().backward()
+            optimizer.step()
+        f = make(step)
+        for _ in range(5):
+            f()
+        return p.detach()
+    torch.testing.assert_close(ran(quick), ran(lambda f: f))

@@ -15,6 +15,7 @@ from rushlight.autograd.node import Node
 from rushlight.compile.facts import MASK, PLAIN, Fact
 from rushlight.compile.graph import Graph, Line, Store, Value, values_in
 from rushlight.compile.guards import Snapshot
+from rushlight.compile.memory import overlap
 from rushlight.compile.numbers import explained, is_number, made_inputs, occurrences
 from rushlight.compile.passes.simplify import key
 from rushlight.compile.sources import find, keyed
@@ -241,12 +242,10 @@ def overlaps(tracer: Tracer, flat: list[Any], snapshot: Snapshot) -> None:
     own |= {id(t._grad.array) for t in (*flat, *snapshot.tensors.values()) if t._grad is not None}
     if any(id(t.array) in own and id(t) not in snapshot.tensors for t in flat):
         raise TypeError("is given memory that it also reaches by itself")
-    targets = list(dict.fromkeys(s.target for s in tracer.steps if isinstance(s, Store)))
+    targets = {id(s.target.array): s.target.array for s in tracer.steps if isinstance(s, Store)}
     others = {id(v.array): v.array for s in tracer.steps for v in values_in(s.args) if v.kind == "input"}
-    for t in targets:
-        for a in others.values():
-            if a is not t.array and np.may_share_memory(a, t.array):
-                raise TypeError("writes into memory that two tensors share")
+    if overlap([*targets.values()], [a for i, a in others.items() if i not in targets]):
+        raise TypeError("writes into memory that two tensors share")
 
 
 def everyone(flat: list[Tensor], snapshot: Snapshot) -> list[tuple[str, Any]]:
@@ -264,7 +263,8 @@ def backward_of(live: list[Tensor], tracer: Tracer, everyone: list, gives: list)
     comes); the gradients as arrays in `gives`."""
     known = {t.node: source for source, t, _ in everyone if t.node is not None}
     below = reachable([t.node for t in live])  # type: ignore[misc]
-    if any(n.hooks is not None for n in below):
+    hooked = [n for n in below if n.hooks is not None]
+    if any(not (n.leaf and n in known) for n in hooked):        # the caller's backward runs those of leaves
         raise TypeError("has hooks on tensors that require grad")
     nodes = {n: known[n] for n in below if n in known}
     if any(not n.leaf and type(n) is not Entry for n in nodes):
@@ -280,15 +280,29 @@ def backward_of(live: list[Tensor], tracer: Tracer, everyone: list, gives: list)
     found: dict[Node, Tensor] = {}
     token = current.set(mode().but(grad=False, watch=tracer))
     try:
-        for node, g, _ in steps(seeds, "tensors", set(nodes), True):  # type: ignore[arg-type]
-            if node in nodes:
-                found[node] = g
+        with unhooked(hooked):
+            for node, g, _ in steps(seeds, "tensors", set(nodes), True):  # type: ignore[arg-type]
+                if node in nodes:
+                    found[node] = g
     finally:
         current.reset(token)
     gives += [found[n].array for n in nodes if n in found]
     below_each = [set(reachable([t.node])) for t in live]  # type: ignore[list-item]
     given = [{i for i, ways in enumerate(below_each) if n in ways} if n in found else None for n in nodes]
     return list(nodes.values()), [tracer.value(found[n]) if n in found else None for n in nodes], given
+
+
+@contextmanager
+def unhooked(nodes: list[Node]) -> Iterator[None]:
+    """Inside, these have no hooks: they are of the class that they had before (`with_hooks` in autograd/node.py)."""
+    kinds = [type(n) for n in nodes]
+    for n, kind in zip(nodes, kinds):
+        n.__class__ = kind.__base__  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        for n, kind in zip(nodes, kinds):
+            n.__class__ = kind
 
 
 def known_arrays(flat: list[Any], snapshot: Snapshot) -> dict[int, Any]:

@@ -148,11 +148,9 @@ class Elementwise(PerParameter):
         numbers = [*(state[name].to(float64) for name in counters), *(group[n] for n in settings[len(counters):])]
         results = rebind(rule, TENSORS)(*as_real([p, g, *pieces[1:]]), *numbers)
         results = results if isinstance(results, tuple) else (results,)
-        if p.is_complex():
-            results = tuple(r if r is None else view_as_complex(r) for r in results)
         for target, result in zip([*pieces, *(state[name] for name in counters[1:])], results):
             if target is not None:
-                assign(target, result)
+                assign(target, view_as_complex(result) if target.is_complex() else result)
 
 
 def as_real(tensors: list[Tensor | None]) -> list[Tensor | None]:
