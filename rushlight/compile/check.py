@@ -9,20 +9,19 @@ had (replay.py): no difference reaches the next step.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from rushlight.compile.graph import DENSE, Call, Graph, Store, Value, is_random, memory_of, values_in, with_each
+from rushlight.compile.noise import EXACT, Noise
 from rushlight.compile.replay import Replay
 from rushlight.ops.table import TABLE
 
 ULPS = 64                                         # what fused arithmetic may differ by, in units of the last place
-NOISE = 32                                        # and how many times what comes of inputs that differ in their last places
-SHAKEN = 4                                        # by so many units
+NOISE = 32                                        # and how many times what comes of inputs that differ a little (noise.py)
 TRIES = 3
-EXACT = {"amax", "amin", "where", "maximum", "minimum", "relu", "neg", "abs", "clone", "expand", "to", "sign", "floor",
-         "ceil", "round", "trunc"}                # they round nothing
 
 
 class Mismatch(Exception):
@@ -39,6 +38,9 @@ class Checker:
         self.items, self.shown, self.ends, self.replay = items, shown, ends, replay
         self.known = dict(zip(graph.inputs, arrays))
         self.origin, self.places = memory_of(graph), {}         # where the program has a value; views need their origin's
+        self.results = graph.results
+        self.unsure: dict[Value, Callable[[Noise], np.ndarray]] = {           # values that the traced run did not have
+            v: replay.unsure[v.source[1]] for v in graph.inputs if v.source[0] == "saved" and v.source[1] in replay.unsure}
 
     def __call__(self, i: int, *arrays: np.ndarray) -> None:
         """Item i has run and written `arrays`. Mismatch where they are not what its ops give."""
@@ -54,12 +56,15 @@ class Checker:
         else:
             found = self.computed(steps, self.known)
         right = {v: self.replay.value(v.traced) for s in steps for v in s.outs if v.traced}
-        self.compare(steps, found, right, found, "its parts give")
+        anew = partial(self.anew, steps, self.given(steps))
+        self.compare(found, right, found, anew, f"{name_of(steps)}: its parts give")
         for s in steps:
             for v in s.outs:
                 own = v in made and found[v] is made[v]         # which the program will overwrite
                 self.known[v] = right[v] if v in right else found[v].copy() if own else found[v]
-        self.compare(steps, made, found, found, "it gives")
+                if v not in right:
+                    self.unsure[v] = partial(taken, anew, v)
+        self.compare(made, found, found, anew, f"{name_of(steps)}: it gives")
         for v, a in made.items():
             if v.kind != "input" and a.flags.writeable and not np.array_equal(a, self.known[v]):
                 np.copyto(a, self.known[v])
@@ -67,9 +72,14 @@ class Checker:
             if isinstance(s, Store):
                 np.copyto(made[s.target], s.value.array if s.value.kind == "constant" else self.known[s.value])
         self.places.update((v, a) for v, a in made.items() if v.kind != "input")
-        for book in (self.known, self.places):
-            for v in [v for v in book if self.ends.get(v, i) < i]:
+        for book in (self.known, self.places, self.unsure):
+            for v in [v for v in book if self.ends.get(v, i) < i and (book is not self.unsure or v not in self.results)]:
                 del book[v]
+
+    def leave(self) -> None:
+        """Tell what backward reads of what the traced run did not have: the results that follow its own."""
+        saved = self.results[len(self.replay.results):]
+        self.replay.unsure = {i: self.unsure[v] for i, v in enumerate(saved) if v in self.unsure}
 
     def apart(self, call: Call, made: dict[Value, np.ndarray]) -> None:
         """Mismatch if a kernel hands on memory of an argument, which the plan may already have given to others."""
@@ -79,8 +89,18 @@ class Checker:
                 if home in self.places and self.origin.get(v) is not home and np.may_share_memory(a, self.places[home]):
                     raise Mismatch(f"{call.op}: it gives its argument's memory")
 
+    def given(self, steps: list[Any]) -> dict[Value, Callable[[Noise], np.ndarray]]:
+        """The inputs of some steps, as they might be. What the traced run had differs in its last places; of other values
+        that is asked of what they were made of: where these cancel, a sum is nothing but noise, and so is the mean."""
+        return {v: self.unsure.get(v) or partial(Noise.on, a=self.known[v]) for s in steps
+                for v in values_in((s.value,) if isinstance(s, Store) else s.args) if v in self.known}
+
+    def anew(self, steps: list[Any], given: dict[Value, Callable[[Noise], np.ndarray]], noise: Noise) -> dict:
+        """What the kernels of some steps give if each rounds in its own way, on such inputs."""
+        return self.computed(steps, {v: shaken(noise) for v, shaken in given.items()}, noise)
+
     def computed(self, steps: list[Any], given: dict[Value, np.ndarray],
-                 noise: np.random.Generator | None = None) -> dict[Value, np.ndarray]:
+                 noise: Noise | None = None) -> dict[Value, np.ndarray]:
         """What the kernels of some steps give, one after the other; with `noise`, each rounds in its own way."""
         found: dict[Value, np.ndarray] = {}
 
@@ -96,25 +116,31 @@ class Checker:
                     made = TABLE[s.op].kernel(*with_each(tuple(s.args), array))
                     parts = made if len(s.outs) > 1 or isinstance(made, (tuple, list)) else [made]
                     if noise is not None and s.op not in EXACT:
-                        parts = [shake(np.asarray(a), noise) for a in parts]
+                        parts = [noise.on(np.asarray(a)) for a in parts]
                     found.update(zip(s.outs, parts))
         return {v: np.asarray(a) for v, a in found.items()}
 
-    def compare(self, steps: list[Any], made: dict[Value, np.ndarray], right: dict[Value, np.ndarray],
-                found: dict[Value, np.ndarray], what: str) -> None:
+    def compare(self, made: dict[Value, np.ndarray], right: dict[Value, np.ndarray], found: dict[Value, np.ndarray],
+                anew: Callable[[Noise], dict], what: str) -> None:
         """Mismatch unless what was made is near what is right, where that is known. `found`: what `computed` gives."""
         shaken: list[dict[Value, np.ndarray]] = []
 
         def changes(v: Value) -> Iterator[np.ndarray]:
             """What it makes of a value that inputs differ in their last places."""
             while len(shaken) < TRIES:
-                noise = np.random.default_rng(len(shaken))
-                shaken.append(self.computed(steps, {v: shake(a, noise) for v, a in self.known.items()}, noise))
+                shaken.append(anew(Noise(len(shaken))))
             return (s[v] != found[v] if found[v].dtype.kind in "biu" else np.abs(s[v] - found[v]) for s in shaken)
         for v, a in made.items():
             wrong = difference(a, right[v], lambda v=v: changes(v)) if v in right else ""  # type: ignore[misc]
             if wrong:
-                raise Mismatch(f"{name_of(steps)}: {what} {wrong}")
+                raise Mismatch(f"{what} {wrong}")
+
+
+def taken(anew: Callable[[Noise], dict], v: Value, noise: Noise) -> np.ndarray:
+    """One of the values that some steps make; they run once for all of them."""
+    if v not in noise.made:
+        noise.made.update(anew(noise))
+    return noise.made[v]
 
 
 def opaque(call: Call) -> bool:
@@ -125,13 +151,6 @@ def opaque(call: Call) -> bool:
 def name_of(steps: list[Any]) -> str:
     names = list(dict.fromkeys(s.op for s in steps))
     return ", ".join(names if len(names) < 8 else [*names[:5], "...", names[-1]])
-
-
-def shake(a: np.ndarray, noise: np.random.Generator) -> np.ndarray:
-    """The same numbers but for their last places."""
-    if a.dtype.kind not in "fc":
-        return a
-    return a * (1 + SHAKEN * np.finfo(a.dtype).eps * noise.choice([-1, 1], a.shape)).astype(a.dtype)
 
 
 def difference(a: np.ndarray, b: np.ndarray, changes: Callable[[], Iterator[np.ndarray]]) -> str:

@@ -6,13 +6,15 @@ when a value is asked for, and an array goes when nobody will ask for it or comp
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from rushlight.autograd.grad_mode import current, mode
-from rushlight.compile.graph import Call, Graph, Value, is_random, values_in, with_each
+from rushlight.compile.graph import Call, Graph, Store, Value, is_random, values_in, with_each
+from rushlight.compile.noise import EXACT, Noise
+from rushlight.compile.sources import keyed
 from rushlight.ops.table import TABLE
 from rushlight.tensor import from_array
 
@@ -24,6 +26,12 @@ class Replay:
         """`graph`: as recorded; passes may change it afterwards."""
         self.maker = {v.traced: Call(s.op, s.args, s.outs, s.line, shares=()) for s in graph.steps for v in s.outs}
         self.inputs = list(graph.inputs)
+        self.results = list(graph.results)
+        self.grads = [v for v in (*[v for _, v in graph.grads], *graph.wrt) if v is not None]
+        self.written = {keyed(s.target.source): s.value for s in graph.steps if isinstance(s, Store)}
+        self.drew: dict[int, np.ndarray] = {}     # random numbers
+        self.unsure: dict[int, Callable[[Noise], np.ndarray]] = {}            # what a program keeps for backward, by number
+        self.noise: Noise | None = None
         self.known: dict[Any, np.ndarray] = {}    # numbers of values, and inputs -> arrays
         self.left: Counter = Counter()            # how often each will be asked for, and computed with
 
@@ -58,7 +66,16 @@ class Replay:
 
     def drawn(self, number: int, array: np.ndarray) -> None:
         """Random numbers are not drawn twice: these are the ones."""
-        self.known[number] = array.copy()
+        self.known[number] = self.drew[number] = array.copy()
+
+    def shaken(self, arrays: list[np.ndarray], written: list, tries: int) -> Iterator[list[np.ndarray]]:
+        """What the whole run gives (results, memory `written` to, gradients) if each op rounds in its own way."""
+        ends = [*self.results, *[self.written[keyed(source)] for source in written], *self.grads]
+        for seed in range(tries):
+            self.noise = Noise(seed)
+            self.begin(arrays, Counter(v.traced for v in ends if v.traced))
+            self.known.update(self.drew)
+            yield [v.array if v.kind == "constant" else self.value(v.traced) if v.traced else self.known[v] for v in ends]
 
     def run(self, step: Call) -> None:
         """The op, in the way that it went: of one or two arrays element by element as a function of tensors, which may know
@@ -78,7 +95,8 @@ class Replay:
                 made = op.kernel(*with_each(tuple(step.args), array))
         for v, a in zip(step.outs, made if isinstance(made, (tuple, list)) else [made]):
             if self.left[v.traced]:
-                self.known[v.traced] = np.asarray(a)
+                a = np.asarray(a)
+                self.known[v.traced] = a if self.noise is None or step.op in EXACT else self.noise.on(a)
         self.done(needed(step))
 
     def done(self, numbers: Iterable[int]) -> None:
