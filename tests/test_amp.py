@@ -97,6 +97,23 @@ def test_modules(oracle):
     assert list(ask(rushlight)) == [list(part) if isinstance(part, list) else part for part in oracle(ask)]
 
 
+def test_layers_that_take_another_way_to_their_function(oracle):
+    """Of several kinds of convolution and pooling; and a gradient that comes through a rule with a number in it."""
+    def ask(lib):
+        nn, seen = lib.nn, []
+        model = nn.Sequential(nn.Conv2d(1, 2, 3, padding="same"), nn.LeakyReLU(), nn.ConvTranspose2d(2, 2, 3), nn.Mish(),
+                              nn.Conv2d(2, 4, 3, padding=1, padding_mode="circular"), nn.Unflatten(1, (2, 2)),
+                              nn.AvgPool3d((1, 2, 2)), nn.AdaptiveAvgPool3d(1), nn.Flatten(), nn.Linear(2, 1))
+        for layer in model:
+            layer.register_forward_hook(lambda m, args, out: seen.append(str(out.dtype)))
+        with lib.autocast("cpu"):
+            out = model(lib.ones(2, 1, 4, 4))
+        out.sum().backward()
+        return seen, [str(p.grad.dtype) for p in model.parameters()]
+
+    assert list(map(list, ask(rushlight))) == list(map(list, oracle(ask)))
+
+
 def product_dtype():
     return (rushlight.ones(1, 1) @ rushlight.ones(1, 1)).dtype
 

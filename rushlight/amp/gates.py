@@ -151,6 +151,9 @@ def install() -> None:
         for module in list(sys.modules.values()):
             if isinstance(module, ModuleType) and not inside(module.__name__):
                 replace(module, gates)
+                for layer in vars(module).values() if module.__name__.startswith(nn.__name__) else ():
+                    if isinstance(layer, type) and layer.__module__ == module.__name__:
+                        replace(layer, gates)
         replace(Tensor, gates)
         _installed = True
 
@@ -158,6 +161,7 @@ def install() -> None:
 def replace(space: Any, gates: dict[int, tuple[Callable, Callable]]) -> None:
     """Gates in the place of functions that a module or class has by any name."""
     for name, value in list(vars(space).items()):
-        found = gates.get(id(value))
-        if found is not None and found[0] is value:
-            setattr(space, name, found[1])
+        function = value.__func__ if isinstance(value, staticmethod) else value
+        found = gates.get(id(function))
+        if found is not None and found[0] is function:
+            setattr(space, name, found[1] if function is value else staticmethod(found[1]))

@@ -65,7 +65,8 @@ class _ConvNd(Module):
             padding = (0,) * self.n
         if input.array.ndim == self.n + 2 and not isinstance(padding, str):
             return convolution(input, weight, bias, stride, padding, dilation, groups)
-        return CONVS[self.n](input, weight, bias, stride, padding, dilation, groups)
+        conv = getattr(F, f"conv{self.n}d")       # asked for each time: autocast may stand before it
+        return conv(input, weight, bias, stride, padding, dilation, groups)
 
     def forward(self, input: Tensor) -> Tensor:
         try:
@@ -82,10 +83,6 @@ class _ConvNd(Module):
         parts += ["bias=False"] if self.bias is None else []
         parts += [f"padding_mode={self.padding_mode}"] if self.padding_mode != "zeros" else []
         return ", ".join(parts)
-
-
-CONVS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
-TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
 
 
 def check(in_channels: int, out_channels: int, groups: int, padding_mode: str) -> None:
@@ -152,8 +149,8 @@ class _ConvTransposeNd(_ConvNd):
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         extra = self.output_padding if output_size is None else self._output_padding(input, list(output_size))
-        return TRANSPOSED[self.n](input, self.weight, self.bias, self.stride, self.padding, extra, self.groups,
-                                  self.dilation)
+        transposed = getattr(F, f"conv_transpose{self.n}d")
+        return transposed(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
 
     def _output_padding(self, input: Tensor, size: list[int]) -> tuple[int, ...]:
         """The output padding that makes the output of this size. ValueError if none does."""

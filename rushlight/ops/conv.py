@@ -22,8 +22,8 @@ def beside_channels(g: Any) -> tuple[int, ...]:
 
 for name in ("conv", "conv_input_grad", "conv_weight_grad"):
     ARRAYS[name] = getattr(kernels, name)
-ARRAYS.update(im2col=windows.unfold, col2im=windows.fold)
-TENSORS["conv"] = plain
+ARRAYS.update(im2col=windows.unfold, col2im=windows.fold, of_half=kernels.of_half)
+TENSORS.update(conv=plain, of_half=lambda g, weight: g)         # of tensors, numbers leave bfloat16 as it is
 TENSORS["conv_bias_grad"] = lambda g: TENSORS["sum"](g, beside_channels(g))
 ARRAYS["conv_bias_grad"] = lambda g: (made if (made := kernels.conv_bias_grad(g)) is not None
                                       else ARRAYS["sum"](g, beside_channels(g)))
@@ -41,7 +41,8 @@ convolution = inner(
 conv_input_grad = inner(
     lambda x, weight, /, size, stride, padding, dilation, groups:
     conv_input_grad(x, weight, size, stride, padding, dilation, groups),
-    x=lambda g, weight, stride, padding, dilation, groups: conv(g, weight, stride, padding, dilation, groups),
+    x=lambda g, weight, stride, padding, dilation, groups:
+    conv(of_half(g, weight), weight, stride, padding, dilation, groups),
     weight=lambda g, x, weight_shape, stride, padding, dilation, groups:
     conv_weight_grad(x, g, weight_shape[2:], stride, padding, dilation, groups),
     node="ConvolutionBackward0")

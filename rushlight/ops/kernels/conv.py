@@ -144,6 +144,7 @@ def conv_input_grad(g: ndarray, w: ndarray, size: Ints, stride: Ints, padding: I
     """
     shape = (g.shape[0], w.shape[1] * groups, *size)
     check_grad(g, result_size(shape, w.shape, stride, padding, dilation, groups), shape, w.shape)
+    g = of_half(g, w)
     check_dtypes(g, w, len(size), "gradient", "weight")
     if not (g.size and w.size):
         return np.zeros(shape, g.dtype)
@@ -164,6 +165,7 @@ def conv_weight_grad(g: ndarray, x: ndarray, kernel: Ints, stride: Ints, padding
     """
     shape = (g.shape[1], x.shape[1] // max(groups, 1), *kernel)
     check_grad(g, result_size(x.shape, shape, stride, padding, dilation, groups), x.shape, shape)
+    g, x = of_half(g, x), of_half(x, g)           # either may be the gradient
     check_dtypes(g, x, len(kernel), "gradient", "input")
     if not (g.size and x.size):
         return np.zeros(shape, g.dtype)
@@ -381,6 +383,11 @@ def check_grad(g: ndarray, size: Ints, x: Ints, w: Ints) -> None:
     if g.shape != expected:
         raise RuntimeError(f"conv{len(size)}d: the gradient has shape {list(g.shape)}, but an input {list(x)} and a "
                            f"weight {list(w)} give {list(expected)} with this stride, padding and dilation")
+
+
+def of_half(g: ndarray, of: ndarray) -> ndarray:
+    """A gradient in the dtype of what it belongs to: rules with numbers in them make float32 of bfloat16."""
+    return g.astype(of.dtype) if g.dtype == np.float32 and of.dtype.itemsize == 2 else g
 
 
 def check_dtypes(a: ndarray, b: ndarray, n: int, first: str, second: str) -> None:
