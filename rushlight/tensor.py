@@ -195,6 +195,9 @@ class Tensor(Methods):
 
     @data.setter
     def data(self, value: Tensor) -> None:
+        watch = mode().watch
+        if watch is not None:
+            watch.given(self)
         self.array = value.array
         if self.node is not None and self.node.leaf:
             self.node.shape = value.array.shape

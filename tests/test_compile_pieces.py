@@ -470,3 +470,38 @@ def test_backward_goes_on_beyond_the_arguments_of_a_piece():
         assert w.grad.tolist() == [i] * 4
         torch.testing.assert_close(v.grad, x * v.exp().detach())
     assert len(seen) == 8
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_memory_that_is_handed_over(back):
+    """`p.data = x` stays Python, and what stands around it is compiled; given back, it is nothing to a program."""
+    def ran(make):
+        torch.manual_seed(0)
+        model, mean = nn.Linear(6, 6), nn.Linear(6, 6)
+        optimizer = optim.Adam(model.parameters(), 0.01)
+
+        def average(x):
+            optimizer.zero_grad()
+            loss = (model(x) - mean(x)).square().mean()
+            loss.backward()
+            optimizer.step()
+            mean.weight.data = mean.weight.data * 0.9 + model.weight.data * 0.1
+            return loss.detach()
+
+        def quantized(x):
+            own = model.weight.data
+            model.weight.data = own.sign()
+            optimizer.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            model.weight.data = own
+            optimizer.step()
+            return loss.detach()
+        f = make(quantized if back else average)
+        losses = [f(torch.arange(24.0).view(4, 6) / 24).item() for _ in range(8)]
+        return [*losses, *model.weight.flatten().tolist(), *mean.weight.flatten().tolist()], f
+    expected, _ = ran(lambda f: f)
+    found, f = ran(lambda f: compile(f, backend="numpy"))
+    assert found == pytest.approx(expected, rel=1e-5, abs=1e-7)
+    assert len(programs(f)) == 1
+    assert (f.pieces is None) == back

@@ -35,6 +35,9 @@ class Watcher:
     def moved(self, to: Any, tensor: Any) -> None:
         """`to` is from now on what `tensor` was: `t_()` makes a tensor a view of itself."""
 
+    def given(self, tensor: Any) -> None:
+        """The tensor is about to get other memory: `p.data = x`."""
+
     def generator(self, generator: Any) -> Any:
         """The default generator is about to draw: what is asked for the numbers."""
         return generator
@@ -96,6 +99,10 @@ class Inner(Watcher):
     def moved(self, to: Any, tensor: Any) -> None:
         if self.outer is not None:
             self.outer.moved(to, tensor)
+
+    def given(self, tensor: Any) -> None:
+        if self.outer is not None:
+            self.outer.given(tensor)
 
     def generator(self, generator: Any) -> Any:
         return generator if self.outer is None else self.outer.generator(generator)

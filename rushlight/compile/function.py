@@ -156,8 +156,8 @@ class Compiled:
             problem = tracer.problem or obstacle(tracer, before, rng, given, (args, kwargs))
             if any([t.node is not node and (node is None or t.node is None or not node.leaf) for t, node, _ in nodes]):
                 problem = problem or "changes the history of a tensor that it has not made"
-            if any([t.array is not array for t, _, array in nodes]):
-                problem = problem or "gives a tensor that it has not made other memory"
+            if left := [t for t, _, array in nodes if t.array is not array]:
+                problem = problem or tracer.left(left)
             if get_default_dtype() is not default:
                 problem = problem or "changes the default dtype"
             outline = None

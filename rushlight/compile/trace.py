@@ -56,6 +56,7 @@ class Tracer(Watcher):
         self.problem: str | None = None
         self.breaks: list[Break] = []
         self.stops: list[tuple] = []              # the user's frames at each of them, innermost first
+        self.handed: list[tuple[Tensor, str, tuple]] = []       # who was given other memory, and where in the user's code
         self.late = False                         # whether it is backward that runs, for a caller who may ask for it
         self.deciding: dict[Value, tuple[Tensor, bytes]] = {}     # the function's own whose numbers decide a shape
 
@@ -126,6 +127,15 @@ class Tracer(Watcher):
             return self.read(tensor)              # in another order the same numbers would go elsewhere
         args = tuple(self.current(a) if isinstance(a, np.ndarray) else a for a in args)
         self.steps.append(Call("draw", (method, args, named), (self.made(tensor),), line(), self.late))
+
+    def given(self, tensor: Tensor) -> None:
+        self.handed.append((tensor, where(line()), tuple(frames())))
+
+    def left(self, tensors: list[Tensor]) -> str:
+        """Why there is no program of a run that has left these with other memory; the statements are its stops."""
+        found = [(place, stop) for t, place, stop in self.handed if any(t is other for other in tensors)]
+        self.stops += [stop for _, stop in found]
+        return "gives a tensor that it has not made other memory" + (f", at {found[0][0]}" if found else "")
 
     def read(self, tensor: Tensor) -> None:
         self.stop("looks at the numbers of a tensor")
