@@ -19,6 +19,7 @@ from numpy import ndarray
 from numpy.lib.stride_tricks import as_strided
 
 Ints = tuple[int, ...]
+Pairs = list[tuple[slice, slice]]
 
 
 class Tap(NamedTuple):
@@ -65,6 +66,20 @@ def window_count(size: int, kernel: int, stride: int, padding: int, dilation: in
 
 def window_counts(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil: bool = False) -> Ints:
     return tuple([window_count(*dims, ceil) for dims in zip(size, kernel, stride, padding, dilation)])
+
+
+def valid_windows(size: int, kernel: int, stride: int, padding: int, dilation: int, out: int) -> list[slice]:
+    """Each window's elements that are not padding, in one dimension."""
+    windows = []
+    for start in range(-padding, out * stride - padding, stride):
+        first = start if start >= 0 else start % dilation
+        windows.append(slice(first, min(size, start + (kernel - 1) * dilation + 1), dilation))
+    return windows
+
+
+def adaptive_windows(size: int, out: int) -> list[slice]:
+    """The elements of each of `out` nearly equal parts, in one dimension."""
+    return [slice(p * size // out, -(-(p + 1) * size // out)) for p in range(out)]
 
 
 def copy_windows(x: ndarray, columns: ndarray, stride: Ints, padding: Ints, dilation: Ints) -> None:

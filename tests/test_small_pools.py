@@ -1,0 +1,47 @@
+"""Maxima by tables of places are those of the passes tap by tap, ties, nan and signed zeros among them."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rushlight.ops.kernels import pool, small_pools
+
+
+def cases():
+    rng = np.random.default_rng(0)
+    for i in range(300):
+        n = 1 + i % 3
+        numbers = lambda low, high, n=n: tuple([int(v) for v in rng.integers(low, high, n)])
+        kernel, stride, dilation = numbers(1, 5), numbers(1, 5), numbers(1, 3)
+        padding = tuple([int(rng.integers(0, k // 2 + 1)) for k in kernel])
+        dtype = [np.float32, np.float64, np.float16, np.int64][i % 4]
+        x = (3 * rng.standard_normal((2, int(rng.integers(1, 4)), *numbers(4, 9)))).round(i % 2).astype(dtype)
+        if dtype != np.int64 and i % 5 == 0:
+            x[rng.random(x.shape) < 0.3] = [np.nan, -np.inf, np.inf][i % 3]
+        yield x, (kernel, stride, padding, dilation, bool(i % 7 == 0)), numbers(1, 5)
+
+
+def test_maxima(monkeypatch):
+    checked = 0
+    for x, how, out in cases():
+        for work in (lambda: pool.max_pool(x, *how), lambda: pool.adaptive_max_pool(x, out)):  # noqa: B023
+            with monkeypatch.context() as m:
+                m.setattr(small_pools, "FEW", 0)
+                try:
+                    expected = work()
+                except RuntimeError as error:     # no window fits
+                    with pytest.raises(RuntimeError) as found:
+                        work()
+                    assert str(found.value) == str(error)
+                    continue
+            for a, b in zip(work(), expected):
+                assert a.dtype == b.dtype and a.strides == b.strides
+                np.testing.assert_array_equal(a, b)
+            checked += 1
+    assert checked > 400
+
+
+def test_the_value_is_that_of_the_place():
+    x = np.array([[[0.0, -0.0, -0.0, 0.0]]], np.float32)        # equal numbers: the first is taken, with its sign
+    values, indices = pool.max_pool(x, (2,), (2,), (0,), (1,), False)
+    assert indices.tolist() == [[[0, 2]]] and np.signbit(values).tolist() == [[[False, True]]]
