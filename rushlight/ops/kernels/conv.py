@@ -12,7 +12,7 @@ each spatial dimension. float16 and bfloat16 are computed in float32, integers w
 Where there is much to do, float32 has loops of its own, which `looped` asks: kernels/winograd.py for 3 x 3, then
 kernels/abreast.py for many images of few channels, kernels/gathered.py for results of many channels, and
 kernels/direct.py. Few places with large filters are for
-kernels/joined.py, which has the columns of all images in one product.
+kernels/joined.py, which has the columns of all images in one product, and few columns for kernels/small_conv.py.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels import abreast, direct, gathered, joined, pointwise, winograd
+from rushlight.ops.kernels import abreast, direct, gathered, joined, pointwise, small_conv, winograd
 from rushlight.ops.kernels.strided import like_images
 from rushlight.ops.kernels.windows import (
     Ints,
@@ -66,11 +66,8 @@ class Plan(NamedTuple):
     count: Ints                  # the number of windows in each dimension
     columns: Ints                # (G, S, J, L)
     parts: tuple[tuple[int, slice], ...]
-
-    @property
-    def plain(self) -> bool:
-        """The columns are the input as it is."""
-        return self.count == self.size and prod(self.window) == 1 == prod(self.stride)
+    plain: bool                  # the columns are the input as it is
+    few: Ints                    # images that are for kernels/small_conv.py, by their columns and by those of gradients
 
     def rows(self, top: int, bottom: int) -> Plan:
         """The plan of some rows of the result: `top` fewer rows of padding before the first, and fewer windows."""
@@ -100,8 +97,10 @@ def plan_of(size: Ints, filters: Ints, stride: Ints, padding: Ints, dilation: In
     else:
         sets, parts, window, spacing, count = 1, ((0, slice(None)),), kernel, dilation, out
     columns = (groups, sets, channels * prod(window) // sets, prod(count))
+    plain = count == size and prod(window) == 1 == prod(stride)
+    few = small_conv.few(groups * channels * prod(kernel) * prod(out), total * prod(kernel) * prod(size), total // groups)
     return Plan(groups, channels, total // groups, kernel, stride, padding, dilation, size, out,
-                window, spacing, count, columns, parts)
+                window, spacing, count, columns, parts, plain, few)
 
 
 def conv(x: ndarray, w: ndarray, stride: Ints, padding: Ints, dilation: Ints, groups: int,
@@ -121,7 +120,8 @@ def conv(x: ndarray, w: ndarray, stride: Ints, padding: Ints, dilation: Ints, gr
     if not (x.size and w.size):
         return with_bias(np.zeros((x.shape[0], w.shape[0], *out), x.dtype), bias)
     p = plan(x.shape[2:], w.shape, stride, padding, dilation, groups)
-    made = looped(CORRELATE, x, w, p, bias) if bias is None or bias.dtype == x.dtype else None
+    many = len(x) > p.few[0] and (bias is None or bias.dtype == x.dtype)
+    made = looped(CORRELATE, x, w, p, bias) if many else None
     return like_images(with_bias(computed(correlate, x, w, p), bias) if made is None else made, x)
 
 
@@ -208,6 +208,8 @@ def looped(ways: tuple[Callable, ...], a: ndarray, b: ndarray, p: Plan, *more: A
 
 
 def correlate(x: ndarray, w: ndarray, p: Plan) -> ndarray:
+    if len(x) <= p.few[0]:
+        return small_conv.correlate(x, w, p)
     made = looped(CORRELATE, x, w, p)
     return in_columns(p, len(x))[0](x, w, p) if made is None else made
 
@@ -220,11 +222,15 @@ def in_columns(p: Plan, images: int) -> tuple[Callable, Callable, Callable]:
 
 
 def spread(g: ndarray, w: ndarray, p: Plan) -> ndarray:
+    if len(g) <= p.few[1]:
+        return small_conv.spread(g, w, p)
     made = looped(SPREAD, g, w, p)
     return in_columns(p, len(g))[1](g, w, p) if made is None else made
 
 
 def weigh(g: ndarray, x: ndarray, p: Plan) -> ndarray:
+    if len(g) <= p.few[0]:
+        return small_conv.weigh(g, x, p)
     made = looped(WEIGH, g, x, p)
     return in_columns(p, len(g))[2](g, x, p) if made is None else made
 

@@ -54,7 +54,7 @@ def max_pool(x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: In
     size = x.shape[2:]
     check_reached(op, size, kernel, stride, padding, dilation, out)
     planes = x.reshape(-1, *size).astype(wide_dtype(x.dtype), copy=False)
-    if small_pools.few(len(planes), out, kernel):
+    if small_pools.few(len(planes), out + kernel):
         values, indices = small_pools.maxima(planes, out, valid_windows, kernel, stride, padding, dilation, out)
     elif prod(out) < prod(kernel):
         values, indices = best_of_each(planes, tuple(map(valid_windows, size, kernel, stride, padding, dilation, out)))
@@ -84,7 +84,7 @@ def best_of_taps(x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation
 def climb(x: ndarray, best: ndarray, first: ndarray, met: tuple[Tap, ...]) -> ndarray:
     """Fill `best` (P, *out) with the maxima of x (P, *size); -> the number of the tap each came from."""
     code = np.repeat(first[None], len(x), 0)
-    best.fill(lowest(x.dtype))
+    best.fill(-np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min)
     for t, tap in enumerate(met):
         value, target, winner = np.ascontiguousarray(x[tap.input]), best[tap.out], code[tap.out]
         above = (value > target).astype(code.dtype)
@@ -152,7 +152,7 @@ def adaptive_max_pool(x: ndarray, output_size: Ints) -> tuple[ndarray, ndarray]:
         kernel = tuple(s // o for s, o in zip(size, output_size))
         return max_pool(x if x.ndim == 4 else plain(x), kernel, kernel, (0,) * len(size), (1,) * len(size), False)
     planes = x.reshape(-1, *size).astype(wide_dtype(x.dtype), copy=False)
-    if small_pools.few(len(planes), (1,) * len(size), size):
+    if prod(output_size) and small_pools.few(len(planes), size):
         values, indices = small_pools.maxima(planes, output_size, adaptive_windows, output_size)
     else:
         values, indices = best_of_each(planes, tuple(map(adaptive_windows, size, output_size)))
@@ -323,9 +323,9 @@ def window_spread(g: ndarray, size: Ints, pairs: Callable, *dims: Ints) -> ndarr
 
 @lru_cache(maxsize=256)
 def passes(pairs: Callable, axis: int, size: int, *how: int) -> tuple[list[tuple[tuple, tuple, bool]], bool]:
-    """What is added to what along one axis: subscripts (of the windows, of the input), and whether all of the slice is for one
-    window; and whether each element is in one window. `pairs(size, *how)`, how[-1] the number of windows: slices, as long
-    as each other or a window and its elements. Found once: it was 9 of 26 us for 2 x 3 images of 8 x 8."""
+    """What is added to what along one axis: subscripts (of the windows, of the input), and whether all of the slice is for
+    one window; and whether each element is in one window. `pairs(size, *how)`, how[-1] the number of windows: slices, as
+    long as each other or a window and its elements. Found once: it was 9 of 26 us for 2 x 3 images of 8 x 8."""
     dim, head = pairs(size, *how), (slice(None),) * axis
     many = [(len(range(how[-1])[windows]), range(size)[elements]) for windows, elements in dim]
     parts = [((*head, windows), (*head, elements), n != len(inside))
@@ -379,10 +379,6 @@ def outer(lengths: list[list[int]]) -> ndarray:
     table = np.asarray(prod(np.ix_(*lengths)), np.int64)
     table.flags.writeable = False
     return table
-
-
-def lowest(dtype: np.dtype) -> float | int:
-    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
 
 
 @lru_cache(maxsize=256)

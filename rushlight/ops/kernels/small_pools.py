@@ -16,9 +16,9 @@ from rushlight.ops.kernels.windows import Ints
 FEW = 1 << 12        # elements of all windows, up to which tables are the faster
 
 
-def few(planes: int, out: Ints, kernel: Ints) -> bool:
-    """Whether so many windows are for tables."""
-    return 0 < planes * prod(out) * prod(kernel) <= FEW
+def few(planes: int, each: Ints) -> bool:
+    """Whether planes are for tables, `each` with so many elements of windows."""
+    return 0 < planes * prod(each) <= FEW
 
 
 @lru_cache(maxsize=64)
