@@ -41,3 +41,13 @@ def test_the_gradient_of_a_broadcast_input():
     bias = rushlight.zeros(4, requires_grad=True)
     (x + bias).square().sum().backward()
     np.testing.assert_allclose(bias.grad, 2 * x.double().sum(0), rtol=6e-7)
+
+
+@pytest.mark.parametrize("n", [128, 131, 400, 784, 1024, 1025])
+def test_a_rows_sum_is_the_same_in_any_number_of_rows(n):
+    x = np.random.default_rng(0).standard_normal((50, n), np.float32)
+    expected = added(x, (1,))
+    for i in range(0, 49, 7):
+        assert added(x[i:i + 1], (1,)) == expected[i]
+        assert (added(x[i:i + 3], -1, True)[:, 0] == expected[i:i + 3]).all()
+        assert (added(x[i:i + 2].reshape(2, 1, n), (2, 1)) == expected[i:i + 2]).all()

@@ -55,8 +55,18 @@ def places(t: ndarray) -> tuple:
     """The key that reads (N, C, *d), or (C,), at the classes t (N, *d), or ()."""
     if t.ndim < 2:
         return (counted(len(t)), t) if t.ndim else (t,)
-    first, *rest = np.ogrid[tuple(slice(n) for n in t.shape)]
+    first, *rest = grid(t.shape)
     return (first, t, *rest)
+
+
+@lru_cache(maxsize=64)
+def grid(shape: tuple[int, ...]) -> list[ndarray]:
+    """Places along each dimension, which broadcast to the shape; shared, so not to be written to. 30 us of 100 that the loss
+    of 2 images of 8 x 8 takes."""
+    axes = np.ogrid[tuple(slice(n) for n in shape)]
+    for axis in axes:
+        axis.flags.writeable = False
+    return list(axes)
 
 
 def kept_classes(target: ndarray, weight: ndarray | None, classes: int, ignore_index: int,

@@ -17,7 +17,8 @@ LEAST = 1 << 20      # products of an image, from which one by itself is worth i
 
 def suits(x: ndarray, p: Any) -> bool:
     """Whether it is such a convolution, of one group, and an image enough for a product of its own."""
-    return p.plain and p.groups == prod(p.kernel) == 1 and p.filters * p.channels * prod(p.out) >= LEAST and x.dtype == np.float32
+    much = p.filters * p.channels * prod(p.out) >= LEAST
+    return much and p.plain and p.groups == prod(p.kernel) == 1 and x.dtype == np.float32
 
 
 def planes(x: ndarray) -> ndarray:
