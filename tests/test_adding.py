@@ -4,6 +4,7 @@ import pytest
 
 import rushlight
 from rushlight.adding import added
+from rushlight.ops.kernels.norm import layer_norm
 
 SHAPES = [((100_000, 10), (0,)), ((513, 64), (0,)), ((8, 1030, 16), (1,)), ((40, 50, 16), (0, 1)), ((7, 5, 600, 4), (1, 2)),
           ((1000, 1000), (1,)), ((64, 100, 3), (0, 2)), ((4096, 1), (0,)), ((3, 2), (0,)), ((0, 5000), (0,)),
@@ -51,3 +52,12 @@ def test_a_rows_sum_is_the_same_in_any_number_of_rows(n):
         assert added(x[i:i + 1], (1,)) == expected[i]
         assert (added(x[i:i + 3], -1, True)[:, 0] == expected[i:i + 3]).all()
         assert (added(x[i:i + 2].reshape(2, 1, n), (2, 1)) == expected[i:i + 2]).all()
+
+
+@pytest.mark.parametrize("n", [16, 100, 400, 1024, 1500])
+def test_a_row_is_normalized_the_same_among_any_number_of_rows(n):
+    x = np.random.default_rng(0).standard_normal((400, n), np.float32)
+    expected = layer_norm(x, None, None, (1,), 1e-5)
+    for rows in (1, 3, 50):
+        for few, many in zip(layer_norm(x[:rows], None, None, (1,), 1e-5), expected):
+            assert (few == many[:rows]).all()

@@ -22,7 +22,7 @@ import rushlight
 from rushlight import random
 from rushlight.random import Generator, in_memory_order
 from rushlight.random.bernoulli import intel_uniform
-from rushlight.random.rounding import fma32, fma64
+from rushlight.random.rounding import fma32, fma64, near_halfway
 from rushlight.random.stream import Stream
 
 SEEDS = (0, 1, 42, 1234567, 2**32 - 1, 2**40 + 7, -7)
@@ -122,6 +122,26 @@ def test_transformed(same, dtype):
          lambda t: [a for n in LENGTHS for x in [t.empty(n, dtype=getattr(t, dtype))] for a in (
              x.clone().exponential_(2.5), x.clone().cauchy_(1, 3), x.clone().geometric_(0.3),
              x.clone().log_normal_(0.3, 0.7))])
+
+
+@pytest.mark.parametrize("lambd", [1.0, 0.3, 7.0, 1e-31])
+def test_exponential_has_the_librarys_bits(lambd, monkeypatch):
+    """Also where NumPy's logarithm is off by an ulp or two, which shows halfway between two float32."""
+    u = 2.0**-53 * np.random.default_rng(0).integers(0, 2**53, 20_000)
+    u[:1000] = -np.expm1(-lambd * (0.5 + 2.0**-25 + np.arange(1000) * 2.0**-24))
+    monkeypatch.setattr(Stream, "uniform53", lambda stream, n: u.copy())
+    expected = np.float32([-1.0 / lambd * math.log1p(-v) for v in u])
+    log1p, rng = np.log1p, np.random.default_rng(1)
+    monkeypatch.setattr(np, "log1p", lambda v: log1p(v) * (1 + 2.0**-52 * rng.integers(-2, 3, v.shape)))
+    assert (Generator().exponential(20_000, lambd=lambd) == expected).all()
+
+
+def test_near_halfway():
+    bits = (1 + 2.0**-24 + np.arange(100) * 2.0**-23).view(np.int64)
+    for off in (-8, -1, 0, 7):
+        assert near_halfway((bits + off).view(np.float64)).all()
+    assert not near_halfway((bits + 8).view(np.float64)).any()
+    assert not near_halfway(np.arange(100.0)).any()
 
 
 @pytest.mark.parametrize("dtype", ["bool", *INTEGERS, *FLOATS])

@@ -217,3 +217,11 @@ def test_the_area_is_the_last_of_the_areas_so_far():
     assert np.allclose(rushlight.cumulative_trapezoid(y, x).numpy()[:, -1], rushlight.trapezoid(y, x).numpy())
     with pytest.raises(TypeError, match="x or dx"):
         rushlight.trapezoid(y, x, dx=2)
+
+
+def test_runs_alone_are_those_with_their_lengths():
+    for x in (rushlight.tensor([1, 1, 2, 2, 1]), rushlight.tensor([[0.0, float("nan")], [float("nan"), 0.0]]),
+              rushlight.tensor([]), rushlight.tensor(3), rushlight.randint(0, 2, (4, 6)).T):
+        alone, (found, lengths) = x.unique_consecutive(), x.unique_consecutive(return_counts=True)
+        np.testing.assert_array_equal(alone.numpy(), found.numpy())
+        assert int(lengths.sum()) == x.numel()

@@ -40,7 +40,7 @@ places     = inner(lambda x, values, sorter, /, right, small: searchsorted(x, va
 among      = inner(lambda x, y, /, invert: isin(x, y, invert), kernel=kernels.isin, promote="x y", called="isin")
 distinct   = inner(lambda x, /, dim=None: unique(x, dim), kernel=kernels.unique, called="unique",
                    outputs="output inverse_indices counts", batched="dynamic")
-changes    = inner(lambda x, /, dim=None: unique_consecutive(x, dim), kernel=kernels.unique_consecutive,
+changes    = inner(lambda x, /, dim=None, more=True: unique_consecutive(x, dim, more), kernel=kernels.unique_consecutive,
                    outputs="output inverse_indices counts", called="unique_consecutive", batched="dynamic")
 
 
@@ -213,6 +213,7 @@ def asked_for(find: Any, input: Tensor, inverse: bool, counts: bool, dim: int | 
         raise NotImplementedError(explain(f"\"unique\" not implemented for '{input.dtype.scalar_type}'"))
     if dim is not None and not input.array.ndim:
         raise IndexError(explain(f"Dimension specified as {dim} but tensor has no dimensions"))
-    found, where, times = find(input, None if dim is None else wrap(dim, input.array.ndim))
+    dim = None if dim is None else wrap(dim, input.array.ndim)
+    found, where, times = find(input, dim) if find is distinct else find(input, dim, inverse or counts)
     picked = (found, *((where,) if inverse else ()), *((times,) if counts else ()))
     return picked if len(picked) > 1 else found

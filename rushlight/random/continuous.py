@@ -8,7 +8,7 @@ import numpy as np
 
 from .filling import DType, Shape, empty
 from .normal import standard
-from .rounding import fma64, narrow
+from .rounding import fma64, narrow, near_halfway
 from .stream import Stream
 from .vector_math import each, log64
 
@@ -24,7 +24,14 @@ def exponential(stream: Stream, shape: Shape, dtype: DType = np.float32, lambd: 
     if not lambd > 0.0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
     out, flat = empty("exponential_", shape, dtype, "f")
-    flat[...] = narrow(-1.0 / lambd * each(math.log1p, -stream.uniform53(len(flat))), out.dtype)
+    u = -stream.uniform53(len(flat))
+    if out.dtype != np.float32 or not 2.0**-99 < 1.0 / lambd < 2.0**99:
+        flat[...] = narrow(-1.0 / lambd * each(math.log1p, u), out.dtype)
+        return out
+    values = -1.0 / lambd * np.log1p(u)           # off by an ulp or two here and there, which float32 seldom shows
+    flat[...] = values
+    doubtful = np.flatnonzero(near_halfway(values))
+    flat[doubtful] = -1.0 / lambd * each(math.log1p, u[doubtful])
     return out
 
 

@@ -10,7 +10,15 @@ import numpy as np
 
 _BELOW_FLOAT32 = np.array(0x1FFF_FFFF, np.int64)  # the bits of a float64 that its float32 lacks
 _HALFWAY = np.array(0x1000_0000, np.int64)
+_NEARLY_HALFWAY = _HALFWAY - 8
 _SPLIT = np.array(2.0**27 + 1)
+
+
+def near_halfway(x: np.ndarray) -> np.ndarray:
+    """Where a float64 is so near the middle between two float32 that eight of its last places decide between them."""
+    rest = x.view(np.int64) & _BELOW_FLOAT32
+    rest -= _NEARLY_HALFWAY
+    return rest.view(np.uint64) < 16
 
 
 def fma32(a: np.ndarray, b: float, c: float) -> np.ndarray:

@@ -153,8 +153,12 @@ def by_counting(x: ndarray) -> Runs | None:
     return (found + low).astype(x.dtype), (np.cumsum(counts > 0) - 1).take(place), counts[found]
 
 
-def unique_consecutive(x: ndarray, dim: int | None) -> Runs:
-    """The elements that differ from the one before; with `dim` the slices."""
+def unique_consecutive(x: ndarray, dim: int | None, more: bool = True) -> Runs:
+    """The elements that differ from the one before; with `dim` the slices. Not `more`: these alone, in a fifth of the
+    time."""
+    if dim is None and not more:
+        x = x.reshape(-1)
+        return x[beginnings(x)], np.empty(0, np.int64), np.empty(0, np.int64)
     if dim is None:
         found, inverse, counts = runs(x.reshape(-1))
         return found, inverse.reshape(x.shape), counts
@@ -164,14 +168,20 @@ def unique_consecutive(x: ndarray, dim: int | None) -> Runs:
 
 def runs(x: ndarray) -> Runs:
     """What begins each run of equal rows, the run of each row, and the runs' lengths."""
-    begins = np.ones(len(x), bool)
-    if len(x):
-        changed = x[1:] != x[:-1]
-        begins[1:] = changed if x.ndim == 1 else changed.any(tuple(range(1, x.ndim)))
+    begins = beginnings(x)
     starts = np.flatnonzero(begins)
     run = np.cumsum(begins)
     run -= 1
     return x.take(starts, 0), run, np.diff(starts, append=len(x))
+
+
+def beginnings(x: ndarray) -> ndarray:
+    """Whether each row is another one than the row before."""
+    begins = np.ones(len(x), bool)
+    if len(x):
+        changed = x[1:] != x[:-1]
+        begins[1:] = changed if x.ndim == 1 else changed.any(tuple(range(1, x.ndim)))
+    return begins
 
 
 def put_back(found: ndarray, run: ndarray, counts: ndarray, order: ndarray, shape: tuple) -> Runs:
