@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rushlight.autograd.grad_mode import mode as grad_mode
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.errors import explain
 from rushlight.ops import elementwise as e
@@ -181,5 +182,9 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     elif t.size and t.max() >= num_classes:
         noticed(tensor)
         raise RuntimeError(explain("Class values must be smaller than num_classes.", largest=t.max()))
+    if t.__class__ is np.ndarray and grad_mode().watch is None:         # in a third of the time
+        made = np.zeros((*t.shape, num_classes), np.int64)
+        made.reshape(-1, num_classes or 1)[np.arange(t.size), t.reshape(-1)] = 1
+        return from_array(made)
     zeros = created(from_array(np.broadcast_to(np.zeros((), np.int64), (*t.shape, num_classes))))
     return places.scatter(zeros, -1, unsqueeze(tensor, -1), created(from_array(np.ones((), np.int64))))

@@ -228,7 +228,7 @@ def position(find: Callable, x: ndarray, dim: int | None, keepdim: bool, name: s
 
 def along(x: ndarray, index: ndarray, dim: int) -> ndarray:
     """Elements at positions along a dimension; a 0-d array has one."""
-    return np.take_along_axis(x, index, dim) if x.ndim else x.copy()
+    return taken(x, index, dim) if x.ndim else x.copy()
 
 
 def max_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, ndarray]:
@@ -300,9 +300,12 @@ def mirrored(x: ndarray, dim: int) -> ndarray:
 
 
 def taken(x: ndarray, index: ndarray, dim: int) -> ndarray:
-    """np.take_along_axis(x, index, dim): one row in 1 us where that takes 12."""
+    """np.take_along_axis(x, index, dim) of places from 0 on: one row in 1 us where that takes 12, rows in 0.6 of it."""
     if x.size == x.shape[dim]:
         return x.reshape(-1)[index.reshape(-1)].reshape(index.shape)
+    if x.size and dim in (-1, x.ndim - 1) and x.flags.c_contiguous:
+        begins = np.arange(0, x.size, x.shape[-1]).reshape(*x.shape[:-1], 1)
+        return x.reshape(-1).take(index + begins)
     return np.take_along_axis(x, index, dim)
 
 

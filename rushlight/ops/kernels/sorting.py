@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels.reduce import check_dim, check_elements, chosen, in_order, refuse
+from rushlight.ops.kernels.reduce import check_dim, check_elements, chosen, in_order, refuse, taken
 
 
 def kthvalue(x: ndarray, k: int, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, ndarray]:
@@ -32,7 +32,7 @@ def nanmedian_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray,
     if not x.ndim or x.dtype.kind not in "fV":
         return median_dim(x, dim, keepdim)
     left = np.count_nonzero(~np.isnan(x), dim, keepdims=True)
-    index = np.take_along_axis(in_order(x, dim), np.maximum(left - 1, 0) // 2, dim)
+    index = taken(in_order(x, dim), np.maximum(left - 1, 0) // 2, dim)
     return chosen(x, index, dim, keepdim)
 
 
@@ -55,10 +55,10 @@ def mode(x: ndarray, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, nda
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
     order = in_order(x, dim)
-    values, places = np.take_along_axis(x, order, dim), numbers(x, dim)
+    values, places = taken(x, order, dim), numbers(x, dim)
     begins = np.maximum.accumulate(np.where(differ(values, dim), places, 0), dim)
     last = np.argmax(places - begins, dim, keepdims=True)                # of the first of the longest runs
-    return chosen(x, np.take_along_axis(order, last, dim), dim, keepdim)
+    return chosen(x, taken(order, last, dim), dim, keepdim)
 
 
 def counted(x: ndarray, dim: int, name: str, refused: str = "bc") -> int:
