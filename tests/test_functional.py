@@ -373,3 +373,17 @@ def test_elements_repeated(shape, factors):
         assert rushlight.equal(made, expected)
         (ours,) = rushlight.autograd.grad(made, x, g)
         assert rushlight.allclose(ours, theirs, atol=1e-5)
+
+
+@pytest.mark.parametrize("slope", [0.25, 1.0, 0.0, -0.5, 2.0, float("nan")])
+def test_straight_pieces_of_strange_numbers(slope):
+    """In the ways that NumPy takes for many numbers, too: nothing is added to an infinity, and no 0 is negative."""
+    numbers = np.float32([0.0, -0.0, np.nan, np.inf, -np.inf, 0.5, -0.5, 1e-40, 3e38, -3e38, *np.linspace(-2, 2, 50)])
+    x, w = rushlight.from_numpy(numbers), rushlight.tensor([slope])
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(F.prelu(x, w), np.where(numbers > 0, numbers, numbers * np.float32(slope)))
+    for lambd in (0.5, 0.0):
+        shrunk = F.softshrink(x, lambd).numpy()
+        expected = np.sign(numbers) * np.maximum(np.abs(numbers) - np.float32(lambd), 0)
+        np.testing.assert_array_equal(shrunk, expected)
+        assert not np.signbit(shrunk[shrunk == 0]).any()

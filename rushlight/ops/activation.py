@@ -32,7 +32,7 @@ hardswish   = smooth(lambda x, /: x * minimum(maximum(x + 3, 0), 6) / 6,
                      x=lambda g, x: where(x <= -3, 0, where(x < 3, g * (x / 3 + 0.5), g)))
 hardshrink  = pieces(lambda x, /, lambd=0.5: where((x >= -lambd) & (x <= lambd), 0, x),
                      x=lambda g, x, lambd: where((x >= -lambd) & (x <= lambd), 0, g))
-softshrink  = pieces(lambda x, /, lambd=0.5: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0)),
+softshrink  = pieces(lambda x, /, lambd=0.5: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x - x)),
                      x=lambda g, x, lambd: where((x >= -lambd) & (x <= lambd), 0, g))
 threshold   = pieces(lambda x, /, threshold, value: where(x <= threshold, value, x),
                      x=lambda g, x, threshold: where(x <= threshold, 0, g))
