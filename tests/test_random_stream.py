@@ -22,6 +22,7 @@ import rushlight
 from rushlight import random
 from rushlight.random import Generator, in_memory_order
 from rushlight.random.bernoulli import intel_uniform
+from rushlight.random.fast import Loop
 from rushlight.random.rounding import fma32, fma64, near_halfway
 from rushlight.random.stream import Stream
 
@@ -134,6 +135,28 @@ def test_exponential_has_the_librarys_bits(lambd, monkeypatch):
     log1p, rng = np.log1p, np.random.default_rng(1)
     monkeypatch.setattr(np, "log1p", lambda v: log1p(v) * (1 + 2.0**-52 * rng.integers(-2, 3, v.shape)))
     assert (Generator().exponential(20_000, lambd=lambd) == expected).all()
+
+
+def test_normals_made_ahead_are_those_of_the_stream(monkeypatch):
+    """Whatever is drawn between small draws, and wherever the stream is set back to."""
+    from rushlight.random import normal
+    monkeypatch.setattr(normal, "_LOOP", Loop("normals"))         # which has not paid
+
+    def draws(ahead):
+        monkeypatch.setattr(normal, "AHEAD", ahead)
+        g, rng, made, state = Generator().manual_seed(7), np.random.default_rng(0), [], None
+        for k in range(200):
+            n = int(rng.choice([3, 16, 30, 32, 48, 64, 128, 160, 640]))
+            how = [{}, {"dtype": np.float16}, {"dtype": np.complex64}, {"mean": 2.0, "std": 0.5}][k % 7 % 4]
+            made.append(g.normal(n, **how) if k % 5 else g.uniform(n))
+            made[-1] += 1                         # nobody else has it
+            if k % 20 == 10:
+                state = g.get_state()
+            if k % 20 == 15:
+                g.set_state(state)
+        return made
+    for ours, expected in zip(draws(156), draws(0)):
+        np.testing.assert_array_equal(ours, expected)
 
 
 def test_near_halfway():

@@ -17,6 +17,7 @@ from .vector_math import each, log32, sincos32
 _LOOP = Loop("normals", call=3000)
 GROUP = 16  # 8 radii, then 8 angles
 FEW = 2048  # numbers that are drawn at once
+AHEAD = 156  # numbers of a draw up to which a whole block of 624 words is worked on, for the next ones too
 _ONE, _MINUS_TWO, _TWO_PI_32 = (np.array(c, np.float32) for c in (1.0, -2.0, TWO_PI))
 
 
@@ -39,8 +40,10 @@ def normal(stream: Stream, shape: Shape, dtype: DType = np.float32, mean: float 
         parts[...] = narrow(fma64(standard(stream, len(parts)), std, mean), parts.dtype)
     elif parts.itemsize == 8:
         _fill(parts, stream.uniform53, _groups64, mean, std, lost=len(parts) % GROUP)
+    elif _LOOP(len(parts)) is None and len(parts) % GROUP == 0 and len(parts) <= min(AHEAD, stream.left):
+        parts[...] = scaled32(stream.in_groups(len(parts), GROUP, standard32), mean, std)
     else:
-        draw, groups = (stream.uniform24, _groups32) if _LOOP(len(parts)) is None else (stream.words, _groups_by_loop)
+        draw, groups = (stream.uniform24, _groups32) if _LOOP.compiled is None else (stream.words, _groups_by_loop)
         _fill(parts, draw, groups, mean, std, lost=len(parts) % GROUP if parts.itemsize == 4 else 0)
     return out
 
@@ -76,11 +79,21 @@ def _fill(parts: np.ndarray, draw: Draw, groups: Callable[..., np.ndarray], mean
 
 def _groups32(uniforms: np.ndarray, mean: float, std: float) -> np.ndarray:
     """(16 k,) uniforms float32 -> (16 k,) normals."""
+    return scaled32(standard32(uniforms), mean, std)
+
+
+def scaled32(normals: np.ndarray, mean: float, std: float) -> np.ndarray:
+    """Standard normals with that mean and deviation."""
+    return fma32(normals, float(np.float32(std)), float(np.float32(mean)))
+
+
+def standard32(uniforms: np.ndarray) -> np.ndarray:
+    """(16 k,) uniforms float32 -> (16 k,) standard normals; of each 16, 8 are of radii and 8 of angles."""
     of_radius, of_angle = uniforms.reshape(-1, 2, 8).swapaxes(0, 1)  # (k, 8) each
     radius = np.sqrt(_MINUS_TWO * log32((_ONE - of_radius).reshape(-1)))
     sine, cosine = sincos32((_TWO_PI_32 * of_angle).reshape(-1))
     pairs = np.stack(((radius * cosine).reshape(-1, 8), (radius * sine).reshape(-1, 8)), 1)  # (k, 2, 8)
-    return fma32(pairs.reshape(-1), float(np.float32(std)), float(np.float32(mean)))
+    return pairs.reshape(-1)
 
 
 def _groups_by_loop(words: np.ndarray, mean: float, std: float) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from _thread import RLock  # threading's, without 1 ms for that module
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ class Stream:
         self._seed = None if seed is None else seed & 0xFFFF_FFFF_FFFF_FFFF
         self._twister_is_seeded = False
         self._block, self._next = _NO_WORDS, WORDS
+        self._ahead = _NO_WORDS, 0, _NO_WORDS  # a block, from which word on it was worked on, and what became of it
         self.spare_normal: float | None = None
 
     @property
@@ -101,6 +103,18 @@ class Stream:
         bits = self.double_words(n)
         bits &= _LOW_53
         return bits.view(np.int64).astype(np.float64) * _ULP_53
+
+    def in_groups(self, n: int, size: int, work: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """work(uniform24(n)), n at most what is `left`: of an array of few numbers the calls cost all the time, so all words
+        left of the block are worked on, in groups of `size` that do not know of each other, and the next draws find theirs
+        done. 32 normals took 120 us, and take 140 the first time and 15 from then on. Not to be written to."""
+        block, first, made = self._ahead
+        start = self._next
+        if block is not self._block or start < first or (start - first) % size:
+            first, made = start, work(self.uniform24(self.left // size * size))
+            self._ahead = self._block, first, made
+        self._next = start + n
+        return made[start - first : start - first + n]
 
     # -- reading ahead -------------------------------------------------------------------------------------------
 

@@ -83,6 +83,6 @@ def softshrink(x: ndarray, lambd: float = 0.5) -> ndarray:
 def prelu_core(x: ndarray, y: ndarray) -> ndarray:
     """Between slopes of 0 and 1 the larger of both: a third of the time."""
     r = x * y
-    if x.size > 8 * y.size and x.dtype.kind == "f" and 0 < y.min() and y.max() <= 1:
+    if x.size > 8 * y.size and x.dtype.kind == "f" and y.min() > 0 and y.max() <= 1:
         return np.maximum(x, r)
     return where(x > 0, x, r)
