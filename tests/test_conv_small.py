@@ -29,6 +29,7 @@ def test_is_columns(seed, images, channels, filters, groups, window, dtype, last
 def test_what_is_small():
     plan = columns.plan((8, 8), (4, 3, 3, 3), (1, 1), (1, 1), (1, 1), 1)
     assert plan.few == (small_conv.FEW // 1728, small_conv.FEW // 2304)
+    assert columns.plan((8, 8), (4, 3, 1, 1), (1, 1), (0, 0), (1, 1), 1).few == (4 * small_conv.FEW // 192, 256)
     assert columns.plan((8, 8), (100, 3, 3, 3), (1, 1), (1, 1), (1, 1), 1).few == (0, 0)
 
 

@@ -98,7 +98,8 @@ def plan_of(size: Ints, filters: Ints, stride: Ints, padding: Ints, dilation: In
         sets, parts, window, spacing, count = 1, ((0, slice(None)),), kernel, dilation, out
     columns = (groups, sets, channels * prod(window) // sets, prod(count))
     plain = count == size and prod(window) == 1 == prod(stride)
-    few = small_conv.few(groups * channels * prod(kernel) * prod(out), total * prod(kernel) * prod(size), total // groups)
+    taps = prod(kernel)
+    few = small_conv.few(groups * channels * taps * prod(out), total * taps * prod(size), total // groups, plain and taps == 1)
     return Plan(groups, channels, total // groups, kernel, stride, padding, dilation, size, out,
                 window, spacing, count, columns, parts, plain, few)
 
