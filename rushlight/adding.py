@@ -26,9 +26,9 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
         r = np.dot(ONES[x.dtype][:len(x)], x)     # 100 x 16: 1.6 us, NumPy's loop over the rows 3.7
         return r[None] if keepdim else r
     if axes and x.size >= ROWS and row_length(x.shape, axes) and x.dtype in ONES and x.flags.c_contiguous:
-        kept = x.shape[:x.ndim - len(axes)]
-        r = along_rows(x if len(axes) == 1 else x.reshape(*kept, -1))
-        return r.reshape(kept + (1,) * len(axes)) if keepdim else r
+        lead = x.shape[:x.ndim - len(axes)]
+        r = along_rows(x if len(axes) == 1 else x.reshape(*lead, -1))
+        return r.reshape(lead + (1,) * len(axes)) if keepdim else r
     if x.size < FEW or x.dtype not in ONES or not (axes is None or axes and valid(axes, x.ndim)):
         r = _add(x, dims, None, None, keepdim)
         return r if r.ndim < 2 or r.flags.c_contiguous else r.copy()

@@ -99,7 +99,8 @@ def plan_of(size: Ints, filters: Ints, stride: Ints, padding: Ints, dilation: In
     columns = (groups, sets, channels * prod(window) // sets, prod(count))
     plain = count == size and prod(window) == 1 == prod(stride)
     taps = prod(kernel)
-    few = small_conv.few(groups * channels * taps * prod(out), total * taps * prod(size), total // groups, plain and taps == 1)
+    sizes = groups * channels * taps * prod(out), total * taps * prod(size)
+    few = small_conv.few(*sizes, total // groups, plain and taps == 1)
     return Plan(groups, channels, total // groups, kernel, stride, padding, dilation, size, out,
                 window, spacing, count, columns, parts, plain, few)
 

@@ -18,8 +18,8 @@ FILTERS = 64         # in a group, up to which loops are not worth their call
 
 
 def few(columns: int, turned: int, filters: int, as_they_are: bool) -> Ints:
-    """So many images of so many numbers in columns, and in those of gradients. Where these are the images as they are, 8 x 16
-    x 14 x 14 and 16 filters take 15 us, not 39."""
+    """So many images of so many numbers in columns, and in those of gradients. Where these are the images as they are,
+    8 x 16 x 14 x 14 and 16 filters take 15 us, not 39."""
     most = 4 * FEW if as_they_are else FEW
     return (most // columns, most // turned) if filters <= FILTERS and columns and turned else (0, 0)
 
