@@ -114,7 +114,7 @@ class Output(Node):
 
     def __init__(self, node: Node, number: int, seq: int, shape: tuple):
         self.edges, self.number, self.seq, self.shape = (node,), number, seq, shape
-        self.saved, self.code, self.at = (), node.code, node.at
+        self.saved, self.where = (), node.where
 
     def source(self) -> tuple[Node, int]:
         return self.edges[0], self.number

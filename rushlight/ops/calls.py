@@ -22,7 +22,7 @@ from numpy import asarray, ndarray
 
 from rushlight.autograd.clock import tick
 from rushlight.autograd.grad_mode import mode
-from rushlight.autograd.node import Output, remember, user
+from rushlight.autograd.node import Output, outside, remember, user
 from rushlight.autograd.views import register
 from rushlight.errors import PACKAGE
 from rushlight.ops.arguments import binder, check_tensors, failure, otherwise, promoted, same_dtype, unbound
@@ -170,9 +170,8 @@ def finish(op: Op, args: Sequence[Any], edges: tuple | None, r: Any, result: Cal
         arrays, fixed = [t.array for t in outs], op.options.get("fixed")
         smooth = [i for i, one in enumerate(arrays) if one.dtype.kind in "fcV" and i != fixed]
         if smooth:
-            node, f = object.__new__(op.node), frame(3)
-            node.edges, node.seq, node.code, node.shape = edges, tick(), f.f_code, None
-            node.at = f.f_lasti if f.f_code is user.code else remember(node, f)
+            node = object.__new__(op.node)
+            node.edges, node.seq, node.where, node.shape = edges, tick(), outside(frame(3)), None
             facts = tuple([(one.shape, one.dtype) if i in smooth else None for i, one in enumerate(arrays)])
             node.saved = (*op.save(args, edges, arrays), facts)
             for i in smooth:
