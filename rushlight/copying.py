@@ -1,4 +1,4 @@
-"""Copies and pickles of tensors: leaves of the graph only, with their attributes; and classes of tensors that users make."""
+"""Copies of leaves, and pickles, of tensors with their attributes; and classes of tensors that users make."""
 from __future__ import annotations
 
 import sys
@@ -21,9 +21,7 @@ def rebuild(cls: type, array: ndarray, requires_grad: bool, grad: Tensor | None,
 
 
 def reduce_ex(self: Tensor, protocol: Any) -> tuple:
-    if not self.is_leaf:
-        raise RuntimeError(explain("only leaf tensors can be pickled or deep-copied", "detach() it first",
-                                   made_at=self.node.made_at if self.node else ""))
+    """Pickles know nothing of graphs: a result that requires a gradient comes back as a leaf that does."""
     return rebuild, (type(self), self.array, self.requires_grad, None, self.__dict__)
 
 

@@ -447,7 +447,7 @@ def method(function: F, *names: str) -> F:
     return function
 
 
-def assign_property(name: str, function: Callable) -> None:
-    """Make a function of a tensor an attribute of it."""
-    setattr(Tensor, name, property(function))
+def assign_property(name: str, function: Callable, set_to: Callable | None = None) -> None:
+    """Make a function of a tensor an attribute of it; `set_to` writes it."""
+    setattr(Tensor, name, property(function, set_to))
 

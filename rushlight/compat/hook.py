@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import rushlight
+from rushlight.compat import classes
 from rushlight.compat.missing import no_module, no_name
 from rushlight.torch_version import TorchVersion
 from rushlight.version import torch_version
@@ -150,6 +151,7 @@ def install() -> None:
     sys.meta_path.insert(0, finder)
     for cls, module in SHOWN.items():
         cls.__module__ = module
+    classes.listen()
     importlib.import_module("torch")              # libraries such as einops look for it in sys.modules
 
 
@@ -157,6 +159,7 @@ def uninstall() -> None:
     """Undo `install`: the names are free for a real torch again."""
     if installed():
         sys.meta_path.remove(finder)
+        classes.stop()
         for cls, module in HOMES.items():
             cls.__module__ = module
         for name in [name for name in sys.modules if name.partition(".")[0] in OURS]:

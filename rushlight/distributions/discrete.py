@@ -107,11 +107,8 @@ class OneHotCategorical(OfOutcomes):
         self._categorical = Categorical(probs, logits, validate_args)
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
 
-    def __getattr__(self, name: str) -> Any:
-        if name in ("probs", "logits", "param_shape") and "_categorical" in self.__dict__:
-            return getattr(self._categorical, name)
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-
+    probs = property(lambda self: self._categorical.probs, doc="Of each value.")  # type: ignore[assignment]
+    logits = property(lambda self: self._categorical.logits, doc="log probs.")  # type: ignore[assignment]
     _given = property(lambda self: self._categorical._given)  # type: ignore[assignment]
     mean = property(lambda self: self.probs, doc="probs.")
     variance = property(lambda self: self.probs * (1 - self.probs), doc="probs (1 - probs).")

@@ -1,6 +1,7 @@
 """The base of all distributions: shapes, checks of arguments and values, samples, expanding."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import rushlight
@@ -197,6 +198,16 @@ def one_of(probs: Any, logits: Any) -> None:
         raise ValueError("Either `probs` or `logits` must be specified, but not both.")
 
 
+class computed:
+    """An attribute that is computed when asked for, unless the object has one of this name: what `super().name` finds too."""
+
+    def __init__(self, rule: Callable[[Any], Any]):
+        self.rule, self.__doc__ = rule, rule.__doc__
+
+    def __get__(self, owner: Any, cls: type | None = None) -> Any:
+        return self if owner is None else self.rule(owner)
+
+
 class OfOutcomes(Distribution):
     """What distributions share that are given by probabilities or by logits; the other is computed when asked for.
 
@@ -206,14 +217,17 @@ class OfOutcomes(Distribution):
     arg_constraints = {"probs": unit_interval, "logits": real}
     binary = True
 
-    def __getattr__(self, name: str) -> Any:
-        given = self.__dict__
-        if name == "logits" and "probs" in given:
-            p = clamp_probs(given["probs"])
-            return p.log() - rushlight.log1p(-p) if self.binary else p.log()
-        if name == "probs" and "logits" in given:
-            return rushlight.sigmoid(given["logits"]) if self.binary else rushlight.softmax(given["logits"], -1)
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+    @computed
+    def logits(self) -> Any:
+        """log(p / (1 - p)), or log p of a row."""
+        p = clamp_probs(self.__dict__["probs"])
+        return p.log() - rushlight.log1p(-p) if self.binary else p.log()
+
+    @computed
+    def probs(self) -> Any:
+        """sigmoid of the logits, or softmax of a row."""
+        logits = self.__dict__["logits"]
+        return rushlight.sigmoid(logits) if self.binary else rushlight.softmax(logits, -1)
 
     @property
     def param_shape(self) -> Size:

@@ -197,7 +197,7 @@ for one in (MultivariateNormal, LowRankMultivariateNormal):
 @register_kl(Wishart, Wishart)
 def wisharts(p: Wishart, q: Wishart) -> Tensor:
     n = p.event_shape[-1]
-    trace = rushlight.linalg.solve_triangular(q._tril, p._tril, upper=False).pow(2).sum((-2, -1))
+    trace = rushlight.linalg.solve_triangular(q.scale_tril, p.scale_tril, upper=False).pow(2).sum((-2, -1))
     steps = rushlight.arange(n, dtype=p.df.dtype)
     digammas = rushlight.digamma((p.df.unsqueeze(-1) - steps) / 2).sum(-1)
     return (q.df * (q.half_log_det() - p.half_log_det()) + rushlight.mvlgamma(q.df / 2, n) - rushlight.mvlgamma(p.df / 2, n)

@@ -7,7 +7,7 @@ from typing import Any
 
 import rushlight
 from rushlight.distributions import constraints
-from rushlight.distributions.distribution import Distribution, ExponentialFamily, eps_of, normal
+from rushlight.distributions.distribution import Distribution, ExponentialFamily, computed, eps_of, normal
 from rushlight.distributions.gamma import Beta, Chi2
 from rushlight.distributions.shaping import in_triangle
 from rushlight.errors import explain
@@ -55,21 +55,36 @@ def mahalanobis(tril: Any, x: Any) -> Any:
 
 
 class OfMatrix(Distribution):
-    """Given by one of three forms of a covariance; the others are computed from `_tril` when asked for."""
+    """Given by one of three forms of a covariance; the others are computed when asked for, from `_unbroadcasted_scale_tril`,
+    which has no more matrices than were given."""
 
-    def __getattr__(self, name: str) -> Any:
-        if name in SQUARES and "_tril" in self.__dict__:
-            tril = self._tril
-            return tril if name == "scale_tril" else tril @ tril.mT if name == "covariance_matrix" else \
-                rushlight.cholesky_inverse(tril)
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+    def __init__(self, name: str, m: Any, batch: Size, event: Size, validate_args: bool | None):
+        self.__dict__[name] = m.expand(*batch, *m.shape[-2:])
+        super().__init__(batch, event, validate_args)
+        self._unbroadcasted_scale_tril = triangle(name, m)
 
-    def expand_into(self, new: Any, batch: Size) -> None:
-        super().expand_into(new, batch)
-        new._tril = self._tril.expand(*batch, *self._tril.shape[-2:])
+    def of_batch(self, matrices: Any) -> Any:
+        """One for each of the batch."""
+        return matrices.expand(*self._batch_shape, *matrices.shape[-2:])
+
+    @computed
+    def scale_tril(self) -> Any:
+        """Cholesky's factor L of the covariance L L'."""
+        return self.of_batch(self._unbroadcasted_scale_tril)
+
+    @computed
+    def covariance_matrix(self) -> Any:
+        """L L'."""
+        tril = self._unbroadcasted_scale_tril
+        return self.of_batch(tril @ tril.mT)
+
+    @computed
+    def precision_matrix(self) -> Any:
+        """The inverse of L L'."""
+        return self.of_batch(rushlight.cholesky_inverse(self._unbroadcasted_scale_tril))
 
     def half_log_det(self) -> Any:
-        return log_diagonal(self._tril)
+        return log_diagonal(self._unbroadcasted_scale_tril)
 
 
 class MultivariateNormal(OfMatrix):
@@ -89,25 +104,24 @@ class MultivariateNormal(OfMatrix):
         name, m = only({"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix,
                         "scale_tril": scale_tril})
         batch = rushlight.broadcast_shapes(m.shape[:-2], loc.shape[:-1])
-        self.__dict__[name] = m.expand(*batch, *m.shape[-2:])  # type: ignore[attr-defined]
         self.loc = loc.expand(*batch, loc.shape[-1])
-        super().__init__(batch, loc.shape[-1:], validate_args)
-        self._tril = triangle(name, m).expand(*batch, *m.shape[-2:])
+        super().__init__(name, m, batch, loc.shape[-1:], validate_args)
 
     mean = property(lambda self: self.loc, doc="loc.")
     mode = property(lambda self: self.loc, doc="loc.")
-    variance = property(lambda self: self._tril.pow(2).sum(-1), doc="The diagonal of the covariance.")
+    variance = property(lambda self: self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(self.loc.shape),
+                        doc="The diagonal of the covariance.")
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         noise = normal(self._extended_shape(sample_shape), self.loc)
-        return self.loc + (self._tril @ noise.unsqueeze(-1)).squeeze(-1)
+        return self.loc + (self._unbroadcasted_scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        m = mahalanobis(self._tril, self.checked(value) - self.loc)
+        m = mahalanobis(self._unbroadcasted_scale_tril, self.checked(value) - self.loc)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + m) - self.half_log_det()
 
     def entropy(self) -> Tensor:
-        return 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self.half_log_det()
+        return (0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self.half_log_det()).expand(self._batch_shape)
 
 
 class LowRankMultivariateNormal(Distribution):
@@ -184,9 +198,7 @@ class Wishart(OfMatrix, ExponentialFamily):
         if not holds(df > n - 1):
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}.")
         self.df = df.expand(batch)  # type: ignore[attr-defined]
-        self.__dict__[name] = m.expand(*batch, n, n)  # type: ignore[attr-defined]
-        super().__init__(batch, (n, n), validate_args)
-        self._tril = triangle(name, m).expand(*batch, n, n)
+        super().__init__(name, m, batch, Size((n, n)), validate_args)
 
     mean = property(lambda self: self.df.view(*self._batch_shape, 1, 1) * self.covariance_matrix, doc="df V.")
 
@@ -234,20 +246,20 @@ class Wishart(OfMatrix, ExponentialFamily):
         lower = rushlight.tril_indices(n, n, -1)
         below = normal((*sample_shape, *self._batch_shape, lower.shape[1]), self.df)
         a = rushlight.diag_embed(roots) + (in_triangle(below, -1) if n > 1 else 0)
-        made = self._tril @ a
+        made = self._unbroadcasted_scale_tril @ a
         return made @ made.mT
 
     def log_prob(self, value: Tensor) -> Tensor:
         x, n, df = self.checked(value), self._event_shape[-1], self.df
         log_det = 2 * log_diagonal(rushlight.linalg.cholesky(x))
-        trace = rushlight.cholesky_solve(x, self._tril).diagonal(dim1=-2, dim2=-1).sum(-1)
-        return (-df * (n * math.log(2) / 2 + log_diagonal(self._tril)) - rushlight.mvlgamma(df / 2, n)
+        trace = rushlight.cholesky_solve(x, self.scale_tril).diagonal(dim1=-2, dim2=-1).sum(-1)
+        return (-df * (n * math.log(2) / 2 + self.half_log_det()) - rushlight.mvlgamma(df / 2, n)
                 + (df - n - 1) / 2 * log_det - trace / 2)
 
     def entropy(self) -> Tensor:
         n, df = self._event_shape[-1], self.df
         digammas = rushlight.digamma((df.unsqueeze(-1) - rushlight.arange(n, dtype=df.dtype)) / 2).sum(-1)
-        return ((n + 1) * (n * math.log(2) / 2 + log_diagonal(self._tril)) + rushlight.mvlgamma(df / 2, n)
+        return ((n + 1) * (n * math.log(2) / 2 + self.half_log_det()) + rushlight.mvlgamma(df / 2, n)
                 - (df - n - 1) / 2 * (digammas) + n * df / 2)
 
 

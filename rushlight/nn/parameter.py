@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.copying import disabled, rebuild
+from rushlight.copying import disabled, rebuild, unfilled
 from rushlight.device import present
 from rushlight.errors import explain
 from rushlight.printing import format_parameter
-from rushlight.tensor import Tensor, from_array, noticed, writes_of
+from rushlight.tensor import Tensor, from_array, new, noticed, writes_of
 
 
 class Parameter(Tensor):
@@ -27,9 +27,13 @@ class Parameter(Tensor):
     __slots__ = ()
     __torch_function__ = staticmethod(disabled)
 
-    def __init__(self, data: Any = None, requires_grad: bool = True):
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+        self = new(cls)
         on_memory_of(self, data)
         self.requires_grad = requires_grad
+        return self
+
+    __init__ = object.__init__  # type: ignore[assignment]  # a class whose own __new__ takes more gets by without one
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         noticed(self)
@@ -58,9 +62,13 @@ class Buffer(Tensor):
     __torch_function__ = staticmethod(disabled)
     persistent: bool
 
-    def __init__(self, data: Any = None, *, persistent: bool = True):
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+        self = new(cls)
         on_memory_of(self, data)
         self.persistent = persistent
+        return self
+
+    __init__ = object.__init__  # type: ignore[assignment]
 
 
 def on_memory_of(self: Tensor, data: Any) -> None:
@@ -84,6 +92,7 @@ class Uninitialized(Tensor):
     """
 
     __slots__ = ()
+    __new__ = staticmethod(unfilled)
     becomes: ClassVar[type[Tensor]] = Tensor
 
     def _begin(self, requires_grad: bool, device: Any, dtype: Any) -> None:

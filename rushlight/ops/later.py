@@ -66,6 +66,10 @@ class Absent:
                 raise AttributeError(f"'{cls.__name__}' object has no attribute '{self.name}'", name=self.name, obj=tensor)
         return getattr(cls if tensor is None else tensor, self.name)
 
+    def __set__(self, tensor: Tensor, value: Any) -> None:
+        self.__get__(None, type(tensor))          # `z.real = x` is a write, and a method an attribute like any other
+        setattr(tensor, self.name, value)
+
 
 def expect(*names: str) -> None:
     """Tensor will have these methods once more is loaded."""

@@ -18,6 +18,7 @@ from rushlight.sparse.creation import TYPES as _TYPES
 from rushlight.sparse.creation import sparse_coo_tensor, spdiags
 from rushlight.sparse.functions import log_softmax, softmax, sum
 from rushlight.sparse.products import addmm, mm
+from rushlight.sparse.products import product as dsmm
 from rushlight.sparse.products import product as spmm
 from rushlight.sparse.tensor import SparseTensor
 
@@ -25,6 +26,6 @@ _functions.attach()
 _compressed.attach()
 globals().update(_TYPES)
 
-__all__ = ["CompressedTensor", "SparseTensor", "addmm", "log_softmax", "mm", "sampled_addmm", "softmax",
+__all__ = ["CompressedTensor", "SparseTensor", "addmm", "dsmm", "log_softmax", "mm", "sampled_addmm", "softmax",
            "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor", "spdiags",
            "spmm", "sum", *_TYPES]
