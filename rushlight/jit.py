@@ -77,6 +77,10 @@ def annotate(the_type: Any, the_value: Any) -> Any:
     return the_value
 
 
+class Error(Exception):
+    """torch's error of what runs in TorchScript; a scripted function raises its own here."""
+
+
 class TracerWarning(Warning):
     """torch's warning of what a trace does not see; nothing is traced here."""
 

@@ -87,4 +87,66 @@ def sparse_times_dense_by_its_old_name(torch):
     return [torch.dsmm(a, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))]
 
 
+@run
+def a_tensor_of_one_number_is_a_dimension_or_a_size(torch):
+    x, d, n = torch.arange(6.0).view(2, 3), torch.tensor(1), torch.tensor(6)
+    return [x.sum(d), x.mean(d), x.amax(d), x.var(d), x.prod(d), x.norm(2, d), x.logsumexp(d), x.flip(d), x.squeeze(d),
+            x.any(d), x.all(d), x.nansum(d), torch.count_nonzero(x, d), x.softmax(d), x.view(n), x.reshape(n),
+            torch.ones(1).expand(n), x.roll(d, torch.tensor(0)), x.movedim(d, torch.tensor(0)), torch.fft.fftn(x, dim=(d,))]
+
+
+@run
+def sets_of_the_users_own_have_attributes_of_the_class(torch):
+    class _Below(torch.distributions.constraints.Constraint):
+        event_dim, is_discrete = 1, True
+
+        def __init__(self, bound):
+            self.bound = bound
+
+        def check(self, value):
+            return (value < self.bound).all(-1)
+
+    c = _Below(3)
+    both = torch.distributions.constraints.independent(c, 1)
+    return [repr(c), c.event_dim, c.is_discrete, c.check(torch.ones(2)), both.event_dim, both.check(torch.ones(2, 2))]
+
+
+@run
+def distributions_of_the_users_own_expand_as_torchs_notes_say(torch):
+    dist = torch.distributions
+
+    class Shifted(dist.Normal):
+        def __init__(self, loc, scale, shift):
+            self.shift = torch.as_tensor(shift)
+            super().__init__(loc, scale)
+
+        def expand(self, batch_shape, _instance=None):
+            new = self._get_checked_instance(Shifted, _instance)
+            new.shift = self.shift.expand(batch_shape)
+            return super().expand(batch_shape, _instance=new)
+
+    class Plain(dist.Normal):
+        def __init__(self, loc):
+            super().__init__(loc, 1.0)
+
+        def expand(self, batch_shape, _instance=None):
+            new = self._get_checked_instance(dist.Normal, _instance)
+            return super().expand(batch_shape, _instance=new)
+
+    class Log(dist.TransformedDistribution):
+        def __init__(self, loc):
+            super().__init__(dist.Normal(loc, 1.0), [dist.ExpTransform()])
+            self.loc = torch.as_tensor(loc)
+
+        def expand(self, batch_shape, _instance=None):
+            return super().expand(batch_shape, _instance=self._get_checked_instance(Log, _instance))
+
+    s = Shifted(torch.zeros(3), 1.0, 2.0).expand((2, 3))
+    log = Log(torch.tensor(0.5)).expand((4,))
+    none = dist.Normal(torch.tensor(0.0), 1.0).expand(())
+    return [type(s).__name__, list(s.batch_shape), s.loc, s.shift, s.log_prob(torch.zeros(3)),
+            outcome(Plain(torch.tensor(0.0)).expand, (2,)), list(log.batch_shape), log.log_prob(torch.ones(4)),
+            list(none.batch_shape), none.log_prob(torch.tensor(1.0))]
+
+
 test_program = run.test()

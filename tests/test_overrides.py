@@ -232,10 +232,30 @@ class Duck:                                   # no tensor is of a class of the u
     def __torch_function__(self, func, types, args=(), kwargs=None):
         return func, [t.__name__ for t in types]
 d, x = Duck(), torch.ones(2)
-for f, args in ((torch.clone, (d,)), (torch.mul, (d, x)), (torch.sub, (x, d)), (torch.isclose, (d, x)), (torch.stack, ([x, d],)),
-                (torch.linalg.eigh, (d,)), (F.softmax, (d, -1)), (F.linear, (x, d)), (torch.diagonal, (d,))):
+for f, args in ((torch.clone, (d,)), (torch.mul, (d, x)), (torch.sub, (x, d)), (torch.isclose, (d, x)),
+                (torch.stack, ([x, d],)), (torch.linalg.eigh, (d,)), (F.softmax, (d, -1)), (F.linear, (x, d)),
+                (torch.diagonal, (d,))):
     told, types = f(*args)
     print(told is f, types)
+"""
+
+BY_HAND = """
+from torch import fx, softmax
+graph = fx.Graph()
+tracer = fx.proxy.GraphAppendingTracer(graph)
+x, w = fx.Proxy(graph.placeholder("x", torch.Tensor), tracer=tracer), fx.Proxy(graph.get_attr("w"), tracer=tracer)
+y = torch.einsum("ij,kj->ik", x, w)
+z = torch.cat([y.relu(), torch.relu(y) * 2], dim=-1).reshape(x.shape[0], -1) + F.gelu(y).sum()
+graph.output(softmax(z, -1).node, torch.Tensor)
+home = torch.nn.Module()
+home.register_buffer("w", torch.arange(6.0).view(2, 3))
+module = fx.GraphModule(home, graph)
+print(module(torch.arange(12.0).view(4, 3) / 10))
+print([(n.op, n.target if isinstance(n.target, str) else n.target.__name__) for n in module.graph.nodes])
+short = fx.Graph()
+p = fx.Proxy(short.placeholder("x"))
+short.output((p + 1).node)
+print(fx.GraphModule(torch.nn.Module(), short)(torch.ones(2)), torch.jit.Error.__mro__[1].__name__)
 """
 
 
@@ -249,7 +269,7 @@ def printed(library, text):
     return run.stdout
 
 
-@pytest.mark.parametrize("program", ["KEPT", "ASKED", "KNOWN", "MODES", "MADE", "DUCKS"])
+@pytest.mark.parametrize("program", ["KEPT", "ASKED", "KNOWN", "MODES", "MADE", "DUCKS", "BY_HAND"])
 def test_classes_of_users(oracle, program):
     text = globals()[program]
     expected = oracle(lambda torch: printed("torch", text))

@@ -15,18 +15,21 @@ class Constraint:
     tensor([False,  True])
     """
 
-    def __init__(self, name: str = "Constraint()", check: Callable[[Tensor], Tensor] | None = None, event_dim: int = 0,
-                 is_discrete: bool = False, **bounds: Any):
-        self.name, self.event_dim, self.is_discrete = name, event_dim, is_discrete
-        if check is not None:
-            self.__dict__["check"] = check
-        self.__dict__.update(bounds)
+    event_dim = 0                                 # a class may have its own, and an __init__ that does not call this one
+    is_discrete = False
+    name = ""
+
+    def __init__(self, name: str = "", check: Callable[[Tensor], Tensor] | None = None, event_dim: int | None = None,
+                 is_discrete: bool | None = None, **bounds: Any):
+        given = {"name": name or None, "check": check, "event_dim": event_dim, "is_discrete": is_discrete}
+        self.__dict__.update({key: value for key, value in given.items() if value is not None}, **bounds)
 
     def check(self, value: Tensor) -> Tensor:  # type: ignore[no-redef]
         raise NotImplementedError(f"{self} cannot be checked: it depends on other arguments")
 
     def __repr__(self) -> str:
-        return self.name.format_map(self.__dict__)              # bounds that are tensors are read where somebody looks
+        name = self.name or type(self).__name__.removeprefix("_") + "()"
+        return name.format_map(self.__dict__)     # bounds that are tensors are read where somebody looks
 
 
 class Dependent(Constraint):

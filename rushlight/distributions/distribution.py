@@ -59,13 +59,25 @@ class Distribution:
         Distribution._validate_args = value
 
     def expand(self: D, batch_shape: Any, _instance: Any = None) -> D:
-        """The same distribution, its arguments expanded to this batch shape."""
+        """The same distribution, its arguments expanded to this batch shape. `_instance`: one to fill, whose class has
+        expanded what it knows of already."""
         batch = Size(batch_shape)
-        new = type(self).__new__(type(self))
+        new = type(self).__new__(type(self)) if _instance is None else _instance
+        done = dict(new.__dict__)
         new.__dict__.update(self.__dict__)
         self.expand_into(new, batch)
-        new._batch_shape = batch
+        new.__dict__.update(done, _batch_shape=batch)
         return new
+
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+        """torch's private method by which a class's `expand` begins: the instance to fill, or a new one.
+
+        NotImplementedError for a class made of `cls` with another `__init__`: it has to expand itself."""
+        if _instance is None and type(self).__init__ is not cls.__init__:  # type: ignore[misc]
+            raise NotImplementedError(explain(
+                f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must also define a "
+                "custom .expand() method."))
+        return type(self).__new__(type(self)) if _instance is None else _instance
 
     def expand_into(self, new: Any, batch: Size) -> None:
         """Put the expanded arguments in their places; a distribution made of others expands those."""
@@ -73,7 +85,7 @@ class Distribution:
             value = self.__dict__.get(name)
             if isinstance(value, Tensor):
                 n = value.ndim - constraint.event_dim
-                setattr(new, name, value.expand(*batch, *value.shape[n:]))  # type: ignore[attr-defined]
+                setattr(new, name, value.expand((*batch, *value.shape[n:])))  # type: ignore[attr-defined]
 
     @property
     def batch_shape(self) -> Size:
@@ -199,7 +211,7 @@ def one_of(probs: Any, logits: Any) -> None:
 
 
 class computed:
-    """An attribute that is computed when asked for, unless the object has one of this name: what `super().name` finds too."""
+    """An attribute that is computed when asked for, unless the object has one of this name; `super().name` finds it."""
 
     def __init__(self, rule: Callable[[Any], Any]):
         self.rule, self.__doc__ = rule, rule.__doc__

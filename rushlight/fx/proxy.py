@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rushlight.fx.node import Node
+from rushlight.tensor import Tensor
 
 
 class TraceError(ValueError):
@@ -15,10 +16,17 @@ class TraceError(ValueError):
 
 
 class Proxy:
-    """A value that is not known yet. Operators, methods, attributes and torch's functions of it are taken down."""
+    """A value that is not known yet. Operators, methods, attributes and torch's functions of it are taken down, without a
+    tracer in the node's own graph."""
 
-    def __init__(self, node: Node, tracer: Any):
-        self.node, self.tracer = node, tracer
+    def __init__(self, node: Node, tracer: Any = None):
+        self.node, self.tracer = node, __getattr__("GraphAppendingTracer")(node.graph) if tracer is None else tracer
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        """A function of torch is taken down, also where no trace is under way."""
+        method = vars(Tensor).get(func.__name__) is func
+        return take("call_method" if method else "call_function", func.__name__ if method else func, args, kwargs or {})
 
     def __repr__(self) -> str:
         return f"Proxy({self.node.name})"
@@ -109,6 +117,13 @@ def take(kind: str, target: Any, args: tuple, kwargs: dict) -> Proxy | None:
     """The call taken down, if a proxy is among its arguments."""
     proxy = proxy_in(args, kwargs)
     return None if proxy is None else proxy.tracer.create_proxy(kind, target, args, kwargs)
+
+
+def __getattr__(name: str) -> Any:
+    """torch's name for a class of the tracer's file."""
+    if name == "GraphAppendingTracer":
+        return sys.modules["rushlight.fx.tracer"].GraphAppendingTracer
+    raise AttributeError(f"module 'rushlight.fx.proxy' has no attribute '{name}'")
 
 
 __all__ = ["Attribute", "Proxy", "TraceError", "take"]

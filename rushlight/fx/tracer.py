@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -166,4 +167,24 @@ class Tracer:
             Hooked.__call__ = original  # type: ignore[method-assign]
 
 
-__all__ = ["Tracer"]
+class GraphAppendingTracer(Tracer):
+    """Takes down what is done to the proxies of a graph that is built by hand.
+
+        graph = fx.Graph()
+        x = fx.Proxy(graph.placeholder("x"), fx.proxy.GraphAppendingTracer(graph))
+        graph.output((torch.relu(x) + 1).node)
+        module = fx.GraphModule(torch.nn.Module(), graph)
+    """
+
+    def __init__(self, graph: Graph):
+        super().__init__()
+        self.graph = graph
+        sys.modules["rushlight"].overrides.first()          # functions of torch look at their arguments from now on
+
+    def name_of(self, a: Tensor) -> str:
+        """NotImplementedError: a graph has no module to keep a tensor in."""
+        raise NotImplementedError(f"argument of type: {type(a)}: make it an attribute of the module, and use "
+                                  "Proxy(graph.get_attr(name), tracer)")
+
+
+__all__ = ["GraphAppendingTracer", "Tracer"]

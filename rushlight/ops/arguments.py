@@ -33,11 +33,15 @@ def wrap_new(dim: Any, ndim: int) -> int:
     return wrap(dim, ndim + 1)
 
 
+def listed(numbers: Any) -> tuple:
+    """One number, or several; a tensor of no dimensions is one."""
+    return tuple(numbers) if isinstance(numbers, Iterable) and getattr(numbers, "ndim", 1) else (numbers,)
+
+
 def wrap_all(dims: Any, ndim: int) -> tuple[int, ...]:
     """Several dimensions counted from the front, or one. RuntimeError if one stands twice."""
     n = ndim or 1
-    found = tuple([d if d.__class__ is int and 0 <= d < n else wrap(d, ndim)
-                   for d in (dims if isinstance(dims, Iterable) else (dims,))])
+    found = tuple([d if d.__class__ is int and 0 <= d < n else wrap(d, ndim) for d in listed(dims)])
     if len(set(found)) < len(found):
         twice = next(d for d in found if found.count(d) > 1)
         raise RuntimeError(explain(f"dim {twice} appears multiple times in the list of dims", dims=tuple(dims)))
@@ -46,7 +50,7 @@ def wrap_all(dims: Any, ndim: int) -> tuple[int, ...]:
 
 def reduced_dims(dim: Any, ndim: int) -> tuple[int, ...] | None:
     """The dimensions to reduce; None for all of them, which is also what an empty list means."""
-    if dim is None or (isinstance(dim, Iterable) and not tuple(dim)):
+    if dim is None or not listed(dim):
         return None
     dims = wrap_all(dim, ndim)
     return dims if ndim else ()
@@ -54,7 +58,7 @@ def reduced_dims(dim: Any, ndim: int) -> tuple[int, ...] | None:
 
 def reordered(dims: Any, ndim: int) -> tuple[int, ...]:
     """All dimensions counted from the front, in another order. RuntimeError if they are fewer or more."""
-    dims = tuple(dims) if isinstance(dims, Iterable) else (dims,)
+    dims = listed(dims)
     if len(dims) != ndim:
         raise RuntimeError(explain("permute(sparse_coo): number of dimensions in the tensor input does not match the length "
                                    f"of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal to "
@@ -64,7 +68,7 @@ def reordered(dims: Any, ndim: int) -> tuple[int, ...]:
 
 def sizes(shape: Any) -> tuple[int, ...]:
     """A shape as Python ints."""
-    return tuple(map(index, shape)) if hasattr(shape, "__iter__") else (index(shape),)
+    return tuple(map(index, listed(shape)))
 
 
 # What settings of these names are, so that families can normalise them (and vmap can shift them).
@@ -429,8 +433,7 @@ def flattened(args: Sequence[Any]) -> list[Any]:
 
 def out_of_range(dim: int, n: int, **facts: Any) -> IndexError:
     return IndexError(explain(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})",
-                              f"the tensor has {n} dimension{'s' * (n > 1)}: count from 0, or from -1 backwards",
-                              **facts))
+                              f"the tensor has {n} dimension{'s' * (n > 1)}: count from 0, or from -1 backwards", **facts))
 
 
 def described(args: Sequence[Any]) -> str:
@@ -445,7 +448,6 @@ def mismatch(tensors: Sequence[Tensor]) -> str:
             for k in range(1, 1 + min(a.array.ndim, b.array.ndim)):
                 m, n = a.array.shape[-k], b.array.shape[-k]
                 if m != n and 1 not in (m, n):
-                    at = max(a.array.ndim, b.array.ndim) - k
                     return (f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton "
-                            f"dimension {at}")
+                            f"dimension {max(a.array.ndim, b.array.ndim) - k}")
     return "shapes do not broadcast"

@@ -10,7 +10,7 @@ from rushlight import dtypes
 from rushlight.autograd.views import detached, register, released
 from rushlight.errors import explain
 from rushlight.ops import shape as s
-from rushlight.ops.arguments import mismatch, sizes, wrap
+from rushlight.ops.arguments import listed, mismatch, sizes, wrap
 from rushlight.ops.build import composite
 from rushlight.ops.kernels.shape import keys_of
 from rushlight.ops.node_names import called
@@ -244,7 +244,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Dimensions at `source` moved to `destination`, the others in their order."""
     n = input.array.ndim
-    given = [tuple(d) if isinstance(d, Iterable) else (d,) for d in (source, destination)]
+    given = [listed(d) for d in (source, destination)]
     if len(given[0]) != len(given[1]):
         raise RuntimeError(explain(
             f"movedim: Invalid source or destination dims: source ({list(given[0])} dims) should contain the same number "
@@ -295,7 +295,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
         if len(moves) > 1:
             raise RuntimeError(explain(f"shifts and dimensions must align. shifts: {len(moves)}, dims:0"))
         return called(released(s.reshape(roll(s.flatten(input), shifts, 0), input.array.shape)), "RollBackward0")
-    along = tuple(dims) if isinstance(dims, Iterable) else (dims,)
+    along = listed(dims)
     if len(along) != len(moves):
         raise RuntimeError(explain(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(along)}"))
     if not input.array.ndim:

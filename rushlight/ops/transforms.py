@@ -1,7 +1,7 @@
 """torch.fft: six transforms, each along one dimension, two (fft2) or any (fftn), of three ops; and frequencies."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any
 
@@ -11,7 +11,7 @@ from rushlight import dtypes
 from rushlight.creation import made
 from rushlight.errors import describe, explain
 from rushlight.ops import spectral as f
-from rushlight.ops.arguments import wrap, wrap_all
+from rushlight.ops.arguments import listed, wrap, wrap_all
 from rushlight.ops.build import composite
 from rushlight.ops.pad import constant_pad
 from rushlight.ops.results import into
@@ -111,7 +111,7 @@ def sides(input: Tensor, s: Any, dim: Any) -> tuple[Dims, Lengths]:
 
 def distinct(dim: Any, ndim: int) -> Dims:
     """Dimensions counted from the front; each there, and named once."""
-    dims = tuple(dim) if isinstance(dim, Iterable) else (dim,)
+    dims = listed(dim)
     if dims and not ndim:
         raise IndexError(explain(f"Dimension specified as {dims[0]} but tensor has no dimensions", "leave dim away"))
     found = tuple([wrap(d, ndim) for d in dims])
