@@ -259,6 +259,8 @@ from rushlight import docs as docs
 def dot(input: _Tensor, tensor: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = sum over i of input_i * tensor_i. The sum of the products of two vectors' elements."""
 double: _dtype
 def dropout(input: _Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> _Tensor: ...
+from rushlight.sparse.products import product as _product
+dsmm = _product
 def dsplit(input: _Tensor, indices_or_sections: Any = ..., *, indices: Any = ..., sections: _int | None = ...) -> _tuple[_Tensor, ...]: ...
 def dstack(tensors: Sequence[_Tensor], *, out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight.dtypes import dtype as dtype
@@ -567,6 +569,7 @@ qint32: _dtype
 qint8: _dtype
 from rushlight.ops.decompositions import qr as qr
 def quantile(input: _Tensor, q: Any, dim: _int | None = ..., keepdim: _bool = ..., *, interpolation: _str = ..., out: _Tensor | None = ...) -> _Tensor: ...
+from rushlight import quasirandom as quasirandom
 quint8: _dtype
 def rad2deg(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input * (180 / pi). An angle in radians, in degrees."""
 def rad2deg_(input: _Tensor) -> _Tensor: """out = input * (180 / pi). An angle in radians, in degrees."""

@@ -64,6 +64,7 @@ def subclassed(cls: type, **options: Any) -> None:
 
 
 Tensor._asks = False                              # type: ignore[attr-defined]
+Tensor._cdata = property(id, doc="A number that no other tensor has at the time.")  # type: ignore[attr-defined]  # pyro asks
 method(classmethod(torch_function), "__torch_function__")  # type: ignore[type-var]
 method(classmethod(subclassed), "__init_subclass__")  # type: ignore[type-var]
 method(staticmethod(unfilled), "__new__")

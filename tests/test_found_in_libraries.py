@@ -149,4 +149,36 @@ def distributions_of_the_users_own_expand_as_torchs_notes_say(torch):
             list(none.batch_shape), none.log_prob(torch.tensor(1.0))]
 
 
+@run
+def sobol_points_are_torchs(torch):
+    engine = torch.quasirandom.SobolEngine
+    e, many = engine(5), engine(300)
+    made = [e.draw(3), e.draw(1), e.draw(20), e.reset().draw(1), e.draw(7, dtype=torch.float64), many.draw_base2(3),
+            repr(e), outcome(engine, 0), outcome(engine(2).fast_forward(3).draw_base2, 2)]
+    for seed in (0, 7):
+        s = engine(6, scramble=True, seed=seed)
+        made += [repr(s), s.draw(9), s.fast_forward(1000).draw(5, dtype=torch.float64), s.num_generated]
+    torch.manual_seed(3)
+    return [*made, engine(3, True).draw(2), torch.rand(2), engine(3).fast_forward(1).draw(2),
+            engine(3).fast_forward(0).draw(2), engine(2).draw(4, out=torch.empty(0))]
+
+
+@run
+def prefixes_of_state_dicts_are_taken_away(torch):
+    inner = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.BatchNorm1d(1))
+    outer = torch.nn.Module()
+    outer.module = inner
+    state = outer.state_dict()
+    torch.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
+    inner.load_state_dict(state)
+    return [list(state), [list(item) for item in state._metadata.items()]]
+
+
+@run
+def each_tensor_has_a_number_of_its_own(torch):
+    p = torch.nn.Parameter(torch.ones(1))
+    held = {"p": p}
+    return [p._cdata == held["p"]._cdata, p._cdata == torch.ones(1)._cdata, isinstance(p._cdata, int)]
+
+
 test_program = run.test()

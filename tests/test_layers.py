@@ -29,7 +29,7 @@ LAYERS = [
      "distributed._composable", "functorch", "_vmap_internals", "_C", "_dynamo", "_inductor",
      "autograd.profiler"],  # fmt: skip
     [""],
-    ["compat", "distributions", "demo", "cli", "__main__"],
+    ["compat", "distributions", "quasirandom", "demo", "cli", "__main__"],
 ]
 
 

@@ -249,9 +249,33 @@ def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: Any = N
 
 
 @initialized
+def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor], group: Any = None,
+               async_op: bool = False) -> None:
+    """The one output becomes the one input."""
+    fill(output_tensor_list[0], input_tensor_list[0])
+
+
+@initialized
 def get_process_group_ranks(group: Any = None) -> list[int]:
     """[0]."""
     return [0]
+
+
+def get_global_rank(group: Any, group_rank: int) -> int:
+    """0: the only process. ValueError for another."""
+    if group_rank != 0:
+        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+    return 0
+
+
+def get_group_rank(group: Any, global_rank: int) -> int:
+    """0: the only process. ValueError for another."""
+    return get_global_rank(group, global_rank)
+
+
+def _rank_not_in_group(group: Any) -> bool:
+    """False: the only process is in each group."""
+    return False
 
 
 def fill(to: Tensor, tensor: Tensor) -> None:

@@ -308,4 +308,6 @@ class LKJCholesky(Distribution):
         return (rushlight.mvlgamma(alpha - 0.5, n) - rushlight.lgamma(alpha) * n + 0.5 * n * math.log(math.pi))
 
 
+_precision_to_scale_tril = triangle_of_inverse    # torch's private name, which libraries import
+
 __all__ = ["LKJCholesky", "LowRankMultivariateNormal", "MultivariateNormal", "Wishart"]

@@ -23,6 +23,7 @@ from rushlight.distributions.transform import (
     Transform,
     identity_transform,
 )
+from rushlight.distributions.transform import InverseTransform as _InverseTransform  # noqa: F401  # torch's private name
 
 __all__ = ["AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform",
            "CumulativeDistributionTransform", "ExpTransform", "IndependentTransform", "LowerCholeskyTransform",
