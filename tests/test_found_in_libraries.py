@@ -73,12 +73,18 @@ def what_a_distribution_computes_is_there_for_classes_made_of_it(torch):
         def covariance_matrix(self):
             return super().covariance_matrix * 2
 
+    class Own(torch.distributions.MultivariateNormal):
+        def __init__(self, loc):                  # as gpytorch's, which keeps the covariance in a way of its own
+            self.loc, self._validate_args = loc, False
+            super(torch.distributions.MultivariateNormal, self).__init__(loc.shape[:-1], loc.shape[-1:], validate_args=False)
+
     lazy = Lazy(torch.zeros(2), scale_tril=torch.eye(2))
     try:
         message = lazy.asked
     except AttributeError as error:
         message = "missing" in str(error)
-    return [Shifted(probs=torch.tensor(0.25)).logits, lazy.covariance_matrix, message]
+    return [Shifted(probs=torch.tensor(0.25)).logits, lazy.covariance_matrix, message,
+            list(Own(torch.zeros(3, 2)).batch_shape)]
 
 
 @run
@@ -179,6 +185,38 @@ def each_tensor_has_a_number_of_its_own(torch):
     p = torch.nn.Parameter(torch.ones(1))
     held = {"p": p}
     return [p._cdata == held["p"]._cdata, p._cdata == torch.ones(1)._cdata, isinstance(p._cdata, int)]
+
+
+def twice(torch, make):
+    """The gradient after two backward passes through one result, or the name of the error."""
+    w = torch.arange(1.0, 5.0, dtype=torch.float64).view(2, 2).requires_grad_()
+    y = make(w)
+    y.backward(torch.ones_like(y))
+    return [outcome(y.backward, torch.ones_like(y)), w.grad]
+
+
+@run
+def what_saved_no_array_runs_backward_again(torch):
+    b = torch.arange(4.0, dtype=torch.float64).view(2, 2)
+    makes = [lambda w: w + b, lambda w: w - b, lambda w: 1 - w, lambda w: -w, lambda w: w.sum(), lambda w: w.sum(0),
+             lambda w: w.mean(), lambda w: w.mean(1), lambda w: w.view(4), lambda w: w.t(), lambda w: w.expand(3, 2, 2),
+             lambda w: torch.cat([w, w]), lambda w: torch.stack([w, w]), lambda w: w[1:], lambda w: w[0],
+             lambda w: w.float(), lambda w: w.permute(1, 0), lambda w: w.unsqueeze(0),
+             lambda w: torch.nn.functional.pad(w, (1, 1)),
+             lambda w: w.cumsum(0), lambda w: w.flip(0), lambda w: w.roll(1), lambda w: w.repeat(2, 1),
+             lambda w: w.split(1)[0], lambda w: w.unbind(0)[1], lambda w: w.tril(), lambda w: w.diagonal(),
+             lambda w: w.t().reshape(-1),
+             lambda w: w + torch.ones(2, 1, 2), lambda w: w.clone(), lambda w: w * b, lambda w: w.exp(), lambda w: w @ b,
+             lambda w: w ** 2, lambda w: w.relu(), lambda w: w.amax(0), lambda w: torch.where(b > 1, w, b)]
+    return [twice(torch, make) for make in makes]
+
+
+@run
+def attacks_ask_one_graph_for_gradients_several_times(torch):
+    x = torch.rand(2, 3, requires_grad=True)
+    near = x + 0.5 * torch.ones(2, 3)             # nothing in it is freed
+    found = sum(torch.autograd.grad((near / 2 ** i).pow(2).sum(), x)[0] for i in range(3))
+    return [torch.allclose(found, 2 * near * (1 + 1 / 4 + 1 / 16))]
 
 
 test_program = run.test()

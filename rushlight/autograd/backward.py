@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.autograd.engine import steps
+from rushlight.autograd.engine import let_go, steps
 from rushlight.autograd.grad_mode import current, mode
 from rushlight.autograd.node import Node
 from rushlight.errors import explain, suggesting
@@ -186,7 +186,7 @@ def run(seeds: dict[Node, Any], world: str, targets: set[Node] | None, retain: b
             if checks:
                 check(node, outgoing, checks)
                 if not retain and node.saved:
-                    node.saved = None
+                    let_go(node, node.saved)
             if targets is not None and node in targets:
                 found[node] = g
     finally:

@@ -105,7 +105,7 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
             blame(error, node)
             raise
         if saved and not retain:
-            node.saved = None
+            let_go(node, saved)
         if hooks is not None:
             outgoing = after(hooks, node, g, outgoing, world)
         yield node, g, outgoing
@@ -121,6 +121,14 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
                 grads[edge] = ge
             else:
                 grads[edge] = known + ge if not fast or ge.size < LARGE else sum_of_large(known, ge)
+
+
+def let_go(node: Node, saved: tuple) -> None:
+    """Free what the node has saved. One that saved no array but facts alone (a shape, a dimension) can run again, so that
+    two results may share views and sums."""
+    op = node.op
+    if op is None or any([saved[i] is not None for i in op.lets_go]):
+        node.saved = None
 
 
 def wanted_below(node: Node, wanted: set[Node] | None) -> bool:

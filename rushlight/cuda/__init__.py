@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.cuda import amp
+from rushlight.cuda.random import get_rng_state_all, manual_seed, manual_seed_all, set_rng_state_all
 from rushlight.errors import NoCuda, explain
 
 
@@ -15,14 +16,6 @@ def is_available() -> bool:
 def device_count() -> int:
     """0: there is only the CPU."""
     return 0
-
-
-def manual_seed(seed: int) -> None:
-    """Nothing to seed."""
-
-
-def manual_seed_all(seed: int) -> None:
-    """Nothing to seed."""
 
 
 def empty_cache() -> None:
@@ -79,15 +72,6 @@ _initialized = False                              # reversible networks look at 
 def is_bf16_supported() -> bool:
     """False: there is only the CPU."""
     return False
-
-
-def get_rng_state_all() -> list:
-    """[]: no GPU has a generator."""
-    return []
-
-
-def set_rng_state_all(new_states: Any) -> None:
-    """Nothing to set."""
 
 
 def absent(name: str, place: str = "cuda") -> Any:

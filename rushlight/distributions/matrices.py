@@ -12,7 +12,6 @@ from rushlight.distributions.gamma import Beta, Chi2
 from rushlight.distributions.shaping import in_triangle
 from rushlight.errors import explain
 from rushlight.ops.arguments import holds
-from rushlight.size import Size
 from rushlight.tensor import Tensor
 
 SQUARES = {"covariance_matrix": constraints.positive_definite, "precision_matrix": constraints.positive_definite,
@@ -56,12 +55,7 @@ def mahalanobis(tril: Any, x: Any) -> Any:
 
 class OfMatrix(Distribution):
     """Given by one of three forms of a covariance; the others are computed when asked for, from `_unbroadcasted_scale_tril`,
-    which has no more matrices than were given."""
-
-    def __init__(self, name: str, m: Any, batch: Size, event: Size, validate_args: bool | None):
-        self.__dict__[name] = m.expand(*batch, *m.shape[-2:])
-        super().__init__(batch, event, validate_args)
-        self._unbroadcasted_scale_tril = triangle(name, m)
+    which has no more matrices than were given. (It has no __init__: gpytorch calls that of Distribution.)"""
 
     def of_batch(self, matrices: Any) -> Any:
         """One for each of the batch."""
@@ -104,8 +98,10 @@ class MultivariateNormal(OfMatrix):
         name, m = only({"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix,
                         "scale_tril": scale_tril})
         batch = rushlight.broadcast_shapes(m.shape[:-2], loc.shape[:-1])
+        self.__dict__[name] = m.expand(*batch, *m.shape[-2:])  # type: ignore[attr-defined]
         self.loc = loc.expand(*batch, loc.shape[-1])
-        super().__init__(name, m, batch, loc.shape[-1:], validate_args)
+        super().__init__(batch, loc.shape[-1:], validate_args)
+        self._unbroadcasted_scale_tril = triangle(name, m)
 
     mean = property(lambda self: self.loc, doc="loc.")
     mode = property(lambda self: self.loc, doc="loc.")
@@ -198,7 +194,9 @@ class Wishart(OfMatrix, ExponentialFamily):
         if not holds(df > n - 1):
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}.")
         self.df = df.expand(batch)  # type: ignore[attr-defined]
-        super().__init__(name, m, batch, Size((n, n)), validate_args)
+        self.__dict__[name] = m.expand(*batch, n, n)  # type: ignore[attr-defined]
+        super().__init__(batch, (n, n), validate_args)
+        self._unbroadcasted_scale_tril = triangle(name, m)
 
     mean = property(lambda self: self.df.view(*self._batch_shape, 1, 1) * self.covariance_matrix, doc="df V.")
 
