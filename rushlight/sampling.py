@@ -12,9 +12,10 @@ from rushlight.creation import empty_like, made, shape_of
 from rushlight.dtypes import dtype as Dtype
 from rushlight.errors import explain, suggesting
 from rushlight.memory_format import preserve_format
-from rushlight.ops.arguments import holds, mismatch
+from rushlight.ops.arguments import holds
 from rushlight.ops.build import MORE
 from rushlight.ops.casts import copy_
+from rushlight.ops.failures import mismatch
 from rushlight.ops.shape import overwrite
 from rushlight.tensor import Tensor, from_array, method, noticed
 

@@ -25,7 +25,8 @@ from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Output, outside, remember, user
 from rushlight.autograd.views import register
 from rushlight.errors import PACKAGE
-from rushlight.ops.arguments import binder, check_tensors, failure, otherwise, promoted, same_dtype, unbound
+from rushlight.ops.arguments import binder, otherwise, promoted, same_dtype, unbound
+from rushlight.ops.failures import check_tensors, failure
 from rushlight.ops.results import into, result_type
 from rushlight.ops.table import FLOATING, Op
 from rushlight.ops.worlds import save_source

@@ -10,8 +10,9 @@ from rushlight import dtypes
 from rushlight.autograd.views import detached, register, released
 from rushlight.errors import explain
 from rushlight.ops import shape as s
-from rushlight.ops.arguments import listed, mismatch, sizes, wrap
+from rushlight.ops.arguments import listed, sizes, wrap
 from rushlight.ops.build import composite
+from rushlight.ops.failures import mismatch
 from rushlight.ops.kernels.shape import keys_of
 from rushlight.ops.node_names import called
 from rushlight.ops.results import into

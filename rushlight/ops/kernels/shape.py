@@ -178,7 +178,7 @@ def unflatten(x: ndarray, dim: int, shape: tuple) -> ndarray:
 
 
 def extent(x: ndarray, dim: int) -> int:
-    """The size of a dimension; NumPy's error for one that is not there becomes torch's (arguments.failure)."""
+    """The size of a dimension; NumPy's error for one that is not there becomes torch's (failures.failure)."""
     if dim >= x.ndim:
         raise np.exceptions.AxisError(dim, x.ndim)
     return x.shape[dim]
