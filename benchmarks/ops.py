@@ -85,8 +85,8 @@ var(1) 0.22 to 0.34, zero_ 0.38 to 0.53; of images, forward and with backward: c
 
 What falls short: `x ** 4` backward is NumPy's `**`, 100 times as slow for numbers below 0; running products wait for one
 another in NumPy, too; gather and scatter compute flat places first; random normals have torch's bits, in NumPy by 70 calls;
-sines of float64 (0.2) and float16 (0.1) have no vectors in NumPy; small grid_sample (0.05), pools, topk, std and CTC are many
-calls.
+sines of float64 (0.2) and float16 (0.1) have no vectors in NumPy; small grid_sample (0.05), pools, topk, std and CTC
+are many calls.
 """
 from __future__ import annotations
 

@@ -195,8 +195,7 @@ class Tensor(Methods):
 
     @data.setter
     def data(self, value: Tensor) -> None:
-        watch = mode().watch
-        if watch is not None:
+        if (watch := mode().watch) is not None:
             watch.given(self)
         self.array = value.array
         if self.node is not None and self.node.leaf:
@@ -403,15 +402,13 @@ def from_array(array: ndarray) -> Tensor:
 
 def noticed(tensor: Tensor) -> None:
     """Tell whoever watches that Python reads the tensor's numbers."""
-    watch = mode().watch
-    if watch is not None:
+    if (watch := mode().watch) is not None:
         watch.read(tensor)
 
 
 def created(tensor: Tensor) -> Tensor:
     """Tell whoever watches that the tensor's numbers come from outside the graph."""
-    watch = mode().watch
-    if watch is not None:
+    if (watch := mode().watch) is not None:
         watch.created(tensor)
     return tensor
 
