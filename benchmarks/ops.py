@@ -76,17 +76,17 @@ Of 10x10, forward: einsum 0.66 to 0.97, where 0.55 to 0.76, masked_fill 0.57 to 
 leaky_relu 0.66 to 0.87, randperm 0.21 to 0.33, randn 0.09 to 0.13 (0.2 once its loop has paid). `tensor` of a list of
 10,000 numbers: 0.15 to 1.9.
 
-That afternoon's, 13:47, before and after: of 128x400 sum(1) 0.31 to 0.72 and mean(1) 0.39 to 0.82 (by einsum, with the same
-bits for a row among any number of rows), softshrink 0.10 to 0.38, prelu 0.22 to 0.35, multinomial 0.26 to 1.15,
+That afternoon's, 13:47, before and after: of 128x400 sum(1) 0.31 to 0.72 and mean(1) 0.39 to 0.82 (by einsum, with the
+same bits for a row among any number of rows), softshrink 0.10 to 0.38, prelu 0.22 to 0.35, multinomial 0.26 to 1.15,
 gumbel_softmax 0.55 to 0.99, unique_consecutive of 51,200 0.13 to 0.90; of 4x8 one_hot 0.28 to 1.0, randn 0.04 to 0.29,
-median(1) 0.24 to 0.34,
-var(1) 0.22 to 0.34, zero_ 0.38 to 0.53; of images, forward and with backward: conv2d of 1x3x8x8 0.30, 0.71 to 0.55, 1.35, of
-2x3x8x8 1.3, 2.0 to 2.3, 3.5, of one tap 0.29, 0.68 to 0.58, 1.2; max_pool2d of 2x3x8x8 0.13, 0.41 to 0.29, 0.61.
+median(1) 0.24 to 0.34, var(1) 0.22 to 0.34, zero_ 0.38 to 0.53; of images, forward and with backward: conv2d of 1x3x8x8
+0.30, 0.71 to 0.55, 1.35, of 2x3x8x8 1.3, 2.0 to 2.3, 3.5, of one tap 0.29, 0.68 to 0.58, 1.2; max_pool2d of 2x3x8x8 0.13,
+0.41 to 0.29, 0.61.
 
 What falls short: `x ** 4` backward is NumPy's `**`, 100 times as slow for numbers below 0; running products wait for one
-another in NumPy, too; gather and scatter compute flat places first; random normals have torch's bits, in NumPy by 70 calls;
-sines of float64 (0.2) and float16 (0.1) have no vectors in NumPy; small grid_sample (0.05), pools, topk, std and CTC
-are many calls.
+another in NumPy, too; gather and scatter compute flat places first; random normals have torch's bits, in NumPy by 70
+calls; sines of float64 (0.2), float16 (0.1) have no vectors in NumPy; small grid_sample (0.05), pools, topk, std, CTC are
+many calls.
 """
 from __future__ import annotations
 
