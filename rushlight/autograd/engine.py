@@ -126,9 +126,13 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
 def let_go(node: Node, saved: tuple) -> None:
     """Free what the node has saved. One that saved no array but facts alone (a shape, a dimension) can run again, so that
     two results may share views and sums."""
-    op = node.op
-    if op is None or any([saved[i] is not None for i in op.lets_go]):
+    if node.op is None:
         node.saved = None
+    else:
+        for i in node.op.lets_go:
+            if saved[i] is not None:              # the first, for most
+                node.saved = None
+                return
 
 
 def wanted_below(node: Node, wanted: set[Node] | None) -> bool:

@@ -57,6 +57,8 @@ class OfMatrix(Distribution):
     """Given by one of three forms of a covariance; the others are computed when asked for, from `_unbroadcasted_scale_tril`,
     which has no more matrices than were given. (It has no __init__: gpytorch calls that of Distribution.)"""
 
+    _unbroadcasted_scale_tril: Any
+
     def of_batch(self, matrices: Any) -> Any:
         """One for each of the batch."""
         return matrices.expand(*self._batch_shape, *matrices.shape[-2:])
