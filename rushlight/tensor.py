@@ -232,7 +232,7 @@ class Tensor(Methods):
         if self.node is None:
             raise RuntimeError(explain("cannot register a hook on a tensor that doesn't require gradient",
                                        "call requires_grad_() first"))
-        return hooks_of(self.node).add("tensor", hook)
+        return hooks_of(self.node, self.array.dtype).add("tensor", hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable) -> Handle:
         """Call `hook(tensor)` after backward has added to this leaf's `.grad`."""
@@ -247,7 +247,7 @@ class Tensor(Methods):
             raise RuntimeError(explain("can't retain_grad on Tensor that has requires_grad=False",
                                        "call requires_grad_() first"))
         if not self.is_leaf:
-            hooks_of(self.node).retained = ref(self)
+            hooks_of(self.node, self.array.dtype).retained = ref(self)
 
     @property
     def retains_grad(self) -> bool:

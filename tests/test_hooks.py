@@ -8,6 +8,7 @@ import pytest
 from programs import Programs, leaf, outcome
 
 import rushlight
+from rushlight.nn import functional as F
 
 program = Programs()
 test_program = program.test()
@@ -153,3 +154,15 @@ def test_anomaly_detection_names_the_statement():
     assert "THE STATEMENT" in str(caught.value)
     (x.sqrt() * rushlight.tensor([0.0, 1.0])).sum().backward()
     assert math.isnan(x.grad[0])                    # outside, nan passes as in torch
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("function", [
+    F.leaky_relu, F.softplus, F.hardswish, lambda h: F.layer_norm(h, (5,)), rushlight.mean])
+def test_gradients_that_hooks_see_have_their_tensors_dtype(function, again):
+    x = rushlight.ones(5, dtype=rushlight.bfloat16, requires_grad=True)
+    h, seen = x * 1, []
+    h.register_hook(lambda g: seen.append(g.dtype))
+    h.retain_grad()
+    function(h).sum().backward(create_graph=again)
+    assert [*seen, h.grad.dtype, x.grad.dtype] == 3 * [rushlight.bfloat16]

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight import dtypes
 from rushlight.adding import added
 from rushlight.autograd.clock import clock
 from rushlight.autograd.node import Hooks, Node
@@ -185,6 +186,8 @@ def before(hooks: Hooks, node: Node, g: Any, world: str, walk: Walk) -> Any:
     if several or not (hooks.tensor or hooks.before or hooks.retained or hooks.gathered):
         return g
     t = as_tensor(g, world)
+    if hooks.dtype not in (None, t.array.dtype):
+        t = from_array(t.array.astype(hooks.dtype)) if world == "arrays" else t.to(dtypes.of(hooks.dtype))
     for hook in tuple(hooks.tensor.values()):
         t = replaced(t, hook(t), node)
     for hook in tuple(hooks.before.values()):

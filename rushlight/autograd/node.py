@@ -182,7 +182,8 @@ class Handle:
 class Hooks:
     """The hooks of one node, in order: on its output (`tensor`), before its rules, after them."""
 
-    __slots__ = ("tensor", "before", "after", "done", "gathered", "retained", "metadata", "count", "unpack", "dual")
+    __slots__ = ("tensor", "before", "after", "done", "gathered", "retained", "dtype", "metadata", "count", "unpack",
+                 "dual")
 
     def __init__(self) -> None:
         self.tensor: dict[int, Callable] = {}
@@ -191,6 +192,7 @@ class Hooks:
         self.done: dict[int, Callable] = {}       # after a leaf's gradient has been accumulated
         self.gathered: dict[int, Any] = {}        # those who wait for the gradients of several tensors
         self.retained: Any = None                 # weak reference to the tensor that keeps its gradient
+        self.dtype: Any = None                    # of a tensor with hooks: rules may make float32 of bfloat16
         self.metadata: dict = {}
         self.count = 0
         self.unpack: Callable | None = None       # of `saved_tensors_hooks`
@@ -203,11 +205,13 @@ class Hooks:
         return Handle(hooks, self.count)
 
 
-def hooks_of(node: Node) -> Hooks:
-    """The node's hooks, made at first use: the node changes its class, so that nodes without hooks pay nothing."""
+def hooks_of(node: Node, dtype: Any = None) -> Hooks:
+    """The node's hooks, made at first use: the node changes its class, so that nodes without hooks pay nothing. `dtype`: of
+    the tensor whose gradient they are given."""
     if node.hooks is None:
         node.extra = Hooks()
         node.__class__ = with_hooks(type(node))
+    node.hooks.dtype = dtype or node.hooks.dtype
     return node.hooks
 
 

@@ -219,7 +219,7 @@ def renewed(x: Tensor, node: Node | None) -> None:
     old, x.node = x.node, node
     if old is not None and node is not None and old is not node and not old.leaf and (hooks := old.hooks) is not None \
             and hooks.retained is not None and hooks.retained() is x:
-        hooks_of(node).retained, hooks.retained = hooks.retained, None
+        hooks_of(node, x.array.dtype).retained, hooks.retained = hooks.retained, None
 
 
 def living_views(root: Tensor) -> list[Tensor]:
