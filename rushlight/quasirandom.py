@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy import ndarray
 
 import rushlight
@@ -17,6 +16,10 @@ from rushlight.tensor import Tensor, from_array
 def tables() -> tuple[ndarray, ndarray]:
     """Primitive polynomials (dims,), as bits, and the first direction numbers (dims, 18), of S. Joe and F. Y. Kuo (2008):
     SciPy has the file."""
+    try:
+        import scipy
+    except ImportError as error:
+        raise ImportError("SobolEngine needs SciPy's table of direction numbers: pip install scipy") from error
     with np.load(Path(scipy.__file__).parent / "stats" / "_sobol_direction_numbers.npz") as file:
         return file["poly"], file["vinit"]
 
