@@ -100,9 +100,9 @@ def plan_of(size: Ints, filters: Ints, stride: Ints, padding: Ints, dilation: In
     plain = count == size and prod(window) == 1 == prod(stride)
     taps = prod(kernel)
     sizes = groups * channels * taps * prod(out), total * taps * prod(size)
-    few = small_conv.few(*sizes, total // groups, plain and taps == 1)
+    small = small_conv.few(*sizes, total // groups, plain and taps == 1)
     return Plan(groups, channels, total // groups, kernel, stride, padding, dilation, size, out,
-                window, spacing, count, columns, parts, plain, few)
+                window, spacing, count, columns, parts, plain, small)
 
 
 def conv(x: ndarray, w: ndarray, stride: Ints, padding: Ints, dilation: Ints, groups: int,
