@@ -50,6 +50,7 @@ class Node:
     __slots__ = ("edges", "saved", "seq", "shape", "code", "at", "writes", "extra")
 
     op: ClassVar[Any] = None                      # the entry of the table
+    first: ClassVar[int | None] = 0               # place of an array among what it saves; None if it saves facts alone
     leaf: ClassVar[bool] = False
     hooks: ClassVar[Any] = None                   # `with_hooks` gives a node a class in which this is a `Hooks`
     edges: tuple

@@ -48,7 +48,8 @@ def node_class(op: Op, **how: Any) -> type[Node]:
     name = op.options.get("node") or node_name(op.name)
     several = {} if isinstance(name, str) else {"name": name}  # a function of the node
     return type(node_name(op.name) if several else name, (Node,), {
-        "__slots__": (), "op": op, **several, **saved_by_name(op), "__module__": "rushlight.autograd",
+        "__slots__": (), "op": op, "first": op.lets_go[0] if op.lets_go else None, **several, **saved_by_name(op),
+        "__module__": "rushlight.autograd",
         "arrays": vjp(op, "arrays", **how), "tensors": vjp(op, "tensors", **how)})
 
 
