@@ -189,7 +189,7 @@ def before(hooks: Hooks, node: Node, g: Any, world: str, walk: Walk) -> Any:
     if several or not (hooks.tensor or hooks.before or hooks.retained or hooks.gathered):
         return g
     t = as_tensor(g, world)
-    if hooks.dtype not in (None, t.array.dtype):
+    if hooks.dtype is not None and hooks.dtype != t.array.dtype:           # `in` would take float64 for None
         t = from_array(t.array.astype(hooks.dtype)) if world == "arrays" else t.to(dtypes.of(hooks.dtype))
     for hook in tuple(hooks.tensor.values()):
         t = replaced(t, hook(t), node)

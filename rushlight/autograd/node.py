@@ -212,7 +212,8 @@ def hooks_of(node: Node, dtype: Any = None) -> Hooks:
     if node.hooks is None:
         node.extra = Hooks()
         node.__class__ = with_hooks(type(node))
-    node.hooks.dtype = dtype or node.hooks.dtype
+    if dtype is not None:
+        node.hooks.dtype = dtype
     return node.hooks
 
 
