@@ -710,18 +710,21 @@ def test_slots_and_partials():
             assert f(torch.ones(1)).item() == s.by
 
 
-def test_a_watched_run_leaves_no_cycle():
-    """All arrays of the run would stay until the garbage collector comes."""
+def test_a_watched_run_leaves_no_cycle(monkeypatch, tmp_path):
+    """All arrays of the run would stay until the garbage collector comes. Nor does a program that is looked at step by
+    step, as it is where no folder vouches for it."""
+    monkeypatch.setenv("RUSHLIGHT_CACHE", str(tmp_path))
     layer, x = nn.Linear(4, 2), torch.randn(3, 4)
     g = compile(lambda x: layer(x).relu().sum())
     gc.collect()
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
-        for _ in range(3):
+        for _ in range(5):
             g(x)
         gc.collect()
         kinds = [type(o) for o in gc.garbage]     # not `isinstance`: Numba's import leaves proxies of what is gone
         assert not [kind for kind in kinds if issubclass(kind, Value)], {kind.__qualname__ for kind in kinds}
+        assert programs(g)
     finally:
         gc.set_debug(0)
         gc.garbage.clear()

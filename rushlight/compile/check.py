@@ -54,17 +54,17 @@ class Checker:
             for v in first.outs if is_random(first) else ():
                 self.replay.drawn(v.traced, made[v])
         else:
-            found = self.computed(steps, self.known)
+            found = computed(steps, self.known)
         right = {v: self.replay.value(v.traced) for s in steps for v in s.outs if v.traced}
-        anew = partial(self.anew, steps, self.given(steps))
-        self.compare(found, right, found, anew, f"{name_of(steps)}: its parts give")
+        again = partial(anew, steps, self.given(steps))
+        self.compare(found, right, found, again, f"{name_of(steps)}: its parts give")
         for s in steps:
             for v in s.outs:
                 own = v in made and found[v] is made[v]         # which the program will overwrite
                 self.known[v] = right[v] if v in right else found[v].copy() if own else found[v]
                 if v not in right:
-                    self.unsure[v] = partial(taken, anew, v)
-        self.compare(made, found, found, anew, f"{name_of(steps)}: it gives")
+                    self.unsure[v] = partial(taken, again, v)
+        self.compare(made, found, found, again, f"{name_of(steps)}: it gives")
         for v, a in made.items():
             if v.kind != "input" and a.flags.writeable and not np.array_equal(a, self.known[v]):
                 np.copyto(a, self.known[v])
@@ -95,40 +95,15 @@ class Checker:
         return {v: self.unsure.get(v) or partial(Noise.on, a=self.known[v]) for s in steps
                 for v in values_in((s.value,) if isinstance(s, Store) else s.args) if v in self.known}
 
-    def anew(self, steps: list[Any], given: dict[Value, Callable[[Noise], np.ndarray]], noise: Noise) -> dict:
-        """What the kernels of some steps give if each rounds in its own way, on such inputs."""
-        return self.computed(steps, {v: shaken(noise) for v, shaken in given.items()}, noise)
-
-    def computed(self, steps: list[Any], given: dict[Value, np.ndarray],
-                 noise: Noise | None = None) -> dict[Value, np.ndarray]:
-        """What the kernels of some steps give, one after the other; with `noise`, each rounds in its own way."""
-        found: dict[Value, np.ndarray] = {}
-
-        def array(v: Value) -> Any:
-            return found[v] if v in found else v.array if v.kind == "constant" else given[v]
-        with np.errstate(all="ignore"):
-            for s in steps:
-                if isinstance(s, Store):
-                    found[s.target] = with_each(s.value, array)
-                elif s.op in DENSE:               # arrays lie in memory otherwise than in the traced run
-                    found[s.outs[0]] = with_each(s.args[0], array).reshape(s.outs[0].shape)
-                elif s.outs:
-                    made = TABLE[s.op].kernel(*with_each(tuple(s.args), array))
-                    parts = made if len(s.outs) > 1 or isinstance(made, (tuple, list)) else [made]
-                    if noise is not None and s.op not in EXACT:
-                        parts = [noise.on(np.asarray(a)) for a in parts]
-                    found.update(zip(s.outs, parts))
-        return {v: np.asarray(a) for v, a in found.items()}
-
     def compare(self, made: dict[Value, np.ndarray], right: dict[Value, np.ndarray], found: dict[Value, np.ndarray],
-                anew: Callable[[Noise], dict], what: str) -> None:
+                again: Callable[[Noise], dict], what: str) -> None:
         """Mismatch unless what was made is near what is right, where that is known. `found`: what `computed` gives."""
         shaken: list[dict[Value, np.ndarray]] = []
 
         def changes(v: Value) -> Iterator[np.ndarray]:
             """What it makes of a value that inputs differ in their last places."""
             while len(shaken) < TRIES:
-                shaken.append(anew(Noise(len(shaken))))
+                shaken.append(again(Noise(len(shaken))))
             return (s[v] != found[v] if found[v].dtype.kind in "biu" else np.abs(s[v] - found[v]) for s in shaken)
         for v, a in made.items():
             wrong = difference(a, right[v], lambda v=v: changes(v)) if v in right else ""  # type: ignore[misc]
@@ -136,10 +111,37 @@ class Checker:
                 raise Mismatch(f"{what} {wrong}")
 
 
-def taken(anew: Callable[[Noise], dict], v: Value, noise: Noise) -> np.ndarray:
+def anew(steps: list[Any], given: dict[Value, Callable[[Noise], np.ndarray]], noise: Noise) -> dict:
+    """What the kernels of some steps give if each rounds in its own way, on such inputs."""
+    return computed(steps, {v: shaken(noise) for v, shaken in given.items()}, noise)
+
+
+def computed(steps: list[Any], given: dict[Value, np.ndarray],
+             noise: Noise | None = None) -> dict[Value, np.ndarray]:
+    """What the kernels of some steps give, one after the other; with `noise`, each rounds in its own way."""
+    found: dict[Value, np.ndarray] = {}
+
+    def array(v: Value) -> Any:
+        return found[v] if v in found else v.array if v.kind == "constant" else given[v]
+    with np.errstate(all="ignore"):
+        for s in steps:
+            if isinstance(s, Store):
+                found[s.target] = with_each(s.value, array)
+            elif s.op in DENSE:               # arrays lie in memory otherwise than in the traced run
+                found[s.outs[0]] = with_each(s.args[0], array).reshape(s.outs[0].shape)
+            elif s.outs:
+                made = TABLE[s.op].kernel(*with_each(tuple(s.args), array))
+                parts = made if len(s.outs) > 1 or isinstance(made, (tuple, list)) else [made]
+                if noise is not None and s.op not in EXACT:
+                    parts = [noise.on(np.asarray(a)) for a in parts]
+                found.update(zip(s.outs, parts))
+    return {v: np.asarray(a) for v, a in found.items()}
+
+
+def taken(again: Callable[[Noise], dict], v: Value, noise: Noise) -> np.ndarray:
     """One of the values that some steps make; they run once for all of them."""
     if v not in noise.made:
-        noise.made.update(anew(noise))
+        noise.made.update(again(noise))
     return noise.made[v]
 
 
