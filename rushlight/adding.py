@@ -22,8 +22,8 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
     Blocks of rows times ones, products of BLAS, take 0.1 to 1 of the time.
     """
     axes = (dims,) if dims.__class__ is int else dims
-    if axes == (0,) and x.ndim == 2 and x.dtype in ONES and len(x) <= ROWS and x.flags.c_contiguous:
-        r = np.dot(ONES[x.dtype][:len(x)], x)     # 100 x 16: 1.6 us, NumPy's loop over the rows 3.7
+    if axes == (0,) and x.ndim == 2 and x.dtype in ONES and x.flags.c_contiguous and (len(x) <= ROWS or x.size >= FEW):
+        r = rows_added(x)                         # 100 x 16: 1.6 us, NumPy's loop over the rows 3.7
         return r[None] if keepdim else r
     if axes and x.size >= ROWS and row_length(x.shape, axes) and x.dtype in ONES and x.flags.c_contiguous:
         lead = x.shape[:x.ndim - len(axes)]
@@ -93,13 +93,16 @@ def block_by_block(x: ndarray, axes: list[int]) -> ndarray:
 
 
 def rows_added(x: ndarray) -> ndarray:
-    """(..., n, m) -> (..., m)."""
-    n, ones = x.shape[-2], ONES[x.dtype]
+    """(..., n, m) -> (..., m). The rows of all blocks lie side by side in one product (500 x 32: 8 us, in a product for
+    each block 37); what it gives, a row for each block, is added up in the same way."""
+    n, m = x.shape[-2:]
+    product = np.dot if x.ndim == 2 else np.matmul              # gemv, where matmul takes three times as long
+    ones, blocks = ONES[x.dtype], n // ROWS
     if n <= ROWS:
-        return np.matmul(ones[:n], x)
-    blocks = n // ROWS
-    whole = x[..., :blocks * ROWS, :].reshape(*x.shape[:-2], blocks, ROWS, x.shape[-1])
-    total = rows_added(np.matmul(ones, whole))
-    if n > blocks * ROWS:
-        total += np.matmul(ones[:n - blocks * ROWS], x[..., blocks * ROWS:, :])
+        return product(ones[:n], x)
+    lead, whole = x.shape[:-2], blocks * ROWS
+    total = product(ones, x[..., :whole, :].reshape(*lead, ROWS, blocks * m))
+    total = rows_added(total.reshape(*lead, blocks, m)) if blocks > 1 else total
+    if n > whole:
+        total += product(ones[:n - whole], x[..., whole:, :])
     return total

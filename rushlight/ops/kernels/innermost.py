@@ -44,6 +44,7 @@ class Rooms(local):
 rooms = Rooms()
 
 
+@cache
 def lanes() -> int:
     from rushlight.compile.vectors import machine
     return machine()[0]

@@ -91,14 +91,15 @@ def blas(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
 def suits(x: ndarray, y: ndarray) -> bool:
     """Whether loops, if there are any, are faster than OpenBLAS (benchmarks/products.py): where the second is a transpose,
     and where OpenBLAS has to copy or finds few rows or columns."""
-    *many, m, k = x.shape
-    if not x.dtype is FLOAT is y.dtype or x.ndim != y.ndim or [*many, k] != [*y.shape[:-1]]:
+    if not x.dtype is FLOAT is y.dtype or x.ndim != y.ndim or x.shape[:-2] != y.shape[:-2]:
         return False
-    n = y.shape[-1]
+    (m, k), (depth, n) = x.shape[-2:], y.shape[-2:]
+    if k != depth:
+        return False
     work = m * k * n
     if m < 20 or n < 20 and x.strides[-1] != 4 or k < 16:
         turned = 2 < m < 20 <= n and m * n > FLAT and y.strides[0] == 4
-        return not many and min(m, k) > 1 and (turned or work > LEAST and n > 1)
+        return x.ndim == 2 and min(m, k) > 1 and (turned or work > LEAST and n > 1)
     if work <= LEAST:
         return n >= 16 and y.strides[-2] == 4 and x.strides[-1] == 4
     return n >= BROAD or x.strides[-1] == 4 or work >= MANY and cores() > 1
@@ -109,10 +110,15 @@ def cores() -> int:
     return cores()
 
 
+@cache
+def alone() -> Callable[..., ndarray]:
+    from rushlight.threads import alone  # read when first needed; where it stands in a function it takes 1.6 us each time
+    return alone
+
+
 def on_one_thread(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
     """A product of middle size: other threads would not make it faster, but waiting for them slow (threads.py)."""
-    from rushlight.threads import alone  # read when first needed
-    return alone(blas, x, y, out)
+    return alone()(blas, x, y, out)
 
 
 @cache
