@@ -767,3 +767,21 @@ def test_a_result_without_a_gradient_does_not_count():
                 found.append([None if t.grad is None else t.grad.tolist() for t in (x, y)])
             assert found[0] == found[1]
     assert programs(g)
+
+
+@pytest.mark.parametrize(("shape", "dim"), [((5,), 0), ((3, 4), 1), ((2, 3, 9), -3), ((16, 33), 1)])
+def test_gradients_of_products_are_programs(shape, dim):
+    """Eager divides where nothing is 0; a program does what is right for any numbers, and takes no look at them."""
+    def f(x):
+        x.grad = None
+        (torch.cumprod(x, dim).sin().sum() + x.prod(dim).sum()).backward()
+        return x.grad.clone()
+
+    g = compile(f, backend="numpy")
+    for k in (0, 0, 0, 1, 3):
+        x = torch.randn(shape)
+        x.view(-1)[torch.randperm(x.numel())[:k]] = 0
+        x.requires_grad_()
+        assert torch.allclose(g(x), f(x), rtol=1e-5, atol=1e-6)
+    assert len(programs(g)) == 1
+    assert not g.given_up

@@ -1,6 +1,7 @@
 """Reductions: one number from many. Rules see `g` and `out` with the reduced dimensions kept."""
 from __future__ import annotations
 
+from rushlight.autograd.grad_mode import mode
 from rushlight.dtypes import bool_, uint8
 from rushlight.errors import explain
 from rushlight.ops.build import averaging, build, composite, general, inner, inner_floating, reduction
@@ -115,32 +116,41 @@ def product_of_others(x, out, dims):
     rest = tuple(d for d in range(len(x.shape)) if d not in dims)
     y = permute(x, rest + tuple(dims))
     flat = reshape(y, y.shape[:len(rest)] + (-1,))
-    before = exclusive_product(flat)
-    after = flip(exclusive_product(flip(flat, (-1,))), (-1,))
+    before = product_before(flat, len(rest))
+    after = flip(product_before(flip(flat, (-1,)), len(rest)), (-1,))
     return unpermute(reshape(before * after, y.shape), rest + tuple(dims))
 
 
 @shared
-def exclusive_product(x):
-    """1, x0, x0 x1, ... along the last dimension."""
-    n = x.shape[-1]
-    ones = zeros(x.shape[:-1] + (1,), x) + 1
-    return cat((ones, narrow(cumprod(x, len(x.shape) - 1), len(x.shape) - 1, 0, n - 1)), len(x.shape) - 1)
+def product_before(x, dim):
+    """1, x0, x0 x1, ... along the dimension."""
+    n = x.shape[dim]
+    return cat((zeros(narrow(x, dim, 0, 1).shape, x) + 1, narrow(cumprod(x, dim), dim, 0, n - 1)), dim)
 
 
 @shared
 def cumprod_gradient(g, x, out, dim):
-    """sum over i >= k of g_i out_i / x_k; where some x are 0, the products are formed anew without x_k."""
+    """sum over i >= k of g_i out_i / x_k; where some x are 0, (x_0 ... x_{k-1}) (g_k + x_{k+1} (g_{k+1} + x_{k+2} (...))).
+
+    The last by doubling: with `total` of so many terms and `factor` of so many x, twice as many are total_k + factor_k
+    total_{k + step} (Blelloch, Prefix sums and their applications, 1990).
+    """
     if not len(x.shape):
         return g
     if not somewhere(x == 0):
         return flip(cumsum(flip(g * out, (dim,)), dim), (dim,)) / x
-    parts, n = [], x.shape[dim]
-    for k in range(n):
-        ones = zeros(narrow(x, dim, k, 1).shape, x) + 1
-        others = cumprod(cat((narrow(x, dim, 0, k), ones, narrow(x, dim, k + 1, n - k - 1)), dim), dim)
-        parts.append(sum(narrow(g * others, dim, k, n - k), (dim,), True))
-    return cat(parts, dim)
+    total, factor, step = g, further(x, dim, 1), 1
+    while step < x.shape[dim]:
+        total = total + factor * further(total, dim, step)
+        factor, step = factor * further(factor, dim, step), 2 * step
+    return product_before(x, dim) * total
+
+
+@shared
+def further(x, dim, step):
+    """What stands `step` further along the dimension; 0 beyond its end."""
+    n = x.shape[dim]
+    return cat((narrow(x, dim, step, n - step), zeros(narrow(x, dim, 0, step).shape, x)), dim)
 
 
 build(globals())
@@ -148,5 +158,7 @@ build(globals())
 
 @composite(tensor=False, function=False)
 def somewhere(x: Tensor) -> bool:
-    """Whether any element is true, in any of vmap's samples: for rules that know a shorter way."""
-    return bool(any(holder(x)))
+    """Whether any element is true, in any of vmap's samples: for rules that know a shorter way. In a run that becomes a
+    program some might be, another time."""
+    watch = mode().watch
+    return (watch is not None and watch.records) or bool(any(holder(x)))
