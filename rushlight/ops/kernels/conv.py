@@ -25,6 +25,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.ops.kernels import abreast, direct, gathered, joined, pointwise, small_conv, winograd
+from rushlight.ops.kernels.matmul import stacked
 from rushlight.ops.kernels.strided import like_images
 from rushlight.ops.kernels.windows import (
     Ints,
@@ -246,7 +247,7 @@ def correlate_columns(x: ndarray, w: ndarray, p: Plan) -> ndarray:
             if i:
                 block += filters[i] @ columns[:, :, s, :, part]
             else:
-                np.matmul(filters[0], columns[:, :, s, :, part], out=block)
+                stacked(filters[0], columns[:, :, s, :, part], block)
     return out.reshape(len(x), -1, *p.out)
 
 
@@ -256,17 +257,16 @@ def spread_columns(g: ndarray, w: ndarray, p: Plan) -> ndarray:
     x = np.zeros((len(g), p.groups, p.channels, *p.size), g.dtype)
     g = g.reshape(len(g), p.groups, p.filters, -1)
     filters = split_filters(w, p).swapaxes(-1, -2)
-    product = np.multiply if p.filters == 1 else np.matmul       # an outer product: a quarter of matmul's time
     buffer = None
     for images, positions, b in blocks(len(g), x.itemsize, p):
         block = g[images, ..., positions]
         buffer, columns = room(buffer, len(block), b, x.dtype)
         if len(b.parts) == 1:
-            product(filters[0], block, out=columns[:, :, 0])
+            stacked(filters[0], block, columns[:, :, 0])
         else:
             columns.fill(0)
             for (s, part), rows in zip(b.parts, filters):
-                columns[:, :, s, :, part] += product(rows, block)
+                columns[:, :, s, :, part] += stacked(rows, block)
         add_windows(x[images], spatial(columns, b), b.stride, b.padding, b.spacing)
     return x.reshape(len(x), -1, *p.size)
 

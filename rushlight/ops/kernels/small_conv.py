@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.ops.kernels.matmul import stacked
 from rushlight.ops.kernels.windows import Ints, reach
 
 FEW = 1 << 14        # numbers in columns, up to which this is the fastest
@@ -55,14 +56,14 @@ def columns(x: ndarray, p: Any, back: bool = False) -> ndarray:
 
 def correlate(x: ndarray, w: ndarray, p: Any) -> ndarray:
     """conv: (N, O, *out)."""
-    made = w.reshape(p.groups, p.filters, -1) @ columns(x, p)
+    made = stacked(w.reshape(p.groups, p.filters, -1), columns(x, p))
     return made.reshape(len(x), len(w), *p.out)
 
 
 def spread(g: ndarray, w: ndarray, p: Any) -> ndarray:
     """conv_input_grad: (N, C, *size)."""
     turned = w.reshape(p.groups, p.filters, p.channels, -1).swapaxes(1, 2).reshape(p.groups, p.channels, -1)
-    made = turned @ columns(g, p, True)
+    made = stacked(turned, columns(g, p, True))
     return made.reshape(len(g), p.groups * p.channels, *p.size)
 
 
