@@ -209,3 +209,48 @@ def test_what_compiles(f):
     for _ in range(4):
         torch.testing.assert_close(g(x), f(x))
     assert not g.given_up
+
+
+@pytest.mark.parametrize("made", [lambda w: (w * 1).mT, lambda w: w.reshape(2, 1, 3).sum(1).mT, lambda w: (w * 1).T.clone()])
+def test_gradients_go_on_to_what_an_argument_was_made_from(made):
+    """They end in no program, nor are they lost: views have a history like others, also where nothing was saved."""
+    held = []
+
+    def given(v):
+        loss = (v * 2).sum()
+        loss.backward()
+        return loss.detach()
+
+    def reached():
+        return given(held[0])
+
+    for f in (given, reached):
+        g = compile(f, backend="numpy")
+        for i in range(4):
+            w = torch.ones(2, 3, requires_grad=True)
+            held[:] = [made(w)]
+            g(*held[:f is given])
+            assert w.grad.tolist() == [[2.0] * 3] * 2
+
+
+def test_modules_run_compiled_on_views_of_what_others_made():
+    first, second = torch.nn.Linear(4, 6), torch.nn.Linear(6, 1)
+    g = compile(second, backend="numpy")
+    for _ in range(4):
+        x = torch.randn(3, 2, 4)
+        for f in (g, second):
+            first.zero_grad()
+            f(first(x).view(6, 6)).tanh().sum().backward()
+            found = first.weight.grad if f is g else found
+        assert torch.allclose(found, first.weight.grad)
+    assert programs(g)
+
+
+def test_writes_before_a_watched_run():
+    """What `exp_` keeps is no memory of what it was written to: to watch who is given that must not say so."""
+    g = compile(lambda y: (y * 2).tanh().mean(), backend="numpy")
+    for _ in range(4):
+        w = torch.full((2, 3), 0.5, requires_grad=True)
+        y = (w * 1).mul_(0.2).exp_()
+        g(y).backward()
+        assert w.grad is not None

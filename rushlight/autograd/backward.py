@@ -175,12 +175,15 @@ def run(seeds: dict[Node, Any], world: str, targets: set[Node] | None, retain: b
         create_graph: bool) -> dict[Node, Any]:
     """The engine to its end; returns what arrived at the targets."""
     found = {}
-    checks = mode().checks
+    m = mode()
+    checks = m.checks
+    if m.watch is not None:
+        m.watch.walks(seeds)
     if checks:
         from rushlight.autograd.finite import check  # loaded with the first anomaly detection
     asked = None if targets is None else chosen.set(True)
     lazy = world == "arrays" and not checks and "rushlight.ops.large" in sys.modules
-    token = current.set(mode().but(grad=create_graph))
+    token = current.set(m.but(grad=create_graph))
     try:
         for node, g, outgoing in steps(seeds, world, targets, retain or bool(checks), lazy):
             if checks:

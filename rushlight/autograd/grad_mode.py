@@ -4,7 +4,7 @@ A `ContextVar` holds it: half the price of a `threading.local` (45 against 150 n
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar, Token
 from functools import wraps
 from typing import Any
@@ -45,6 +45,9 @@ class Watcher:
     def drew(self, tensor: Any) -> None:
         """The tensor's numbers are fresh from a generator."""
         self.read(tensor)
+
+    def walks(self, nodes: Iterable) -> None:
+        """Backward is about to begin at these nodes."""
 
     def read(self, tensor: Any) -> None:
         """Python is about to look at the tensor's numbers (`item`, `if`, `numpy`)."""
@@ -110,6 +113,10 @@ class Inner(Watcher):
     def drew(self, tensor: Any) -> None:
         if self.outer is not None:
             self.outer.drew(tensor)
+
+    def walks(self, nodes: Iterable) -> None:
+        if self.outer is not None:
+            self.outer.walks(nodes)
 
     def read(self, tensor: Any) -> None:
         if self.outer is not None:

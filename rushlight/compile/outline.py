@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.autograd.clock import tick
 from rushlight.autograd.engine import reachable, steps
-from rushlight.autograd.grad_mode import current, innermost, mode
+from rushlight.autograd.grad_mode import current, mode
 from rushlight.autograd.node import Node
 from rushlight.compile.facts import MASK, PLAIN, Fact
 from rushlight.compile.graph import Graph, Line, Store, Value, values_in
@@ -19,7 +18,7 @@ from rushlight.compile.memory import overlap
 from rushlight.compile.numbers import explained, is_number, made_inputs, occurrences
 from rushlight.compile.passes.simplify import key
 from rushlight.compile.sources import find, keyed
-from rushlight.compile.trace import Tracer
+from rushlight.compile.trace import Entry, Tracer
 from rushlight.compile.trees import planned
 from rushlight.errors import place
 from rushlight.tensor import Tensor, from_array
@@ -33,44 +32,27 @@ class Expected(NamedTuple):
     wrt: list[np.ndarray]
 
 
-class Entry(Node):
-    """Where the history of an argument begins, as long as a run is watched that does not care for what it was made from."""
-
-    __slots__ = ()
-
-    def __init__(self, origin: Node):
-        self.edges, self.saved, self.seq, self.shape, self.where = (origin,), (), tick(), origin.shape, None
-
-    def arrays(self, g: Any) -> tuple:
-        tracer = innermost(Tracer, mode().watch)
-        if self.edges and tracer is not None:     # a program knows nothing of what lies beyond
-            tracer.stop("runs backward into what an argument was made from")
-        return (g,)
-
-    tensors = arrays
-
-
 @contextmanager
 def entered(flat: list[Tensor]) -> Iterator[Callable[[], None]]:
     """Inside, arguments that were computed from others begin with an `Entry`; the function that is given lets their history
     end there."""
-    begun: list[tuple[Tensor, Entry, Node]] = []
+    begun: list[tuple[Tensor, Entry, Node, bool]] = []
     for t in flat:
-        if t.node is not None and not t.node.leaf and t.viewing is None and type(t.node) is not Entry:
-            begun.append((t, Entry(t.node), t.node))
+        if t.node is not None and not t.node.leaf and type(t.node) is not Entry:
+            begun.append((t, Entry(t.node), t.node, t.writes is None))
             t.node = begun[-1][1]
 
     def cut() -> None:
-        for _, entry, _ in begun:
+        for _, entry, *_ in begun:
             entry.edges = ()
     try:
         yield cut
     finally:
-        for t, entry, origin in begun:
+        for t, entry, origin, unwritten in begun:
             entry.edges = (origin,)
             t.node = origin if t.node is entry else t.node
-            if t.writes is not None:              # what was written meanwhile, the node that made it must know
-                origin.writes = t.writes
+            if unwritten and t.writes is not None:              # what was written meanwhile, the node that made it must
+                origin.writes = t.writes          # know; one that `exp_()` made keeps an array of its own
 
 
 class Outline:

@@ -12,7 +12,10 @@ from weakref import ref
 
 import numpy as np
 
-from rushlight.autograd.grad_mode import Watcher, current, mode
+from rushlight.autograd.clock import tick
+from rushlight.autograd.engine import reachable
+from rushlight.autograd.grad_mode import Watcher, current, innermost, mode
+from rushlight.autograd.node import Node
 from rushlight.compile.graph import Call, Graph, Store, Value, is_random, shared, values_in
 from rushlight.compile.report import Break, where
 from rushlight.errors import PACKAGE, LinAlgError, ours, user_frame
@@ -25,6 +28,23 @@ ROOM = mmap(-1, 1 << 20)
 
 class CannotCompile(Exception):
     """Why a run cannot be turned into a program; the message names the user's line."""
+
+
+class Entry(Node):
+    """Where the history of an argument begins, as long as a run is watched that does not care for what it was made from."""
+
+    __slots__ = ()
+
+    def __init__(self, origin: Node):
+        self.edges, self.saved, self.seq, self.shape, self.where = (origin,), (), tick(), origin.shape, None
+
+    def arrays(self, g: Any) -> tuple:
+        tracer = innermost(Tracer, mode().watch)
+        if self.edges and tracer is not None:     # a program knows nothing of what lies beyond
+            tracer.stop("runs backward into what an argument was made from")
+        return (g,)
+
+    tensors = arrays
 
 
 class Tracer(Watcher):
@@ -40,7 +60,7 @@ class Tracer(Watcher):
     def __init__(self, known: dict[int, Any], apart: frozenset = frozenset()):
         """`known`: id of an array that existed before -> (array, where to find it at the next run); `apart`: codes of
         functions that must not run (guards.py has not looked at what they read)."""
-        self.known, self.apart = known, apart
+        self.known, self.apart, self.began = known, apart, tick()
         self.cells: dict[int, Value] = {}
         self.steps: list[Call | Store] = []
         self.inputs: list[Value] = []
@@ -136,6 +156,12 @@ class Tracer(Watcher):
         found = [(place, stop) for t, place, stop in self.handed if any(t is other for other in tensors)]
         self.stops += [stop for _, stop in found]
         return "gives a tensor that it has not made other memory" + (f", at {found[0][0]}" if found else "")
+
+    def walks(self, nodes: Iterable) -> None:
+        """What was made before the run is no part of a program; arguments that were begin with an `Entry`."""
+        if any([edge is not None and not edge.leaf and edge.seq < self.began
+                for n in reachable(nodes, self.began) if type(n) is not Entry for edge in n.edges]):
+            self.stop("runs backward into what was made before it")
 
     def read(self, tensor: Tensor) -> None:
         self.stop("looks at the numbers of a tensor")
