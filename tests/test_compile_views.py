@@ -254,3 +254,47 @@ def test_writes_before_a_watched_run():
         y = (w * 1).mul_(0.2).exp_()
         g(y).backward()
         assert w.grad is not None
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+def test_results_that_show_one_memory(backend):
+    """A loop writes no copy of its own for a view: who writes to one result writes to the other."""
+    def f(x):
+        y = (x + 1).exp()
+        return (y * 2).sum(), y, y.view(-1), y.sum(0, keepdim=True).expand(4)
+    g = compile(f, backend=backend)
+    for _ in range(4):
+        _, y, same, repeated = g(torch.arange(4.0))
+        y.add_(1)
+        assert torch.equal(y, same)
+        assert repeated.stride() == (0,)
+    assert programs(g)
+
+
+def test_views_of_what_is_written_later():
+    """Windows share elements: nobody writes to them, also where their memory was written after they were made."""
+    def f(x):
+        y = x * 2
+        windows = y.unfold(-1, 2, 1)
+        y.data.mul_(0.5)
+        return windows, y * 1
+    g = compile(f, backend="numpy")
+    for _ in range(4):
+        windows = g(torch.arange(4.0))[0]
+        assert windows.tolist() == [[0, 1], [1, 2], [2, 3]]
+        with pytest.raises(RuntimeError, match="single memory location"):
+            windows.add_(1)
+    assert programs(g)
+
+
+def test_second_derivatives_by_two_ways():
+    """A parameter that the function reaches, and that its argument was made from, too: no way counts twice."""
+    w = torch.tensor([2.0], requires_grad=True)
+    g, found = compile(lambda y: (y * w).tanh().sum() + w.pow(3).sum(), backend="numpy"), []
+    for f in (g, g, g, g.function):
+        w.grad = None
+        first, = torch.autograd.grad(f((w * 0.1).exp()), w, create_graph=True)
+        first.pow(2).sum().backward()
+        found.append((first.item(), w.grad.item()))
+    assert programs(g)
+    assert found[2] == pytest.approx(found[3], rel=1e-4)

@@ -213,7 +213,7 @@ class Tracer(Watcher):
             root = self.owner[place]
             where = self.region(array, root)
             if where is not None:
-                v = self.cells[place] = self.call("region", (self.current(root), *where), array)
+                v = self.cells[place] = self.call("region", (self.current(root), *where, array.flags.writeable), array)
                 self.born[place] = len(self.steps)
         return v
 

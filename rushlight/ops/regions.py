@@ -13,11 +13,12 @@ from rushlight import random
 from rushlight.ops.build import build, inner, inner_view
 
 
-def looked(x: ndarray, size: tuple, stride: tuple, start: int) -> ndarray:
+def looked(x: ndarray, size: tuple, stride: tuple, start: int, writable: bool = True) -> ndarray:
+    """`writable`: whether the view was; windows that share elements are not."""
     if 0 in size:
         return np.empty(size, x.dtype)
     x = ascontiguousarray(x).reshape(-1)[start:]
-    return as_strided(x, size, tuple(step * x.itemsize for step in stride))
+    return as_strided(x, size, tuple(step * x.itemsize for step in stride), writeable=writable)
 
 
 def written(x: ndarray, y: ndarray, size: tuple, stride: tuple, start: int) -> ndarray:
@@ -31,7 +32,8 @@ def fresh(method: str, args: tuple, named: tuple) -> ndarray:
     return np.asarray(getattr(random.default_generator, method)(*args, **dict(named)))
 
 
-region      = inner_view(lambda x, /, size, stride, start: region(x, size, stride, start), kernel=looked)
+region      = inner_view(lambda x, /, size, stride, start, writable=True: region(x, size, stride, start, writable),
+                         kernel=looked)
 with_region = inner(lambda x, y, /, size, stride, start: with_region(x, y, size, stride, start), kernel=written)
 draw        = inner(lambda method, args, named: draw(method, args, named), kernel=fresh, random=True)
 

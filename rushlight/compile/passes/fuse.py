@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from rushlight.compile.expressions import TYPES, NotFused, Scalar, expression
-from rushlight.compile.graph import Call, Graph, Store, Value, is_random, memory_of, values_in
+from rushlight.compile.graph import Call, Graph, Store, Value, is_random, lineage, memory_of, parents_of, values_in
 from rushlight.compile.passes.decompose import REDUCTIONS
 from rushlight.compile.passes.simplify import uniform
 from rushlight.ops.table import TABLE
 
 FULL, ROW, COLUMN, SCALAR, END = "full", "row", "column", "scalar", "end"
-RESHAPES = ("reshape", "unsqueeze", "squeeze", "view_as_shape", "flatten", "unflatten", "expand", "clone")
+VIEWS = ("reshape", "unsqueeze", "squeeze", "view_as_shape", "flatten", "unflatten", "expand")
+RESHAPES = (*VIEWS, "clone")
 HEAVY = ("mm", "conv2d", "convolution")       # a loop does not reach back over these: it would write what it could read
 LARGEST = 400                                     # members of a cluster: LLVM's time grows faster than its text
 
@@ -240,7 +241,8 @@ class Fusion:
         self.home: dict[Value, int] = {}                        # who makes a value
         self.last_reader: dict[Value, int] = {}                 # who read a value from outside last
         self.readers: dict[Value, set[int]] = {}                # who reads an input's memory
-        self.origin = memory_of(graph)
+        self.origin, parents = memory_of(graph), parents_of(graph)
+        self.shown = {w for v in graph.results for w in lineage(v, parents)}     # a result shows this memory, no loop's copy
         self.epoch, self.epochs = 0, {}                         # how many products came before; where a cluster began
         self.numbers: int | None = None                         # the cluster of 0-d arithmetic
         self.drawn = -1                                         # the last step that draws random numbers
@@ -252,7 +254,8 @@ class Fusion:
         for k in self.direct[number]:
             self.before[number] |= 1 << k | self.before[k]
         cluster = None
-        if fusable(step):
+        alone = not fusable(step) or step.op in VIEWS and step.outs[0] in self.shown
+        if not alone:
             cluster = Cluster(space_of(step))
             if not cluster.admit(step):
                 cluster = None
@@ -261,7 +264,7 @@ class Fusion:
         self.epochs[number] = self.epoch
         for v in step.outs:
             self.home[v] = number
-        if fusable(step):
+        if not alone:
             for other in self.candidates(step):
                 number = self.joined(other, number, step)
         if self.clusters[number] is not None and self.clusters[number].space == ():
