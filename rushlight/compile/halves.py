@@ -12,7 +12,7 @@ from rushlight.autograd.engine import overwritten
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Node
 from rushlight.compile.graph import Graph
-from rushlight.compile.outline import entered
+from rushlight.compile.outline import entered, unhooked
 from rushlight.compile.passes.split import outline, without
 from rushlight.compile.sources import find, keyed
 from rushlight.compile.trees import planned
@@ -94,7 +94,8 @@ class CompiledFunctionBackward(Node):
         def numbered(t: Tensor) -> tuple[int, bool]:
             outs.append(t)
             return 0, False
-        with entered(arguments) as cut:           # a parameter may also be below an argument: this is the engine's business
+        hooked = [t.node for t in ins if t.node is not None and t.node.hooks is not None]
+        with entered(arguments) as cut, unhooked(hooked):       # hooks, and what is below arguments, the engine will see to
             planned(function(*args, **kwargs), arguments, program.outline.before.tensors, numbered)
             outs = [outs[program.live[k]] for k in given]
             cut()

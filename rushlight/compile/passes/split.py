@@ -6,7 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.compile.graph import Call, Graph, Store, Value, drop_unused, memory_of, replaced, values_in
+from rushlight.compile.graph import (
+    DENSE,
+    Call,
+    Graph,
+    Store,
+    Value,
+    drop_unused,
+    lineage,
+    memory_of,
+    parents_of,
+    replaced,
+    values_in,
+)
 from rushlight.compile.passes.fuse import RESHAPES, is_element
 
 
@@ -86,7 +98,10 @@ def repeatable(step: Call | Store) -> bool:
 
 def second(graph: Graph, steps: list, saved: list[Value]) -> Graph:
     """The backward as a graph of its own, in which what the forward hands over comes from outside."""
-    by = {v: Value(solid(v), "input", ("saved", i)) for i, v in enumerate(saved)}
+    parents = parents_of(graph)
+    gaps = {v for s in graph.steps if isinstance(s, Call) and s.op not in DENSE for v in s.outs} & parents.keys()
+    by = {v: Value(solid(v, any(w in gaps for w in lineage(v, parents))), "input", ("saved", i))
+          for i, v in enumerate(saved)}
     inputs = {v: Value(v.array, "input", v.source) for v in graph.inputs}
     constants = [v for s in steps for v in values_in(s.args) if v.kind == "constant"]
     by = inputs | by | {v: Value(v.array, "constant", v.source) for v in constants}    # each program names its own
@@ -149,6 +164,8 @@ def copy(v: Value) -> Value:
     return made
 
 
-def solid(v: Value) -> np.ndarray:
-    """An array laid out as the value will be."""
+def solid(v: Value, gaps: bool) -> np.ndarray:
+    """An array laid out as the value will be. `gaps`: it may be a part of other memory."""
+    if gaps and v.shape and v.array.flags.c_contiguous:
+        return np.empty((*v.shape[:-1], 2 * v.shape[-1]), v.dtype)[..., ::2]
     return v.array if any(v.array.strides) and not v.array.flags.c_contiguous else np.empty(v.shape, v.dtype)
