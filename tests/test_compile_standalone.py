@@ -12,9 +12,11 @@ import pytest
 import rushlight as torch
 from rushlight import nn, optim
 from rushlight.compile import compile, programs
+from rushlight.compile.bundle import Bundle
 from rushlight.compile.sources import find
 from rushlight.compile.standalone import Module
 from rushlight.nn import functional as F
+from rushlight.ops import kernels
 from rushlight.ops.table import TABLE
 
 RUN = """
@@ -188,3 +190,19 @@ def test_forward_and_backward_are_two_functions_of_one_text(tmp_path):
     want.backward(torch.tensor(g))
     assert y.tobytes() == want.detach().numpy().tobytes()
     assert made[0].tobytes() == w.grad.numpy().tobytes()
+
+
+def test_local_names_hide_no_bundled_function(tmp_path, monkeypatch):
+    """In one text modules have no names before their functions': a variable may be called like one of these."""
+    monkeypatch.setattr(kernels, "__path__", [*kernels.__path__, str(tmp_path)])
+    (tmp_path / "first_of_two.py").write_text(
+        "from rushlight.ops.kernels import second_of_two\n\n\n"
+        "def one(x):\n    scaled, deeper = x + 1, 5\n    return second_of_two.deep(second_of_two.scaled(scaled)) + deeper\n")
+    (tmp_path / "second_of_two.py").write_text(
+        "from rushlight.ops.kernels import first_of_two\n\n\n"
+        "def scaled(x):\n    return 2 * x\n\n\ndef deep(x):\n    one = 1\n    return x + one\n")
+    bundle = Bundle({})
+    name = bundle.need("rushlight.ops.kernels.first_of_two", "one")
+    names: dict = {}
+    exec("\n".join(bundle.texts), names)
+    assert names[name](1) == 10

@@ -245,13 +245,14 @@ class Bundle:
     def replaced(self, module: str, tree: ast.AST, start: int, end: int) -> str:
         """A part of a module's text in the names of this one, without the types of parameters, and with the first paragraph
         of docstrings: what runs elsewhere says what it does, and the library why."""
-        here = source(module)
+        here, around = source(module), self.tree
         changes = [(*where, "") for where in (*here.annotations(tree), *here.details(tree))]
+        self.tree = tree
         for node in free(tree):
-            self.tree = tree
             changed = self.meaning(module, node)
             if changed is not None:
                 changes.append((*here.exact(node), changed))
+        self.tree = around                        # of who asked for this one
         return rewritten(here.text, start, end, changes)
 
     def meaning(self, module: str, node: Any) -> str | None:
@@ -268,10 +269,10 @@ class Bundle:
         if part is not None:
             if not isinstance(node, ast.Attribute):
                 raise CannotBundle(f"{module} hands on the module {part}")
-            return self.need(part, node.attr)
-        given = self.need(module, name)
-        if given == name:
+            return self.outside(part, node.attr)
+        if self.need(module, name) == name:
             return None
+        given = self.outside(module, name)
         return f"{given}.{node.attr}" if isinstance(node, ast.Attribute) else given
 
     def late_import(self, module: str, node: ast.ImportFrom) -> str | None:
@@ -293,7 +294,8 @@ class Bundle:
         return "; ".join(lines)
 
     def outside(self, module: str, name: str) -> str:
-        """A definition, as the function that is being written can ask for it, which may have a variable of the same name."""
+        """A definition that has another name here than in its module, as the statement that is being written can ask for it:
+        a function in it may have a variable of the same name."""
         given = self.need(module, name)
         taken = {getattr(n, "name", getattr(n, "arg", getattr(n, "id", None))) for n in ast.walk(self.tree)
                  if isinstance(n, (ast.FunctionDef, ast.arg)) or isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
