@@ -326,3 +326,26 @@ def test_parts_that_backward_reads_lie_with_gaps():
             found.append(model[0].weight.grad)
         assert torch.allclose(*found)
     assert programs(g)
+
+
+def test_penalties_on_gradients_of_what_draws_random_numbers():
+    """No program can be run again for a second derivative: who is differentiated twice while it is watched has none."""
+    w = torch.ones(3, requires_grad=True)
+
+    def f(x):
+        return torch.nn.functional.dropout(x * w, 0.5).tanh().sum()
+    g, found = compile(f, backend="numpy"), {}
+    for h in (f, g):
+        torch.manual_seed(0)
+        for _ in range(5):
+            w.grad = None
+            first, = torch.autograd.grad(h(torch.arange(3.0)), w, create_graph=True)
+            first.pow(2).sum().backward()
+            found.setdefault(h, []).append(w.grad.tolist())
+    assert found[f] == found[g]
+    assert not programs(g)
+    g = compile(f, backend="numpy")
+    for _ in range(4):
+        g(torch.arange(3.0)).backward()
+        torch.autograd.grad(f(torch.arange(3.0)), w, create_graph=True)       # of something else
+    assert programs(g)

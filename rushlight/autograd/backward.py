@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from rushlight.errors import explain, suggesting
 from rushlight.tensor import ADDING, Tensor, created, from_array, method
 
 Tensors = Tensor | Sequence[Tensor]
+CURIOUS: WeakSet[Any] = WeakSet()                # `differentiated(nodes)`: who asks which graphs are differentiated twice
 chosen: ContextVar[bool] = ContextVar("chosen", default=False)             # whether some gradients only are computed now
 
 
@@ -179,6 +181,9 @@ def run(seeds: dict[Node, Any], world: str, targets: set[Node] | None, retain: b
     checks = m.checks
     if m.watch is not None:
         m.watch.walks(seeds)
+    if create_graph and CURIOUS:
+        for who in [*CURIOUS]:
+            who.differentiated(seeds)
     if checks:
         from rushlight.autograd.finite import check  # loaded with the first anomaly detection
     asked = None if targets is None else chosen.set(True)

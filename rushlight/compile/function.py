@@ -17,6 +17,7 @@ from rushlight.compile.entry import MISSED, entry
 from rushlight.compile.facts import equal
 from rushlight.compile.graph import is_random
 from rushlight.compile.guards import Snapshot
+from rushlight.compile.halves import Twice
 from rushlight.compile.outline import Outline, entered, everyone, known_arrays
 from rushlight.compile.pieces import Pieces
 from rushlight.compile.probe import Probe
@@ -65,6 +66,7 @@ class Compiled:
         self.steps = 0                            # of that run
         self.unsteady = ""                        # how it differed from the run before
         self.doubts: set = set()                  # kinds of arguments whose first program gave other numbers
+        self.twice = Twice()
         self.lock = Lock()
         self.entries: dict[Program, Callable[[tuple], Any] | None] = {}         # the short way to each (entry.py)
         self.enter: Callable[[tuple], Any] | None = None        # to the one that ran last
@@ -173,6 +175,8 @@ class Compiled:
                         self.tries[kind] += 1     # what it leaves in lists and dicts is in the way: who does it?
                         self.probing = problem
                         return result
+        if outline is not None and outline.live:
+            self.twice.watch(tracer.began)
         try:
             self.consider(kind, outline, last, problem, flat, old, rng, tracer)
         except Exception as error:
@@ -239,6 +243,8 @@ class Compiled:
         program = Program(outline.graph, outline.plan, outline.live, outline,
                           f"Made by rushlight.compile from {self.name}.", self.options)
         program.identical = fixed
+        if self.twice.seen and program.live and not program.repeatable:
+            return self.give_up("is differentiated twice, and writes to memory or draws random numbers")
         wrong = "" if program.proof.there() else self.compared(program, outline, flat, old, rng)
         program.let_go()
         if wrong and kind not in self.doubts:     # an op may just have gone from NumPy to a loop, which rounds otherwise

@@ -1,14 +1,14 @@
 """The other half of a program, which the caller may run later: its node, and backwards for some of several results alone."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from rushlight.autograd.backward import grad
-from rushlight.autograd.clock import clock
-from rushlight.autograd.engine import overwritten
+from rushlight.autograd.backward import CURIOUS, grad
+from rushlight.autograd.clock import clock, tick
+from rushlight.autograd.engine import overwritten, reachable
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Node
 from rushlight.compile.graph import Graph
@@ -27,6 +27,25 @@ class Kept:
 
     def __init__(self, tensors: list[Tensor | None]):
         self.tensors = tensors
+
+
+class Twice:
+    """Notices whether somebody differentiates twice through what a watched run has made."""
+
+    def __init__(self) -> None:
+        self.first = self.last = 0                # when its nodes were made
+        self.seen = False
+
+    def watch(self, began: int) -> None:
+        """The run has just ended."""
+        self.first, self.last = began, tick()
+        CURIOUS.add(self)
+
+    def differentiated(self, nodes: Iterable[Node]) -> None:
+        """A backward that is itself recorded begins at these nodes."""
+        if any([self.first < n.seq < self.last for n in reachable(nodes, self.first)]):
+            self.seen = True
+            CURIOUS.discard(self)
 
 
 class Subsets:
