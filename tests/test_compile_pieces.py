@@ -505,3 +505,45 @@ def test_memory_that_is_handed_over(back):
     assert found == pytest.approx(expected, rel=1e-5, abs=1e-7)
     assert len(programs(f)) == 1
     assert (f.pieces is None) == back
+
+
+class Counting(torch.nn.Module):
+    """A module whose forward counts its calls."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.calls = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)), 0
+
+    def forward(self, x):
+        self.calls += 1
+        return self.inner(x)
+
+
+class OneThatCounts:
+    """A trainer that calls it in a method of its own, amid other things."""
+
+    def __init__(self):
+        torch.manual_seed(0)
+        self.model = Counting()
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def predicted(self, x):
+        return self.model(x)
+
+    def step(self, x, y):
+        self.optimizer.zero_grad()
+        loss = ((self.predicted(x) - y) ** 2).mean()
+        loss.backward()
+        self.optimizer.step()
+        return loss.item()
+
+
+def test_methods_around_modules_that_count():
+    """What such a module computes is compiled, and nobody is watched for ever."""
+    plain, own = OneThatCounts(), OneThatCounts()
+    g, x = compile(own.step, backend="numpy"), torch.randn(8, 4)
+    for _ in range(40):
+        assert g(x, x[:, :1]) == pytest.approx(plain.step(x, x[:, :1]), rel=1e-3)
+    assert own.model.calls == 40
+    forward = [p for p in g.whole() if p.name.startswith("Counting.forward (")]
+    assert [sum(map(len, p.programs.values())) for p in forward] == [1]

@@ -205,7 +205,8 @@ class Compiled:
         probe = Probe(self.function, others)
         why, self.probing = self.probing, ""
         result = probe.run(args, kwargs)
-        self.divide(why, (), probe.places)
+        if not self.divide(why, (), probe.places) and probe.places:
+            self.give_up(why)
         return result
 
     def consider(self, kind: Any, outline: Outline | None, last: Outline | None, problem: str | None, flat: list[Any],

@@ -121,10 +121,10 @@ class Pieces:
         names = [k if isinstance(k, str) else given[k] for k in counters if isinstance(k, str) or k < len(given)]
         if plain and not all(plainly(tree.body, name) for name in names):
             return
-        divided = Around(tree, self.original, own, called, self.changing, names)
-        if divided.left and (divided.made or divided.entered):
-            self.build(divided)
-            self.entered = divided.entered
+        made = Around(tree, self.original, own, called, self.changing, names)
+        if made.left and (made.made or made.entered):
+            self.entered = made.entered
+            self.build(made)
 
     def places(self, stops: Iterable[Stop]) -> tuple[list[Place], list[Place]]:
         """Where the function looks at numbers itself, and where it calls others that do."""
@@ -356,10 +356,9 @@ class Around:
     def entering(self, e: ast.AST) -> None:
         """Functions with breaks of their own that an expression or statement calls are called in pieces, too."""
         for n in [n for n in ast.walk(e) if isinstance(n, ast.Call)]:
-            known = any(p.calls(n) for p in self.called)
-            if not known and not any(p.holds(n) for p in self.moved):
+            if not (known := any(p.calls(n) for p in self.called)) and not any(p.holds(n) for p in self.moved):
                 continue
-            self.entered += known
+            self.entered += known or not grows(n) and not (isinstance(n.func, ast.Name) and n.func.id in CHEAP)
             n.func = ast.copy_location(ast.Call(ast.Name("piece of", ast.Load()), [n.func], []), n.func)
             ast.fix_missing_locations(n)
 
@@ -368,8 +367,9 @@ class Around:
     def lift(self, s: ast.stmt, lifted: list[ast.stmt]) -> None:
         """Let what a statement computes first be computed before it: `return model(x).item()`."""
         field = "test" if isinstance(s, ast.If) else "value"
-        if isinstance(s, ast.AugAssign) and not isinstance(s.target, ast.Name):
-            return
+        if isinstance(s, ast.AugAssign) and not isinstance(s.target, ast.Name) or any(
+                n.startswith("value ") for n in written(s)) and any(p.inside(s) for p in self.moved):
+            return                                # what was lifted changes Python state: a function that it calls is divided
         if isinstance(s, (ast.If, ast.Return, ast.Assign, ast.AugAssign, ast.Expr)) and getattr(s, field) is not None:
             setattr(s, field, self.lifting(getattr(s, field), lifted)[0])
 
