@@ -349,3 +349,18 @@ def test_penalties_on_gradients_of_what_draws_random_numbers():
         g(torch.arange(3.0)).backward()
         torch.autograd.grad(f(torch.arange(3.0)), w, create_graph=True)       # of something else
     assert programs(g)
+
+
+def test_errors_of_layouts_do_not_depend_on_numbers():
+    """They come in each call: who catches them is compiled."""
+    def f(x):
+        y = x.mT * 2
+        try:
+            return y.view(-1) + 1
+        except RuntimeError:
+            return y.reshape(-1) + 2
+    g = compile(f, backend="numpy")
+    for _ in range(4):
+        x = torch.randn(2, 3)
+        assert torch.equal(g(x), f(x))
+    assert programs(g)

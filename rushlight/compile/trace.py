@@ -367,7 +367,7 @@ def shaping(op: Any, args: tuple) -> list[Tensor]:
 def with_zeros(a: Any) -> Any:
     """An argument, or several, with arrays of zeros in place of tensors."""
     if isinstance(a, Tensor):
-        return np.zeros(a.array.shape, a.array.dtype)
+        return np.zeros_like(a.array)              # which lies as it does: `view` asks
     return [with_zeros(x) for x in a] if type(a) in (list, tuple) else a
 
 
