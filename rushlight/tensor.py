@@ -7,10 +7,10 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
-import numpy as np
 from numpy import asarray, ndarray
 
 from rushlight import dtypes
+from rushlight.adding import add_to
 from rushlight.autograd.clock import Writes, stamp
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Handle, Node, hooks_of
@@ -376,7 +376,7 @@ class AccumulateGrad(Node):
                 if known is None:
                     leaf._grad = from_array(g.copy() if g.base.__class__ is ndarray else g)
                 else:
-                    np.add(known.array, g, out=known.array)
+                    add_to(known.array, g)
                     stamp(writes_of(known), None)
         return ()
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.adding import added
+from rushlight.adding import SOME, added, sum_of_halves
 from rushlight.autograd.clock import clock
 from rushlight.autograd.node import Hooks, Node
 from rushlight.errors import explain, ours, place, placed, user_frame
@@ -124,7 +124,7 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
             if known is None:
                 grads[edge] = ge
             else:
-                grads[edge] = known + ge if not fast or ge.size < LARGE else sum_of_large(known, ge)
+                grads[edge] = known + ge if not fast or ge.size < SOME else sum_of_many(known, ge)
 
 
 def let_go(node: Node, saved: tuple) -> None:
@@ -157,9 +157,13 @@ def sum_to_array(g: np.ndarray, shape: tuple) -> np.ndarray:
     return r if r.shape == shape else r.reshape(shape)
 
 
-def sum_of_large(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a + b, in memory that is used again."""
+def sum_of_many(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a + b, large ones in memory that is used again."""
     if not (a.__class__ is b.__class__ is np.ndarray):
+        return a + b
+    if a.itemsize == 2:
+        return sum_of_halves(a, b)
+    if a.size < LARGE:
         return a + b
     from rushlight.ops.kernels.memory import memory
     return np.add(a, b, out=memory.take(a.shape, a.dtype) if a.dtype == b.dtype else None)

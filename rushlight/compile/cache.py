@@ -119,11 +119,12 @@ def scope() -> dict[str, Any]:
     """The globals of a loop: exp, tanh, where... for float32, exp64... for float64, and how sums are added up."""
     import numpy as np
 
-    from rushlight.compile.scalars import world
+    from rushlight.compile.scalars import bfloats, world
     from rushlight.compile.tiles import tiles
     from rushlight.compile.vectors import functions
     b = backend()
-    names: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "b1": np.bool_, "empty": np.empty,
+    names: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "b1": np.bool_,
+                             "from_half": b.from_half, "to_half": b.to_half, **bfloats(), "empty": np.empty,
                              "inf": np.inf, "nan": np.nan,
                              "restrict": b.restrict, "wide": b.wide, "shaped": b.shaped, "plus": b.plus,
                              "largest": b.largest, "smallest": b.smallest}

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from platform import machine
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,6 +29,7 @@ def instructions(numba: Any, intrinsic: Any) -> SimpleNamespace:
     return SimpleNamespace(numba=numba, jit=numba.njit(no_cpython_wrapper=True, **FLAGS), libm=math,
                            select=select(numba, intrinsic),
                            cast_bits=lambda frm, to: cast_bits(intrinsic, frm, to), restrict=restrict(numba, intrinsic),
+                           from_half=from_half(numba, intrinsic), to_half=to_half(numba, intrinsic),
                            scaled=scaled(intrinsic), wide=wide(numba, intrinsic), shaped=shaped(numba, intrinsic),
                            plus=plus(intrinsic),
                            largest=extreme(intrinsic, "maximum"),
@@ -42,6 +44,37 @@ def cast_bits(intrinsic: Any, frm: Any, to: Any) -> Any:
             return builder.bitcast(args[0], context.get_value_type(to))
         return to(frm), generate
     return bits
+
+
+@cache
+def knows_halves() -> bool:
+    """Whether this processor has instructions for float16: without, LLVM calls functions that nobody has."""
+    from llvmlite import binding
+    return bool(binding.get_host_cpu_features().get("f16c")) or machine() in ("aarch64", "arm64")
+
+
+def from_half(numba: Any, intrinsic: Any) -> Any:
+    """The float32 of a float16, given by its bits; only where `knows_halves`."""
+    from llvmlite import ir
+
+    @intrinsic
+    def from_half(typing, x):
+        def generate(context, builder, signature, args):
+            return builder.fpext(builder.bitcast(args[0], ir.HalfType()), ir.FloatType())
+        return numba.types.float32(numba.types.int16), generate
+    return from_half
+
+
+def to_half(numba: Any, intrinsic: Any) -> Any:
+    """The bits of the float16 next to a float32; only where `knows_halves`."""
+    from llvmlite import ir
+
+    @intrinsic
+    def to_half(typing, x):
+        def generate(context, builder, signature, args):
+            return builder.bitcast(builder.fptrunc(args[0], ir.HalfType()), ir.IntType(16))
+        return numba.types.int16(numba.types.float32), generate
+    return to_half
 
 
 def select(numba: Any, intrinsic: Any) -> Any:

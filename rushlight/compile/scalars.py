@@ -359,6 +359,20 @@ def plain(k: SimpleNamespace) -> dict[str, Callable]:
     return {name: k.jit(f) for name, f in functions.items()}
 
 
+def bfloats() -> dict[str, Callable]:
+    """The float32 of a bfloat16 given by its bits, int16, and the bits of the bfloat16 next to a float32."""
+    k = kind(np.float32)
+    bits, unbits, select, i32 = k.bits, k.unbits, k.select, np.int32
+    half, quiet, shift, one = i32(0x7fff), i32(0x40), i32(16), i32(1)
+
+    @k.jit
+    def to_bfloat(x):                           # of two as near the even one
+        b = bits(x)
+        upper = i32(b >> shift)
+        return np.int16(select(x != x, i32(upper | quiet), i32(i32(b + i32(half + i32(upper & one))) >> shift)))
+    return {"from_bfloat": k.jit(lambda x: unbits(i32(i32(x) << shift))), "to_bfloat": to_bfloat}
+
+
 def calls(k: SimpleNamespace, *names: str) -> dict[str, Callable]:
     """libm's functions, one element at a time."""
     libm = backend().libm

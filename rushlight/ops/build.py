@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from rushlight.adding import SOME
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.views import assign, wrote
 from rushlight.errors import NoArray, suggesting
@@ -41,7 +42,11 @@ def staying(op: Op, kernel: Callable, last: int) -> Callable:
     def stay(*args: Any) -> np.ndarray:
         r, dtype = kernel(*args), args[last].dtype
         return r if r.__class__ is np.ndarray and r.dtype is dtype else np.asarray(r).astype(dtype, copy=False)
-    return lambda *args: stay(*args) if args[0].size < LARGE else large(op, "", stay, *args)
+    def call(*args: Any) -> np.ndarray:
+        size = args[0].size
+        small = size < SOME or size < LARGE and args[last].itemsize != 2
+        return stay(*args) if small else large(op, "", stay, *args)
+    return call
 
 
 def by_loops(op: Op, kernel: Callable) -> Callable:
@@ -155,6 +160,8 @@ def inplace(one: Op) -> Callable:
     def at_once(input: Tensor, *args: Any) -> Tensor:
         a = input.array
         if floating and a.dtype.kind in "iub":    # np.reciprocal has integers too
+            raise TypeError
+        if a.itemsize == 2 and a.size >= SOME:    # of half precision: see kernels/halves.py
             raise TypeError
         if single:
             kernel(a, out=a)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy import asarray, ndarray
 
+from rushlight.adding import SOME
 from rushlight.autograd.clock import tick
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Node, remember, user
@@ -74,7 +75,7 @@ def unary(op: Op) -> Callable:
     def call(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         try:
             a = input.array
-            r = kernel(a) if a.size < least else large(op, "", kernel, a)
+            r = kernel(a) if a.size < SOME or a.size < least and a.itemsize != 2 else large(op, "", kernel, a)
         except NoArray as sparse:
             return sparse.instead(op.name, input)
         except Exception as error:
@@ -185,7 +186,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
         if floating and a.dtype in INTEGERS:      # bytes / -1: the number is not one of theirs
             return slow(input, number if c is int else other, out)
         try:
-            r = kernel(a, b) if a.size < least else large(op, "", kernel, a, b)
+            r = kernel(a, b) if a.size < SOME or a.size < least and a.itemsize != 2 else large(op, "", kernel, a, b)
         except Exception as error:
             return otherwise(op, (input, other), error, out)
         if r.__class__ is not ndarray:

@@ -21,18 +21,23 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.ops.kernels.halves import APART, BITS, WORDS, is_half, knows_float16, singly
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.rows import FUNCTIONS
 from rushlight.ops.table import BOOL, TABLE, Op
+from rushlight.ops.worlds import LARGE
 from rushlight.optional import has_numba
 
 MUCH = 1 << 22                                    # elements times cost from which all cores share the work: 0.5 ms
 FRESH = 1 << 20                                   # elements from which NumPy's results cost 2 ns each: fresh pages
 TYPES = {np.dtype(np.float32): "f4", np.dtype(np.float64): "f8", np.dtype(np.bool_): "b1"}
+TYPES_OF_HALVES = {np.dtype(np.float16): "f2", np.dtype(np.bool_): "b1"}
+HALVES = {"f2": WORDS[True], "b2": WORDS[False]}  # what loops read their numbers with, and write them
 EXACT = {"where", "maximum", "minimum", "fmax", "fmin", "abs", "sign", "isnan", "isinf", "isfinite", "signbit", "copysign",
-         "floor", "ceil", "trunc", "round", "sqrt", "rsqrt", "f32", "f64"}
+         "floor", "ceil", "trunc", "round", "sqrt", "rsqrt", "f32", "f64", *HALVES["f2"], *HALVES["b2"]}
 SLOW = {np.log1p, np.log2, np.log10, np.deg2rad, np.rad2deg}         # ufuncs that loops are several times faster than
 SHORT = 16                                        # numbers that share one, from which a loop takes them
+CONVERSIONS = 40                                  # passes over float32 that take as long as NumPy's of half precision
 LONGEST = 4000                                    # characters of an expression
 
 
@@ -47,7 +52,8 @@ class Loop:
         given = [kind for kind in kinds if kind[0] != "value"]
         each = (0, 1, 1) if any([kind[1] == "channel" for kind in given]) else (0,)
         shapes = {"each": each, "channel": (1,), "one": ()}
-        self.example = np.empty(each, dtype), *(np.empty(shapes[kind[1]], kind[0]) for kind in given)
+        self.example = np.empty(each, dtype), *(
+            np.empty(shapes[kind[1]], BITS if kind[0] in HALVES else kind[0]) for kind in given)
         self.like = next((i for i, kind in enumerate(given) if kind[1] == "each"), 0)
         if names <= EXACT:
             from rushlight.compile.paying import Loop as Paid
@@ -90,6 +96,9 @@ def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
         function = FUNCTIONS.get((op.name, of))
         made = None if function is None else function(*args)
         return kernel(*args) if made is None else made
+    if any([is_half(a) for a in args]):
+        made = halves_at_once(op, of, args)
+        return singly(op.name, kernel, args) if made is None else made
     if hasattr(args[0], "through"):               # a gradient that is put off (chains.py)
         return args[0].through(op, of, kernel, args)
     seen = looked_at(args)
@@ -106,7 +115,24 @@ def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
     return kernel(*args) if made is None else made
 
 
-def looked_at(args: tuple) -> tuple[tuple, list[ndarray], tuple[int, ...]] | None:
+def halves_at_once(op: Op, of: str, args: tuple) -> ndarray | None:
+    """What a loop makes of half precision, each number by way of single: 51,200 sums in 6 us, by conversions of whole arrays
+    in 40. None where there is no such loop, or not yet: functions that round in their own way have one for much."""
+    seen = None if op.name in APART else looked_at(args, TYPES_OF_HALVES)
+    if seen is None or any([kind[1] == "channel" for kind in seen[0]]):
+        return None
+    kinds, arrays, shape = seen
+    try:
+        loop = loop_of(op.name, of, kinds)
+    except TypeError:
+        return None
+    if loop is None or loop.paid is None and prod(shape) < LARGE:
+        return None
+    made = loop.call([a.view(BITS) if is_half(a) else a for a in arrays], shape)
+    return made if made is None or made.dtype is not BITS else made.view(next(a.dtype for a in arrays if is_half(a)))
+
+
+def looked_at(args: tuple, types: Any = TYPES) -> tuple[tuple, list[ndarray], tuple[int, ...]] | None:
     """The kinds of the arguments, the arrays without dimensions, and the result's shape; None if a loop cannot take
     them. An array's kind is its dtype and whether there is a number in it for "each" element, for each "channel" (then
     the others are of three dimensions, channels the middle one), or "one" for all.
@@ -116,7 +142,7 @@ def looked_at(args: tuple) -> tuple[tuple, list[ndarray], tuple[int, ...]] | Non
         if a.__class__ is not ndarray:
             kinds.append(("value", a))
             continue
-        dtype = TYPES.get(a.dtype)
+        dtype = "b2" if types is TYPES_OF_HALVES and a.dtype.kind == "V" else types.get(a.dtype)
         if dtype is None:
             return None
         if a.size == 1 or not any(a.strides):     # one number, or one repeated by broadcasting
@@ -168,8 +194,9 @@ def loop_of(name: str, of: str, kinds: tuple) -> Loop | None:
     if not has_numba():
         return None
     from rushlight.compile.expressions import NotFused, Scalar, expression_of
-    dtypes = {kind[0] for kind in kinds if kind[0] in ("f4", "f8")}
-    if len(dtypes) != 1:
+    dtypes = {kind[0] for kind in kinds if kind[0] in ("f4", "f8", *HALVES)}
+    half = next((HALVES[dtype] for dtype in dtypes if dtype in HALVES), None)
+    if len(dtypes) != 1 or half is HALVES["f2"] and not knows_float16():
         return None
     given, parameters = [], []
     at = "b, c, i" if any([kind[1] == "channel" for kind in kinds]) else "i"
@@ -179,7 +206,9 @@ def loop_of(name: str, of: str, kinds: tuple) -> Loop | None:
             continue
         x = f"x{len(parameters)}"
         parameters.append(x)
-        given.append(Scalar(f"{x}[{at}]" if kind[1] == "each" else f"{x}_", np.dtype(kind[0])))
+        element = f"{x}[{at}]" if kind[1] == "each" else f"{x}_"
+        given.append(Scalar(f"{HALVES[kind[0]][0]}({element})", np.dtype("f4")) if kind[0] in HALVES else
+                     Scalar(element, np.dtype(kind[0])))
     try:
         made = expression_of(TABLE[name], of, given)
     except (NotFused, TypeError, AttributeError, ValueError):
@@ -189,8 +218,14 @@ def loop_of(name: str, of: str, kinds: tuple) -> Loop | None:
     names = {found.removesuffix("64") for found in re.findall(r"(\w+)\(", made.text)}
     if not worth_while(names, "f8" in dtypes):
         return None
-    text = text_of(parameters, [kind[1] for kind in kinds if kind[0] != "value"], made.text)
-    return Loop(text, kinds, made.dtype, names, len(re.findall(r"[-+*/<>=(]", made.text)) + 10 * made.text.count("where"))
+    formula, dtype, passes = made.text, made.dtype, 0
+    if half is not None:
+        passes = CONVERSIONS
+        if dtype == np.float32:
+            formula, dtype = f"{half[1]}({formula})", BITS
+    text = text_of(parameters, [kind[1] for kind in kinds if kind[0] != "value"], formula)
+    passes += len(re.findall(r"[-+*/<>=(]", made.text)) + 10 * made.text.count("where")
+    return Loop(text, kinds, dtype, names, passes)
 
 
 def text_of(names: list[str], counts: list[str], formula: str) -> str:

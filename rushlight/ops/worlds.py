@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.adding import SOME
 from rushlight.autograd.clock import tick
 from rushlight.autograd.engine import second_time
 from rushlight.autograd.node import Node, Output
@@ -95,6 +96,8 @@ def call_of(op: Op, i: int, name: str, world: str, kept: bool) -> str:
         first = saved_as(op, "x", world, kept) if whole else "g[0]" if "outputs" in op.options else "g"
         least = ROWS if "rows" in op.options else LARGE
         small = f"{first}.size < {least}"
+        if op.elementwise:
+            small = f"({first}.size < {SOME} or {small} and {first}.itemsize != 2)"
         if "passes" in op.options:
             small += f" and not enough({op.options['passes']}, {first}.size)"
         call = f"({call} if {small} else large(op, {name!r}, rule{i}, {given}))"

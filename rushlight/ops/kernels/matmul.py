@@ -12,6 +12,7 @@ from functools import cache
 import numpy as np
 from numpy import ndarray
 
+from rushlight.ops.kernels.halves import converted, single
 from rushlight.ops.kernels.memory import memory
 from rushlight.optional import Spent, has_numba
 
@@ -26,7 +27,7 @@ PAID = 1 << 35                                    # after which loops are compil
 
 def mm(x: ndarray, y: ndarray) -> ndarray:
     if x.dtype.itemsize == 2 and x.dtype.kind in "Vf":
-        return mm(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
+        return converted(mm(single(x), single(y)), x.dtype)
     try:
         if x.ndim == 2 and y.ndim <= 2:
             if x.size * y.shape[-1] > FEW:

@@ -12,6 +12,7 @@ from numpy import ndarray
 from rushlight.adding import FEW, added
 from rushlight.dtypes import of
 from rushlight.ops.kernels.elementwise import where
+from rushlight.ops.kernels.halves import converted, single
 from rushlight.ops.kernels.strided import plain
 from rushlight.optional import spent
 
@@ -38,13 +39,17 @@ def wide_sum(x: ndarray) -> np.dtype | None:
     kind = x.dtype.kind
     if kind in "iub":
         return np.dtype(np.int64)
-    return np.dtype(np.float32) if kind == "V" or x.dtype.itemsize == 2 else None
+    return FLOAT32 if kind == "V" or x.dtype.itemsize == 2 else None
 
 
 def totalled(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
     dtype = wide_sum(x)
     if dtype is None:
         return added(x, dims, keepdim) if ufunc is np.add else plain(ufunc.reduce(x, dims, None, None, keepdim))
+    if dtype is FLOAT32:
+        x, half = single(x), x.dtype
+        return plain(np.asarray(added(x, dims, keepdim) if ufunc is np.add else ufunc.reduce(x, dims, None, None, keepdim)
+                                ).astype(half))
     r = np.asarray(ufunc.reduce(x, dims, dtype, None, keepdim))
     return plain(r if dtype.kind == "i" else r.astype(x.dtype))
 
@@ -87,7 +92,7 @@ def mean(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
                         f"Got: {of(x.dtype).scalar_type}; cure: convert it first: x.float()")
     n = count(x, dims)
     if x.dtype.itemsize == 2 and n:               # the sum may be larger than the largest of float16
-        return plain(np.asarray(_add(x, dims, FLOAT32, None, keepdim) / np.float32(n)).astype(x.dtype))
+        return plain(np.asarray(added(single(x), dims, keepdim) / np.float32(n)).astype(x.dtype))
     r = sum(x, dims, keepdim)
     return r / x.dtype.type(n) if n else np.full_like(r, np.nan)
 
@@ -165,7 +170,7 @@ def in_single(kernel: Callable) -> Callable:
     @wraps(kernel)
     def call(x: ndarray, *args: Any) -> ndarray:
         if x.dtype.itemsize == 2 and x.dtype.kind in "fV":
-            return np.asarray(kernel(x.astype(np.float32), *args)).astype(x.dtype)
+            return converted(np.asarray(kernel(single(x), *args)), x.dtype)
         return kernel(x, *args)
     return call
 

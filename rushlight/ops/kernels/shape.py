@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.adding import SOME
 from rushlight.ops.kernels.elementwise import where
+from rushlight.ops.kernels.halves import converted
 from rushlight.ops.kernels.strided import FEW, MANY, copied, plain, suggested
 
 SMALL = 1 << 16                                   # elements of a mask that is remembered
@@ -377,6 +379,6 @@ def to(x: ndarray, dtype: Any) -> ndarray:
     if x.dtype.kind == "c" and dtype.numpy.kind not in "cb":
         x = x.real
     if 0 not in x.strides:
-        return x.astype(dtype.numpy)
+        return x.astype(dtype.numpy) if x.size < SOME else converted(x, dtype.numpy)
     order = order_of_expanded(x)
     return x.transpose(order).astype(dtype.numpy, "C").transpose(np.argsort(order))

@@ -1,0 +1,83 @@
+"""float16 and bfloat16 by way of float32 (kernels/halves.py)."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight.ops.kernels import halves
+from rushlight.optional import has_numba
+
+BFLOAT = pytest.importorskip("ml_dtypes").bfloat16
+KINDS = [np.dtype(np.float16), np.dtype(BFLOAT)]
+
+
+def paid(dtype):
+    """The loops, as if NumPy had taken long enough."""
+    for name in ("widen", "narrow"):
+        halves.loop_of(name, dtype).build()
+        assert halves.loop_of(name, dtype).function is not None
+
+
+def every(dtype):
+    return np.arange(1 << 16, dtype=np.uint16).view(dtype)
+
+
+def same(a, b):
+    a, b = a.astype(np.float32), b.astype(np.float32)
+    nan = np.isnan(a)
+    return (nan == np.isnan(b)).all() and (a.view(np.int32)[~nan] == b.view(np.int32)[~nan]).all()
+
+
+@pytest.mark.skipif(not has_numba(), reason="loops need Numba")
+@pytest.mark.parametrize("dtype", KINDS, ids=str)
+def test_loops_convert_as_numpy_does_to_the_last_bit(dtype):
+    paid(dtype)
+    x = every(dtype)
+    with np.errstate(all="ignore"):
+        wide = x.astype(np.float64)
+        between = ((wide[1:] + wide[:-1]) / 2).astype(np.float32)        # as near to one as to the other
+        given = [between, np.nextafter(between, np.float32(0)), np.nextafter(between, np.float32(np.inf)),
+                 x.astype(np.float32),
+                 np.random.default_rng(0).integers(0, 1 << 32, 1 << 18, np.uint32).view(np.float32)]
+        assert same(halves.widened(x), x.astype(np.float32))
+        for f in given:
+            assert same(halves.narrowed(f, dtype), f.astype(dtype))
+
+
+@pytest.mark.parametrize("loops", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_much_half_precision_is_computed_in_single(dtype, loops):
+    if loops:
+        if not has_numba():
+            pytest.skip("loops need Numba")
+        paid(dtype.numpy)
+    x = torch.randn(40, 30).to(dtype).requires_grad_()
+    y = torch.randn(40, 30).to(dtype)
+    wide = x.detach().float().requires_grad_()
+    out, expected = (x * y).sigmoid() + y, (wide * y.float()).to(dtype).float().sigmoid().to(dtype).float() + y.float()
+    assert out.dtype is dtype
+    assert torch.equal(out, expected.to(dtype))
+    out.sum().backward()
+    assert x.grad.dtype is dtype
+    expected.sum().backward()
+    assert torch.allclose(x.grad.float(), wide.grad, rtol=2e-2, atol=1e-2)
+    assert torch.equal((x > y), (wide > y.float()))
+    assert (x > y).dtype is torch.bool
+    assert torch.equal(x.t().exp(), x.detach().float().t().exp().to(dtype))
+    x.grad = None
+    (x + x + x * x).sum().backward()
+    assert torch.allclose(x.grad.float(), 2 + 2 * wide.detach(), rtol=2e-2)
+    z = y.clone()
+    z += 1
+    assert torch.equal(z, y + 1)
+    assert torch.equal(y + 1, (y.float() + 1).to(dtype))
+
+
+@pytest.mark.parametrize("size", [0, 1, 600])
+def test_what_depends_on_the_dtype_stays_in_it(size):
+    x = torch.full((size,), float("inf"), dtype=torch.float16)
+    assert (x.nan_to_num() == 65504).all()
+    one = torch.ones(size, dtype=torch.float16)
+    assert torch.equal(one.nextafter(2 * one), one + 2.0 ** -10)
+    assert torch.equal(one.to(torch.float64), torch.ones(size, dtype=torch.float64))
