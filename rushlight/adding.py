@@ -9,6 +9,7 @@ from numpy import ndarray
 
 FEW = 4096                                        # so many elements are added sooner than BLAS is called
 ROWS = 128                                        # as many are added up one after the other
+SIDE_BY_SIDE = 7                                  # elements of a row that NumPy adds up one after the other
 LONG = 1024                                       # elements of a row up to which einsum is as exact
 SOME = 512                                        # numbers from which half precision goes by single
 SHORT = 16                                        # elements of a row that are added up together with other rows
@@ -77,7 +78,13 @@ def row_length(shape: tuple, axes: tuple) -> int:
 def along_rows(x: ndarray) -> ndarray:
     """The sum of each row (..., n). Of 128 to 1024 elements einsum adds up four vectors side by side: 128 x 400 in 14 us, by
     NumPy's pairs 33, with the same bits for a row however many there are (BLAS would give others)."""
-    return np.einsum("...n->...", x) if ROWS <= x.shape[-1] <= LONG else _add(x, -1)
+    n = x.shape[-1]
+    if 1 < n <= SIDE_BY_SIDE and x.size >= FEW:   # 51,200 rows of 2 in 0.1 ms, NumPy's loop over each row takes 1
+        r = x[..., 0] + x[..., 1]
+        for i in range(2, n):
+            r += x[..., i]
+        return r
+    return np.einsum("...n->...", x) if ROWS <= n <= LONG else _add(x, -1)
 
 
 def valid(axes: tuple, ndim: int) -> bool:

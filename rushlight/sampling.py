@@ -8,12 +8,13 @@ import numpy as np
 
 from rushlight import dtypes
 from rushlight.autograd.grad_mode import mode, no_grad
+from rushlight.autograd.views import write
 from rushlight.creation import empty_like, made, shape_of
 from rushlight.dtypes import dtype as Dtype
 from rushlight.errors import explain, suggesting
 from rushlight.memory_format import preserve_format
 from rushlight.ops.arguments import holds
-from rushlight.ops.build import MORE
+from rushlight.ops.build import MORE, unrecorded
 from rushlight.ops.casts import copy_
 from rushlight.ops.failures import mismatch
 from rushlight.ops.shape import overwrite
@@ -215,6 +216,9 @@ def refilled(self: Tensor, generator: Generator | None, draw: Callable) -> Tenso
     from rushlight.random import in_memory_order
     if mode().batch is not None:                  # vmap's samples have no memory of their own
         return copy_(self, drawn(draw(source(generator), self.array.shape, self.array.dtype), None))
+    if self.array.flags.c_contiguous and unrecorded(self, ()):             # 60 us of uniform_ become 35
+        write(self, from_array(draw(source(generator), self.array.shape, self.array.dtype)))
+        return self
     fresh = np.empty_like(self.array, subok=False)
     target = in_memory_order(fresh)
     numbers = draw(source(generator), target.shape, fresh.dtype)

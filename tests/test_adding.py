@@ -61,3 +61,10 @@ def test_a_row_is_normalized_the_same_among_any_number_of_rows(n):
     for rows in (1, 3, 50):
         for few, many in zip(layer_norm(x[:rows], None, None, (1,), 1e-5), expected):
             assert (few == many[:rows]).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+def test_many_short_rows_have_the_bits_of_few(n):
+    x = np.random.default_rng(n).standard_normal((6000, n)).astype(np.float32)
+    for whole in (x, np.asfortranarray(x)):
+        np.testing.assert_array_equal(added(whole, (1,)), np.add.reduce(x, 1))

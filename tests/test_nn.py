@@ -661,3 +661,22 @@ def test_a_call_without_hooks_goes_straight_to_forward():
     m(1)
     sys.setprofile(None)
     assert calls == ["__call__", "forward"]
+
+
+@pytest.mark.parametrize("dtype", [rushlight.float32, rushlight.float64])
+def test_running_statistics_follow_in_their_own_memory(dtype):
+    norm, twin = rushlight.nn.BatchNorm1d(3, momentum=0.3).to(dtype), rushlight.nn.BatchNorm1d(3, momentum=0.3).to(dtype)
+    held, view, before = norm.running_var.detach(), norm.running_mean[1:], norm.running_mean._version
+    for _ in range(3):
+        x = rushlight.randn(5, 3, dtype=dtype)
+        norm(x)
+        mean, var = x.mean(0), x.var(0)
+        with rushlight.no_grad():
+            twin.running_mean.mul_(0.7).add_(0.3 * mean)
+            twin.running_var.mul_(0.7).add_(0.3 * var)
+    assert rushlight.allclose(norm.running_mean, twin.running_mean)
+    assert rushlight.allclose(norm.running_var, twin.running_var)
+    assert rushlight.equal(held, norm.running_var)
+    assert rushlight.equal(view, norm.running_mean[1:])
+    assert norm.running_mean._version == before + 3
+    assert norm.running_mean.dtype is dtype

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from rushlight.ops.kernels import pool, small_pools
 
@@ -50,3 +51,25 @@ def test_the_value_is_that_of_the_place():
     values, indices = pool.max_pool(x, (2,), (2,), (0,), (1,), False)
     assert indices.tolist() == [[[0, 2]]]
     assert np.signbit(values).tolist() == [[[False, True]]]
+
+
+@pytest.mark.parametrize("value", [1.0, np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_of_few_windows_are_those_of_many(dtype, value):
+    x = np.random.default_rng(0).standard_normal((2, 3, 7, 8)).astype(dtype)
+    x[1, 2, 3, 4] = value
+    many = np.concatenate([x] * 64)                # too many for a product
+    for pooled in (lambda a: pool.adaptive_avg_pool(a, (3, 5)),
+                   lambda a: pool.avg_pool(a, (3, 2), (2, 1), (1, 0), False, False, None)):
+        np.testing.assert_allclose(pooled(x), pooled(many)[:2], rtol=1e-6, atol=1e-6)
+    g = x[:, :, :4, :5].copy()
+    np.testing.assert_allclose(pool.adaptive_avg_pool_grad(g, (7, 8)),
+                               pool.adaptive_avg_pool_grad(np.concatenate([g] * 128), (7, 8))[:2], rtol=1e-6, atol=1e-6)
+    assert pool.adaptive_avg_pool(x[:0], (3, 5)).shape == (0, 3, 3, 5)
+
+
+def test_few_windows_take_a_product():
+    x = np.ones((2, 3, 8, 8), np.float32)
+    assert small_pools.sums(pool.summed, x, (8, 8), (3, 3), pool.adaptive_pairs, (8, 8), (3, 3)) is not None
+    x[0, 0, 0, 0] = np.inf
+    assert small_pools.sums(pool.summed, x, (8, 8), (3, 3), pool.adaptive_pairs, (8, 8), (3, 3)) is None

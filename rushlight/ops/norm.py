@@ -16,13 +16,13 @@ layer_norm = inner(
         gs[0] if weight is None else gs[0] * weight, gs[1], gs[2], x - mu, rsqrt(var + eps), dims),
     weight=lambda gs, x, mu, var, eps: gs[0] * (x - mu) * rsqrt(var + eps),
     bias=lambda gs: gs[0],
-    outputs="out mu var", rows=True, node="NativeLayerNormBackward0")
+    outputs="out mu var", rows=True, passes=20, node="NativeLayerNormBackward0")
 batch_norm = inner(
     lambda x, weight, bias, /, dims, eps: batch_norm(x, weight, bias, dims, eps),
     x=lambda gs, x, weight, mu, var, dims, eps: batch_back(gs, x, weight, mu, rsqrt(var + eps), dims),
     weight=lambda gs, x, mu, var, dims, eps: flat(batch_dots(gs[0], x, mu, dims) * rsqrt(var + eps)),
     bias=lambda gs, dims: flat(sum(gs[0], dims, True)),
-    outputs="out mu var", rows=True, node="NativeBatchNormBackward0")
+    outputs="out mu var", rows=True, passes=40, node="NativeBatchNormBackward0")
 # mean and var (N, groups, 1)
 group_norm = inner(
     lambda x, weight, bias, /, groups, eps: group_norm(x, weight, bias, groups, eps),
@@ -30,7 +30,7 @@ group_norm = inner(
     weight=lambda gs, x, mu, var, groups, eps: sum(
         gs[0] * reshape((in_groups(x, groups) - mu) * rsqrt(var + eps), x.shape), others(x)),
     bias=lambda gs: sum(gs[0], others(gs[0])),
-    outputs="out mu var", rows=True, node="NativeGroupNormBackward0")
+    outputs="out mu var", rows=True, passes=40, node="NativeGroupNormBackward0")
 # what the gradients of x and of weight have in common
 batch_dots = inner(lambda x, y, mu, /, dims: sum(x * (y - mu), dims, True),
                    x=lambda g, y, mu: g * (y - mu), y=lambda g, x: g * x, mu=lambda g, x, dims: -sum(g * x, dims, True),

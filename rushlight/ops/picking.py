@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rushlight.autograd.grad_mode import mode
 from rushlight.errors import explain
 from rushlight.ops import index as table
 from rushlight.ops import shape as s
@@ -141,12 +142,15 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
                                    "for indices"))
     dim = wrap(dim, input.array.ndim)
     n = input.array.shape[dim] if input.array.ndim else 1
-    indices = where(indices < 0, indices + n, indices)  # type: ignore[operator]
+    at = indices.array
+    if mode().watch is not None or at.__class__ is not np.ndarray or (at < 0).any():         # else 60 us become 25
+        indices = where(indices < 0, indices + n, indices)  # type: ignore[operator]
     a, b = list(input.array.shape), list(indices.array.shape)
     for d in range(len(a)):
         if d != dim:
             a[d] = b[d] = max(a[d], b[d]) if 0 not in (a[d], b[d]) else 0
-    return gather(s.expand(input, tuple(a)), dim, s.expand(indices, tuple(b)), out=out)
+    input, indices = (t if t.array.shape == (*size,) else s.expand(t, tuple(size)) for t, size in ((input, a), (indices, b)))
+    return gather(input, dim, indices, out=out)
 
 
 # -- where a mask is true ----------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from .fast import Loop
@@ -52,6 +54,8 @@ def half(values: np.ndarray, low: np.float32, high: np.float32, dtype: np.dtype)
 def check_bounds(dtype: np.dtype, low: float, high: float) -> None:
     """RuntimeError unless low <= high, both in the dtype's range, and so is high - low."""
     limit = largest(dtype)
+    if -limit <= low <= high <= limit and high - low <= limit:
+        return
     for name, bound in (("from", low), ("to", high)):
         if not abs(bound) <= limit:
             raise RuntimeError(f"{name} is out of bounds for {dtype}: {bound} does not lie in [{-limit}, {limit}]")
@@ -62,6 +66,7 @@ def check_bounds(dtype: np.dtype, low: float, high: float) -> None:
                            f"from={low} which result in to-from to exceed the limit: draw from [0, 1) and scale it")
 
 
+@cache
 def largest(dtype: np.dtype) -> float:
     """The largest finite number of a floating dtype; of bfloat16 too, which np.finfo does not know."""
     return (2.0 - 2.0**-7) * 2.0**127 if dtype.name == "bfloat16" else float(np.finfo(dtype).max)

@@ -24,6 +24,7 @@ from rushlight.ops.kernels.windows import (
     Pairs,
     Tap,
     adaptive_windows,
+    check_indices,
     check_windows,
     reach,
     taps,
@@ -292,7 +293,13 @@ def whole_planes(x: ndarray) -> ndarray:
 
 
 def window_sums(x: ndarray, out: Ints, pairs: Callable, *dims: Ints) -> ndarray:
-    """The sum of x (N, C, *size) over each window (N, C, *out), one dimension after the other; see `passes`."""
+    """The sum of x (N, C, *size) over each window (N, C, *out)."""
+    made = small_pools.sums(summed, x, x.shape[2:], out, pairs, *dims)
+    return summed(x, out, pairs, *dims) if made is None else made
+
+
+def summed(x: ndarray, out: Ints, pairs: Callable, *dims: Ints) -> ndarray:
+    """The same, one dimension after the other; see `passes`."""
     x = x.astype(np.int64 if x.dtype.kind in "iu" else wide_dtype(x.dtype), copy=False)
     for axis, length in enumerate(out, 2):
         total = np.zeros((*x.shape[:axis], length, *x.shape[axis + 1:]), x.dtype)
@@ -307,6 +314,9 @@ def window_sums(x: ndarray, out: Ints, pairs: Callable, *dims: Ints) -> ndarray:
 
 def window_spread(g: ndarray, size: Ints, pairs: Callable, *dims: Ints) -> ndarray:
     """`window_sums` transposed: (N, C, *out) -> (N, C, *size)."""
+    made = small_pools.sums(summed, g, size, g.shape[2:], pairs, *dims, back=True)
+    if made is not None:
+        return made
     for axis in range(len(size) + 1, 1, -1):
         shape = (*g.shape[:axis], size[axis - 2], *g.shape[axis + 1:])
         parts, apart = passes(pairs, axis, *[dim[axis - 2] for dim in dims])
@@ -351,6 +361,7 @@ def adaptive_pairs(size: int, out: int) -> Pairs:
     return [(slice(p, p + 1), window) for p, window in enumerate(adaptive_windows(size, out))]
 
 
+@lru_cache(maxsize=256)
 def adaptive_sizes(size: Ints, out: Ints) -> ndarray:
     return outer([[w.stop - w.start for w in adaptive_windows(s, o)] for s, o in zip(size, out)])
 
@@ -436,12 +447,3 @@ def check_shape(op: str, g: ndarray, out: Ints) -> None:
     if g.shape[2:] != out:
         raise RuntimeError(f"{op}: the gradient has shape {list(g.shape)}, but this input size, kernel, stride and "
                            f"padding give {[*g.shape[:2], *out]}")
-
-
-def check_indices(op: str, indices: ndarray, size: Ints) -> None:
-    volume = prod(size)
-    if indices.dtype != np.int64:
-        raise IndexError(f"{op}: indices should be int64, but got {indices.dtype}; convert with .long()")
-    if indices.size and indices.view(np.uint64).max() >= volume:       # a negative one is huge as unsigned
-        raise IndexError(f"{op}: indices from {indices.min()} to {indices.max()}, but a plane of size {tuple(size)} "
-                         f"has the places 0 to {volume - 1}")

@@ -178,3 +178,12 @@ def fold(columns: ndarray, output_size: Ints, kernel: Ints, dilation: Ints, padd
     x = np.zeros((images, rows // prod(kernel), *output_size), wide_dtype(columns.dtype))
     add_windows(x, columns.reshape(*x.shape[:2], *kernel, *out), stride, padding, dilation)
     return x.astype(columns.dtype, copy=False)
+
+
+def check_indices(op: str, indices: ndarray, size: Ints) -> None:
+    volume = prod(size)
+    if indices.dtype != np.int64:
+        raise IndexError(f"{op}: indices should be int64, but got {indices.dtype}; convert with .long()")
+    if indices.size and indices.view(np.uint64).max() >= volume:       # a negative one is huge as unsigned
+        raise IndexError(f"{op}: indices from {indices.min()} to {indices.max()}, but a plane of size {tuple(size)} "
+                         f"has the places 0 to {volume - 1}")
