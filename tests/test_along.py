@@ -58,18 +58,19 @@ def test_nan_and_infinities(name):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_running_sums_to_the_last_bit(shape):
+@pytest.mark.parametrize(("name", "ufunc"), [("running_sums", np.add), ("running_products", np.multiply)])
+def test_running_sums_and_products_to_the_last_bit(shape, name, ufunc):
     pytest.importorskip("numba")
     x = normal(*shape)
     for dim in range(-len(shape), len(shape)):
-        np.testing.assert_array_equal(along.running_sums(x, dim), reduce.accumulated(np.add, x, dim))
+        np.testing.assert_array_equal(along.running(name, x, dim), reduce.accumulated(ufunc, x, dim))
 
 
 def test_what_is_left_to_numpy():
     x = normal(300, 1000)
     for given, dims in ((x.T, (1,)), (x.astype(float), (1,)), (x, (0,)), (x.reshape(-1, 4), (1,))):
         assert along.reduced("sums", given, dims, False) is None
-    assert along.running_sums(x[:, ::2], 1) is None
+    assert along.running("running_sums", x[:, ::2], 1) is None
 
 
 def test_errors_stay():

@@ -90,7 +90,8 @@ def rows() -> Iterator[tuple[str, Callable[[], None]]]:
     for (name, of), function in FUNCTIONS.items():
         given = arguments.get((name, of)) or ((x, x, 1) if of else (x, 1))
         yield f"{name}, derivative by {of}" if of else name, lambda f=function, given=given: f(*given)  # type: ignore[misc]
-    for name in ("sums", "products", "norms", "largest_of", "smallest_of", "running_sums_of_rows"):
+    for name in ("sums", "products", "norms", "largest_of", "smallest_of", "running_sums_of_rows",
+                 "running_products_of_rows"):
         yield name, lambda name=name: getattr(loops(), name)(x, x.copy() if name[0] == "r" else x[0, :2].copy())
     for name in ("softmax", "log_softmax"):
         yield f"{name} between dimensions", lambda name=name: (between(name, 1, z), between(name + "_x", 1, z, z))  # type: ignore

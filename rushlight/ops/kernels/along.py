@@ -39,15 +39,16 @@ def reduced(name: str, x: ndarray, dims: tuple[int, ...] | int | None, keepdim: 
     return out
 
 
-def running_sums(x: ndarray, dim: int) -> ndarray | None:
+def running(name: str, x: ndarray, dim: int) -> ndarray | None:
+    """`running_sums` or `running_products`, in float64 inside."""
     if x.dtype is not FLOAT or not x.flags.carray or not -x.ndim <= dim < x.ndim or loops() is None:
         return None
     dim, out = dim % x.ndim, np.empty_like(x)
     before, n, after = prod(x.shape[:dim]), x.shape[dim], prod(x.shape[dim + 1:])
     if after == 1:
-        in_parts(loops().running_sums_of_rows, (x.reshape(before, n), out.reshape(before, n)), x.size)
+        in_parts(getattr(loops(), name + "_of_rows"), (x.reshape(before, n), out.reshape(before, n)), x.size)
     else:
-        loops().running_sums(x.reshape(before, n, after), out.reshape(before, n, after), np.empty(after))
+        getattr(loops(), name)(x.reshape(before, n, after), out.reshape(before, n, after), np.empty(after))
     return out
 
 

@@ -20,7 +20,7 @@ from rushlight.optional import Spent, has_numba, spent
 
 BLOCK = 1 << 18                                   # scores at a time
 LEAST = 1 << 17                                   # products from which the loops are used: NumPy takes 0.15 ms
-PASSES = 40                                       # over the scores, that they save
+PASSES = 100                                      # over the scores, that they save
 MUCH = 1 << 22                                    # and all cores
 REMEMBERED = 1 << 18                              # numbers from which memory is used again: to ask takes 1 us
 FLOAT = np.dtype(np.float32)

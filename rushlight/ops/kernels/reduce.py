@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.adding import FEW, added
+from rushlight.adding import FEW, ROWS, added
 from rushlight.dtypes import of
 from rushlight.ops.kernels.elementwise import where
 from rushlight.ops.kernels.halves import converted, single
@@ -205,6 +205,9 @@ def log_softmax(x: ndarray, dim: int) -> ndarray:
 def var(x: ndarray, dims: Dims = None, keepdim: bool = False, correction: float = 1) -> ndarray:
     """Mean squared distance from the mean, with n - correction for n."""
     n = count(x, dims)
+    if 0 < x.size < ROWS and x.dtype is FLOAT32 and n > correction:        # 8 us become 5
+        d = x - _add(x, dims, None, None, True) / FLOAT32.type(n)
+        return np.asarray(_add(d * d, dims, None, None, keepdim) / FLOAT32.type(n - correction))
     d = x - added(x, dims, True) / max(n, 1)
     squares = (d.real * d.real + d.imag * d.imag) if x.dtype.kind == "c" else d * d
     total = np.asarray(added(squares, dims, keepdim))
@@ -253,14 +256,19 @@ def chosen(x: ndarray, index: ndarray, dim: int, keepdim: bool) -> tuple[ndarray
 
 @in_single
 def cumsum(x: ndarray, dim: int) -> ndarray:
-    fits = x.size >= LEAST or x.size >= FEW and x.dtype is FLOAT32 and spent.enough(20, x.size)
-    made = by_loop("running_sums", x, dim) if fits else None              # of the same bits
-    return accumulated(np.add, x, dim) if made is None else made
+    return running("running_sums", np.add, x, dim)
 
 
 @in_single
 def cumprod(x: ndarray, dim: int) -> ndarray:
-    return accumulated(np.multiply, x, dim)
+    return running("running_products", np.multiply, x, dim)
+
+
+def running(name: str, ufunc: np.ufunc, x: ndarray, dim: int) -> ndarray:
+    """By a loop where there is much to do, or was done: products of 51,200 in 80 us, NumPy takes 230, of the same bits."""
+    fits = x.size >= LEAST or x.size >= FEW and x.dtype is FLOAT32 and spent.enough(20, x.size)
+    made = by_loop("running", name, x, dim) if fits else None
+    return accumulated(ufunc, x, dim) if made is None else made
 
 
 def accumulated(ufunc: np.ufunc, x: ndarray, dim: int) -> ndarray:

@@ -339,6 +339,29 @@ def running_sums(x, out, total):
 
 
 @loop
+def running_products(x, out, total):
+    """As `running_sums`."""
+    restrict()
+    for i in range(x.shape[0]):
+        for k in range(total.shape[0]):
+            total[k] = f64(1)
+        for j in range(x.shape[1]):
+            for k in range(total.shape[0]):
+                total[k] *= f64(x[i, j, k])
+                out[i, j, k] = f32(total[k])
+
+
+@loop
+def running_products_of_rows(x, out):
+    restrict()
+    for i in range(x.shape[0]):
+        total = f64(1)
+        for j in range(x.shape[1]):
+            total *= f64(x[i, j])
+            out[i, j] = f32(total)
+
+
+@loop
 def running_sums_of_rows(x, out):
     restrict()
     for i in range(x.shape[0]):
