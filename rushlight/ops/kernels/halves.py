@@ -16,7 +16,7 @@ from rushlight.ops.kernels.along import FLOAT, in_parts
 from rushlight.ops.kernels.memory import memory
 
 HALF, BITS = np.dtype(np.float16), np.dtype(np.int16)
-APART = {"nextafter", "nan_to_num"}               # what depends on the dtype's own steps or ends
+APART = {"nextafter", "nan_to_num", "abs", "where"}       # what depends on the dtype's own steps or ends, or is done on bits
 
 
 def is_half(a: Any) -> bool:
