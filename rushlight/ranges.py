@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from operator import index
 from typing import Any
 
@@ -48,7 +49,23 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None
     if d.category < dtypes.FLOATING:
         start, step = int(start), int(step)
     count = in_registers if d.category == dtypes.FLOATING and d.itemsize > 1 and not exact(start, step, n, d) else counted
-    return made(count(start, step, n, d), None, requires_grad, device, out)
+    array = count(start, step, n, d) if count is counted else few_or_many(count, start, step, n, d)
+    return made(array, None, requires_grad, device, out)
+
+
+FEW = 256                                         # numbers of a range that are remembered: arange(0, 1, 0.1) in 9 us, not 21
+
+
+def few_or_many(count: Callable, start: Any, step: Any, n: int, d: dtypes.dtype) -> np.ndarray:
+    """count(start, step, n, d), where there are few a copy of what it gave before; not from 0.0, which equals -0.0."""
+    if n > FEW or start.__class__ is float and start == 0:
+        return count(start, step, n, d)
+    return remembered(count, start, step, n, d).copy()
+
+
+@lru_cache(maxsize=64, typed=True)
+def remembered(count: Callable, *how: Any) -> np.ndarray:
+    return count(*how)
 
 
 def exact(start: Any, step: Any, n: int, d: dtypes.dtype) -> bool:

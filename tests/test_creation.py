@@ -202,3 +202,10 @@ def test_tensors_of_old_programs(torch):
 def test_ranges_have_torchs_last_bits(torch, bounds, dtype):
     ours, theirs = (library.arange(*bounds, dtype=getattr(library, dtype)).double() for library in (rushlight, torch))
     assert ours.tolist() == theirs.tolist()
+
+
+def test_ranges_that_are_remembered_are_copies():
+    first = rushlight.arange(0, 1, 0.25)
+    first += 1
+    assert rushlight.arange(0, 1, 0.25).tolist() == [0, 0.25, 0.5, 0.75]
+    assert rushlight.arange(0, 1, 0.25, dtype=rushlight.float64).dtype is rushlight.float64
