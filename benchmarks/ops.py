@@ -83,16 +83,16 @@ median(1) 0.24 to 0.34, var(1) 0.22 to 0.34, zero_ 0.38 to 0.53; of images, forw
 0.30, 0.71 to 0.55, 1.35, of 2x3x8x8 1.3, 2.0 to 2.3, 3.5, of one tap 0.29, 0.68 to 0.58, 1.2; max_pool2d of 2x3x8x8 0.13,
 0.41 to 0.29, 0.61.
 
-And 17:03's (cumprod's row is of then), on a quiet machine, loops loaded and paid: of 128x400 x.half() 0.04 to 0.84, h.float() 0.09
-to 0.79, h + h 0.05 to 0.67, h * 2 0.04 to 0.64, h.sum() 0.08 to 0.32, bfloat16's b + b 0.18 to 0.68, relu 0.25 to 0.59, cumprod(1)
-0.39 to 0.94 once paid, expand with backward 0.13 to 1.0; of 4x8 take_along_dim 0.20 to 0.47, index_add 0.20 to 0.45, index_copy
-0.28 to 0.58, gather 0.38 to 0.44, scatter 0.28 to 0.31, std(0) 0.29 to 0.33, uniform_ 0.11 to 0.15, arange(0, 1, 0.125) 0.17 to
-0.89; of 2x3x8x8 adaptive_avg_pool2d(x, 3) 0.13 to 0.39, avg_pool2d 0.25 to 0.32, area interpolation 0.18 to 0.65, BatchNorm2d 0.33
-to 0.39.
+And 17:03's (cumprod's row is of then), on a quiet machine, loops loaded and paid: of 128x400 x.half() 0.04 to 0.84,
+h.float() 0.09 to 0.79, h + h 0.05 to 0.67, h * 2 0.04 to 0.64, h.sum() 0.08 to 0.32, bfloat16's b + b 0.18 to 0.68, relu
+0.25 to 0.59, cumprod(1) 0.39 to 0.94 once paid, expand with backward 0.13 to 1.0; of 4x8 take_along_dim 0.20 to 0.47,
+index_add 0.20 to 0.45, index_copy 0.28 to 0.58, gather 0.38 to 0.44, scatter 0.28 to 0.31, std(0) 0.29 to 0.33, uniform_
+0.11 to 0.15, arange(0, 1, 0.125) 0.17 to 0.89; of 2x3x8x8 adaptive_avg_pool2d(x, 3) 0.13 to 0.39, avg_pool2d 0.25 to 0.32,
+area interpolation 0.18 to 0.65, BatchNorm2d 0.33 to 0.39.
 
-What falls short: `x ** 4` backward is NumPy's `**`, 100 times as slow for numbers below 0; gather and scatter compute flat places first; random normals have torch's bits, in NumPy by 70
-calls; sines of float64 (0.2) have no vectors in NumPy; small grid_sample (0.05), pools, topk, std, CTC are
-many calls.
+What falls short: `x ** 4` backward is NumPy's `**`, 100 times as slow for numbers below 0; gather and scatter compute flat
+places first; random normals have torch's bits, in NumPy by 70 calls; sines of float64 (0.2) have no vectors in NumPy; small
+grid_sample (0.05), pools, topk, std, CTC are many calls.
 """
 from __future__ import annotations
 
