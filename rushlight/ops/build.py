@@ -42,11 +42,8 @@ def staying(op: Op, kernel: Callable, last: int) -> Callable:
     def stay(*args: Any) -> np.ndarray:
         r, dtype = kernel(*args), args[last].dtype
         return r if r.__class__ is np.ndarray and r.dtype is dtype else np.asarray(r).astype(dtype, copy=False)
-    def call(*args: Any) -> np.ndarray:
-        size = args[0].size
-        small = size < SOME or size < LARGE and args[last].itemsize != 2
-        return stay(*args) if small else large(op, "", stay, *args)
-    return call
+    return lambda *args: stay(*args) if args[0].size < SOME or args[0].size < LARGE and args[last].itemsize != 2 else \
+        large(op, "", stay, *args)
 
 
 def by_loops(op: Op, kernel: Callable) -> Callable:

@@ -34,7 +34,8 @@ TYPES = {np.dtype(np.float32): "f4", np.dtype(np.float64): "f8", np.dtype(np.boo
 TYPES_OF_HALVES = {np.dtype(np.float16): "f2", np.dtype(np.bool_): "b1"}
 HALVES = {"f2": WORDS[True], "b2": WORDS[False]}  # what loops read their numbers with, and write them
 EXACT = {"where", "maximum", "minimum", "fmax", "fmin", "abs", "sign", "isnan", "isinf", "isfinite", "signbit", "copysign",
-         "floor", "ceil", "trunc", "round", "sqrt", "rsqrt", "f32", "f64", *HALVES["f2"], *HALVES["b2"]}
+         "floor", "ceil", "trunc", "round", "sqrt", "rsqrt", "f32", "f64"}
+CONVERTING = {*HALVES["f2"], *HALVES["b2"]}
 SLOW = {np.log1p, np.log2, np.log10, np.deg2rad, np.rad2deg}         # ufuncs that loops are several times faster than
 SHORT = 16                                        # numbers that share one, from which a loop takes them
 CONVERSIONS = 40                                  # passes over float32 that take as long as NumPy's of half precision
@@ -215,7 +216,7 @@ def loop_of(name: str, of: str, kinds: tuple) -> Loop | None:
         return None
     if made is None or len(made.text) > LONGEST:
         return None
-    names = {found.removesuffix("64") for found in re.findall(r"(\w+)\(", made.text)}
+    names = {found.removesuffix("64") for found in re.findall(r"(\w+)\(", made.text)} - CONVERTING
     if not worth_while(names, "f8" in dtypes):
         return None
     formula, dtype, passes = made.text, made.dtype, 0
