@@ -20,6 +20,11 @@ def rebuild(cls: type, array: ndarray, requires_grad: bool, grad: Tensor | None,
     return t
 
 
+def copied(array: Any) -> Any:
+    """A copy of an array as it lies; what stands for one without elements (ops/meta.py) serves for the copy too."""
+    return array.copy("K") if isinstance(array, ndarray) else array
+
+
 def reduce_ex(self: Tensor, protocol: Any) -> tuple:
     """Pickles know nothing of graphs: a result that requires a gradient comes back as a leaf that does."""
     return rebuild, (type(self), self.array, self.requires_grad, None, self.__dict__)
@@ -33,7 +38,7 @@ def deepcopy_tensor(self: Tensor, memo: dict) -> Tensor:
     if id(self) not in memo:
         from copy import deepcopy  # whose caller has loaded it: no part of the import
         grad = None if self._grad is None else deepcopy(self._grad, memo)
-        memo[id(self)] = rebuild(type(self), self.array.copy("K"), self.requires_grad, grad,
+        memo[id(self)] = rebuild(type(self), copied(self.array), self.requires_grad, grad,
                                  deepcopy(self.__dict__, memo))
     return memo[id(self)]
 

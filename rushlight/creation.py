@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.device import present, strided
+from rushlight.device import CPU, on_meta, strided
 from rushlight.errors import explain, suggesting
 from rushlight.memory_format import memory_format, preserve_format, room_for
 from rushlight.nested import depth_of, dtype_of, first_leaf, plain_lists, uneven
@@ -21,15 +21,21 @@ Dtype = dtypes.dtype | None
 
 def made(array: Any, dtype: Any, requires_grad: bool, device: Any = None, out: Tensor | None = None) -> Tensor:
     """A leaf on a fresh array."""
-    if device is not None:
-        present(device)
     if dtype is not None:
         array = np.asarray(array, dtypes.as_dtype(dtype).numpy)
     plain = array.__class__ is not np.ndarray and not hasattr(type(array), "run")         # run: a batch of vmap
     t = created(from_array(np.asarray(array) if plain else array))
+    if on_meta(device):
+        t.array = blank(t.array.shape, t.array.dtype, t.array.strides)
     if requires_grad:
         t.requires_grad_()
     return t if out is None else into(out, t)
+
+
+def blank(shape: tuple, dtype: np.dtype, strides: tuple | None = None) -> Any:
+    """What stands in the place of an array on the device "meta"; loaded with the first."""
+    from rushlight.ops.meta import Meta
+    return Meta(shape, dtype, strides)
 
 
 def tensor(data: Any, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False,
@@ -85,7 +91,7 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
     tensor([1., 2.], dtype=torch.float64)
     """
     if isinstance(data, Tensor):
-        return data if dtype is None or dtype is data.dtype else data.to(dtype)  # type: ignore[attr-defined]
+        return data.to(device, dtype)  # type: ignore[attr-defined]
     array = data if isinstance(data, np.ndarray) else array_of(data, dtype)
     dtypes.of(array.dtype)
     return made(array, dtype, False, device)
@@ -167,11 +173,14 @@ def filled(name: str, fill: Callable, what: str) -> Callable:
             refuse(layout)
         d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
         sizes = shape_of(shape if size is None else (size,))
+        if on_meta(device) and memory_format is None:
+            return made(blank(sizes, d.numpy), None, requires_grad, device, out)
         array = fill(sizes, d.numpy)
         if memory_format is not None:
             array, numbers = room_for(sizes, d.numpy, memory_format), array
             array[...] = numbers
-        return made(array, None, requires_grad, device, out)
+            return made(array, None, requires_grad, device, out)
+        return made(array, None, requires_grad, CPU, out)
     create.__name__ = create.__qualname__ = name
     create.__doc__ = f"""A tensor of the given size {what}; default dtype unless told.
 
@@ -191,7 +200,7 @@ def filled_like(name: str, number: int | None, what: str) -> Callable:
             if layout is None and number != 1:
                 return input.emptied(dtype).requires_grad_(requires_grad)  # type: ignore[attr-defined]
             input = input.to_dense() if layout is strided else input  # type: ignore[attr-defined]
-        return made(like(input.array, dtype, memory_format, number), None, requires_grad, device)
+        return made(like(input.array, dtype, memory_format, number), None, requires_grad, device or input.device)
     create.__name__ = create.__qualname__ = name
     create.__doc__ = f"""A tensor of the input's shape, dtype and order in memory, unless told, {what}.
 
@@ -242,7 +251,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Dtype = None, device: An
     """
     fill_value = number(fill_value)
     fill_value = dtypes.holding(fill_value, input.dtype if dtype is None else dtypes.as_dtype(dtype))
-    return made(like(input.array, dtype, memory_format, fill_value), None, requires_grad, device)
+    return made(like(input.array, dtype, memory_format, fill_value), None, requires_grad, device or input.device)
 
 
 def number(value: Any) -> Any:
@@ -347,7 +356,7 @@ def new_like(create: Callable) -> Callable:
     """x.new_zeros(size) and its like: this tensor's dtype unless told."""
     def new(self: Tensor, *size: Any, dtype: Dtype = None, **options: Any) -> Tensor:
         t = create(*size, dtype=self.dtype if dtype is None else dtype, **options)
-        if not isinstance(self.array, np.ndarray):             # of a batch of vmap: each sample gets its own
+        if not isinstance(self.array, np.ndarray) and "device" not in options:   # a batch of vmap: each sample has its own
             t.array = self.array.spread(t.array)
         return t
     new.__doc__ = create.__doc__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextvars import ContextVar, Token
 from typing import Any
 
 from rushlight.errors import NoCuda
@@ -16,9 +17,9 @@ class device:
     """A place for tensors: `device("cpu")`, `device("cpu:0")`, `device("cpu", 0)`, or a copy of a device.
 
     As in torch, `device("cpu")` and `device("cpu:0")` differ in their index and are not equal, though they
-    mean the same memory. A device is a context manager inside which tensors are made on it: here, where they
-    are made anyway. The devices that torch knows can be named and compared; tensors can only be put on the CPU: see
-    `present`. RuntimeError for an unknown device or a malformed string.
+    mean the same memory. A device is a context manager inside which tensors are made on it. The devices that torch knows
+    can be named and compared; tensors can only be put on the CPU, and on "meta" without their elements: see `placed`.
+    RuntimeError for an unknown device or a malformed string.
 
     >>> device("cpu", 0), device("cpu").index
     (device(type='cpu', index=0), None)
@@ -61,10 +62,13 @@ class device:
         return device, (self.type, self.index)
 
     def __enter__(self) -> device:
+        ENTERED.set((*ENTERED.get(), chosen.set(placed(self))))
         return self
 
     def __exit__(self, *exception: object) -> None:
-        return None
+        *around, last = ENTERED.get()
+        chosen.reset(last)
+        ENTERED.set(tuple(around))
 
 
 def _parsed(text: str, index: int | None) -> tuple[str, int | None]:
@@ -100,6 +104,28 @@ def present(place: str | int | device) -> device:
             f"{'Torch not compiled with CUDA enabled: ' * cuda}device '{place}' does not exist here: the only device of "
             "rushlight is 'cpu'; device='cuda' if torch.cuda.is_available() else 'cpu' runs in both places")
     return place
+
+
+def placed(place: Any) -> device:
+    """The device that tensors are made on: the CPU, "meta", where they have no elements, or for None the one chosen last.
+    RuntimeError for any other."""
+    if place is None:
+        return chosen.get()
+    if place is CPU:
+        return CPU
+    if place.__class__ is not device:
+        place = device("cuda", place) if isinstance(place, int) else device(place)
+    return place if place.type == "meta" else present(place)
+
+
+def on_meta(place: Any) -> bool:
+    """Whether a tensor is to be made without elements: on the device "meta", which is asked for or chosen for all."""
+    return (place := placed(place)) is not CPU and place.type == "meta"
+
+
+CPU = device("cpu")
+chosen: ContextVar[device] = ContextVar("chosen", default=CPU)  # noqa: B039  # where tensors are made unless told
+ENTERED: ContextVar[tuple[Token, ...]] = ContextVar("entered", default=())
 
 
 class Layout:

@@ -130,13 +130,14 @@ def format_tensor(array: np.ndarray, dtype: dtype, requires_grad: bool = False,
     """
     options = _options()
     indent = len(prefix) + 1
-    body = _contents(array, dtype, indent, options) if contents is None else contents
+    if contents is None:
+        contents = _contents(array, dtype, indent, options) if isinstance(array, np.ndarray) else "..."
     suffixes = [*_suffixes_of_data(array, dtype, options)]
     if grad_fn_name is not None:
         suffixes.append(f"grad_fn=<{grad_fn_name}>")
     elif requires_grad:
         suffixes.append("requires_grad=True")
-    return _with_suffixes(f"{prefix}({body}", suffixes, indent, options.linewidth)
+    return _with_suffixes(f"{prefix}({contents}", suffixes, indent, options.linewidth)
 
 
 def format_sparse(arrays: dict[str, np.ndarray], size: tuple[int, ...], nnz: int, requires_grad: bool = False,
@@ -170,7 +171,10 @@ def format_parameter(array: np.ndarray, dtype: dtype, requires_grad: bool = True
 def _suffixes_of_data(array: np.ndarray, dtype: dtype, options: _Options) -> Iterator[str]:
     """Size and dtype, where the elements do not show them."""
     default = get_default_dtype()
-    if array.size == 0:
+    if not isinstance(array, np.ndarray):         # on the device "meta", where there are none
+        yield f"device='{array.device}'"
+        obvious = False, dtype is default
+    elif array.size == 0:
         obvious = array.ndim == 1, dtype is default
     else:
         shown = default, complex128 if default is float64 else complex64, int64, bool_

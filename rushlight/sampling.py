@@ -10,6 +10,7 @@ from rushlight import dtypes
 from rushlight.autograd.grad_mode import mode, no_grad
 from rushlight.autograd.views import write
 from rushlight.creation import empty_like, made, shape_of
+from rushlight.device import CPU, on_meta
 from rushlight.dtypes import dtype as Dtype
 from rushlight.errors import explain, suggesting
 from rushlight.memory_format import preserve_format
@@ -24,8 +25,12 @@ if TYPE_CHECKING:
     from rushlight.random import Generator
 
 
-def source(generator: Generator | None) -> Generator:
-    """The generator to draw from. `rushlight.random` is loaded at the first draw: 5 ms that an import need not pay."""
+def source(generator: Generator | None, device: Any = CPU) -> Any:
+    """The generator to draw from, for a tensor on the device. `rushlight.random` is loaded at the first draw: 5 ms that an
+    import need not pay."""
+    if on_meta(device):
+        from rushlight.ops.meta import Undrawn
+        return Undrawn
     from rushlight.random import default_generator
     m = mode()
     found, batch = default_generator if generator is None else generator, m.batch
@@ -64,7 +69,7 @@ def rand(*shape: Any, size: Any = None, generator: Generator | None = None, out:
     >>> rushlight.rand(3)
     tensor([0.8823, 0.9150, 0.3829])
     """
-    return drawn(source(generator).uniform(given(shape, size), float_dtype(dtype)), None, requires_grad, device, out)
+    return drawn(source(generator, device).uniform(given(shape, size), float_dtype(dtype)), None, requires_grad, device, out)
 
 
 def randn(*shape: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None,
@@ -76,7 +81,7 @@ def randn(*shape: Any, size: Any = None, generator: Generator | None = None, out
     >>> rushlight.randn(3)
     tensor([ 1.5410, -0.2934, -2.1788])
     """
-    return drawn(source(generator).normal(given(shape, size), float_dtype(dtype)), None, requires_grad, device, out)
+    return drawn(source(generator, device).normal(given(shape, size), float_dtype(dtype)), None, requires_grad, device, out)
 
 
 def randint(low: int = 0, high: Any = None, size: Any = None, *, generator: Generator | None = None,
@@ -94,13 +99,13 @@ def randint(low: int = 0, high: Any = None, size: Any = None, *, generator: Gene
         low, high = 0, low
     low, high = (int(v) for v in (low, high))
     kind = np.dtype(np.int64) if dtype is None else dtypes.as_dtype(dtype).numpy
-    return drawn(source(generator).randint(low, high, shape_of((size,)), kind), None, requires_grad, device, out)
+    return drawn(source(generator, device).randint(low, high, shape_of((size,)), kind), None, requires_grad, device, out)
 
 
 def randperm(n: int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: Dtype = dtypes.int64,
              layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """0, ..., n - 1 in random order."""
-    return drawn(source(generator).randperm(n, dtype.numpy), None, requires_grad, device, out)
+    return drawn(source(generator, device).randperm(n, dtype.numpy), None, requires_grad, device, out)
 
 
 def like(name: str, create: Callable, fill: Callable) -> Callable:
@@ -113,6 +118,7 @@ def like(name: str, create: Callable, fill: Callable) -> Callable:
             t = empty_like(input.detach(), dtype=dtype, **options)
             with no_grad():
                 return fill(t, **drawn)
+        options.setdefault("device", input.device)
         return create(*args, tuple(input.array.shape), dtype=input.dtype if dtype is None else dtype, **options)
     draw.__name__ = draw.__qualname__ = name
     draw.__doc__ = f"`{create.__name__}` in the input's shape and dtype."
@@ -128,6 +134,7 @@ def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Dty
     """`randint` in the input's shape and dtype."""
     low, high = (0, low) if high is None else (low, high)
     options.pop("memory_format", None)
+    options.setdefault("device", input.device)
     return randint(low, high, tuple(input.array.shape), dtype=input.dtype if dtype is None else dtype, **options)
 
 
@@ -150,7 +157,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Gene
     if size is None:
         raise TypeError(explain(f"normal() received an invalid combination of arguments - got ({type(mean).__name__}, "
                                 f"{type(std).__name__})", "give a size: normal(0., 1., (2, 3))"))
-    array = source(generator).normal(shape_of((size,)), float_dtype(dtype), float(mean), float(std))
+    array = source(generator, device).normal(shape_of((size,)), float_dtype(dtype), float(mean), float(std))
     return drawn(array, None, requires_grad, device, out)
 
 
@@ -213,6 +220,8 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
 
 def refilled(self: Tensor, generator: Generator | None, draw: Callable) -> Tensor:
     """Fresh numbers, draw(generator, shape, dtype), written in the order in which the elements lie in memory."""
+    if self.is_meta:
+        return self
     from rushlight.random import in_memory_order
     if mode().batch is not None:                  # vmap's samples have no memory of their own
         return copy_(self, drawn(draw(source(generator), self.array.shape, self.array.dtype), None))
@@ -223,7 +232,7 @@ def refilled(self: Tensor, generator: Generator | None, draw: Callable) -> Tenso
     target = in_memory_order(fresh)
     numbers = draw(source(generator), target.shape, fresh.dtype)
     if fresh.flags.c_contiguous:
-        return copy_(self, drawn(numbers, None))
+        return copy_(self, drawn(numbers, None, device=CPU))
     target[...] = numbers
     t = from_array(fresh)
     noticed(t)

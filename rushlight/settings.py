@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.autograd.grad_mode import mode
-from rushlight.device import device, present
+from rushlight.device import chosen as chosen_device
+from rushlight.device import device, placed
 from rushlight.errors import explain
 
 
@@ -22,12 +23,11 @@ LEVELS = ("default", "warn", "error")
 
 
 def set_default_device(device: Any) -> None:
-    """Where tensors are made: the CPU, or None for that. RuntimeError for any other device.
+    """Where tensors are made: the CPU, or None for that, or "meta". RuntimeError for any other device.
 
     >>> rushlight.set_default_device("cpu")
     """
-    if device is not None:
-        present(device)
+    chosen_device.set(placed("cpu" if device is None else device))
 
 
 def get_default_device() -> device:
@@ -36,7 +36,7 @@ def get_default_device() -> device:
     >>> rushlight.get_default_device()
     device(type='cpu')
     """
-    return device("cpu")
+    return chosen_device.get()
 
 
 # -- determinism: all algorithms here give the same numbers every time, so there is nothing to warn of -------------------

@@ -14,7 +14,7 @@ from rushlight.adding import add_to
 from rushlight.autograd.clock import Writes, stamp
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Handle, Node, hooks_of
-from rushlight.device import device, strided
+from rushlight.device import CPU, strided
 from rushlight.errors import check_assigned, explain, not_populated
 from rushlight.size import Size
 
@@ -26,7 +26,7 @@ else:
 
         __slots__ = ()
 
-new, CPU = object.__new__, device("cpu")
+new = object.__new__
 ADDING = RLock()                                  # threads that share a leaf add to its gradient in turn
 F = TypeVar("F", bound=Callable)
 
@@ -71,15 +71,17 @@ class Tensor(Methods):
         """The type of the elements."""
         return dtypes.of(self.array.dtype)
 
-    device = property(lambda self: CPU, doc="Where it lives: always the CPU.")
+    device = property(lambda self: CPU if isinstance(self.array, ndarray) else self.array.device,
+                      doc='Where it lives: the CPU, or "meta".')
     layout = property(lambda self: strided, doc="How it lies in memory: always strided.")
     ndim = property(lambda self: self.array.ndim, doc="The number of dimensions.")
     itemsize = property(lambda self: self.array.itemsize, doc="Bytes of one element.")
     nbytes = property(lambda self: self.array.nbytes, doc="Bytes of all elements.")
     is_cuda = is_mps = is_xpu = is_ipu = is_xla = is_mtia = is_maia = is_vulkan = is_mkldnn = is_sparse = is_sparse_csr = \
-        is_quantized = is_meta = is_nested = property(
+        is_quantized = is_nested = property(
         lambda self: False, doc="Always False: its elements lie side by side in the CPU's memory.")
-    is_cpu = property(lambda self: True, doc="Always True.")
+    is_cpu = property(lambda self: self.device.type == "cpu", doc="Whether its device is the CPU.")
+    is_meta = property(lambda self: self.device.type == "meta", doc="Whether its device is meta: it has no elements.")
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
@@ -115,7 +117,7 @@ class Tensor(Methods):
 
     def data_ptr(self) -> int:
         """The address of the first element."""
-        return self.array.__array_interface__["data"][0]
+        return 0 if self.is_meta else self.array.__array_interface__["data"][0]
 
     def is_floating_point(self) -> bool:
         """Whether the elements are floating-point numbers."""
@@ -276,10 +278,7 @@ class Tensor(Methods):
             raise RuntimeError(explain("Can't call numpy() on Tensor that requires grad. "
                                        "Use tensor.detach().numpy() instead.", "write x.detach().numpy()"))
         noticed(self)
-        if not isinstance(self.array, ndarray):
-            raise RuntimeError(explain("Cannot access data pointer of Tensor that doesn't have storage",
-                                       "inside vmap a tensor stands for many: return it, and ask outside"))
-        return self.array
+        return self.array if isinstance(self.array, ndarray) else self.array.numpy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
         array = self.numpy()
@@ -367,7 +366,7 @@ class AccumulateGrad(Node):
     def arrays(self, g: ndarray) -> tuple:
         leaf = self.tensor()
         if leaf is not None and leaf.node is not None:       # nor frozen since
-            if g.__class__ is not ndarray:        # NumPy's number
+            if g.__class__ is not ndarray and isinstance(g, np.generic):      # NumPy's number
                 g = asarray(g)
             if g.dtype is not leaf.array.dtype:   # of bfloat16, NumPy makes single precision
                 g = g.astype(leaf.array.dtype)

@@ -79,6 +79,7 @@ class Batch:
     ndim = property(lambda self: self.value.array.ndim - self.mapped)
     dtype = property(lambda self: self.value.array.dtype)
     itemsize = property(lambda self: self.value.array.itemsize)
+    device = property(lambda self: self.value.device)
     size = property(lambda self: prod(self.value.array.shape[self.mapped:]))
     nbytes = property(lambda self: self.size * self.itemsize)
 
@@ -150,6 +151,10 @@ class Batch:
         raise Touched(explain(ITEM, "return the tensor, and call .item() outside of vmap"), self)
 
     tolist = item
+
+    def numpy(self) -> Any:
+        raise RuntimeError(explain("Cannot access data pointer of Tensor that doesn't have storage",
+                                   "inside vmap a tensor stands for many: return it, and ask outside"))
 
     def __iter__(self) -> Iterator:
         raise self.touched("iteration")

@@ -6,7 +6,9 @@ from typing import Any, TypeVar
 
 from rushlight import dtypes
 from rushlight.autograd.grad_mode import no_grad
-from rushlight.device import present
+from rushlight.creation import empty_like
+from rushlight.device import placed
+from rushlight.errors import explain
 from rushlight.nn.parameter import Parameter
 from rushlight.tensor import Tensor
 
@@ -39,11 +41,11 @@ class Convertible:
         """Convert floating-point and complex parameters and buffers; returns the module itself.
 
         `m.to(torch.float64)`, `m.to('cpu')`, `m.to(tensor)`, or with names; `memory_format` lays out those of four or five
-        dimensions. TypeError for an integer dtype.
+        dimensions. TypeError for an integer dtype, NotImplementedError for what has no elements that could be moved.
         """
         dtype, device = target(*args, **kwargs)
         if device is not None:
-            present(device)                   # says what is wrong with it
+            put(self, device)
         if (lies := kwargs.get("memory_format")) is not None:
             self._apply(lambda t: t.to(memory_format=lies) if t.ndim in (4, 5) else t)
         if dtype is None:
@@ -75,7 +77,7 @@ class Convertible:
 
     def cpu(self: C) -> C:
         """The module itself: it lives on the CPU."""
-        return self
+        return self.to("cpu")
 
     def cuda(self: C, device: Any = None) -> C:
         """RuntimeError: there is only the CPU."""
@@ -83,14 +85,25 @@ class Convertible:
 
     def to_empty(self: C, *, device: Any, recurse: bool = True) -> C:
         """Give parameters and buffers fresh memory, whose contents are arbitrary."""
-        present(device)
-        return self._apply(lambda t: t.new_empty(t.shape), recurse)
+        return self._apply(lambda t: empty_like(t, device=device), recurse)
 
     def share_memory(self: C) -> C:
         """Move parameters and buffers to memory that is shared with the processes that this one forks from now on."""
         for t in [*self.parameters(), *self.buffers()]:  # type: ignore[attr-defined]
             t.share_memory_()
         return self
+
+
+def put(module: Any, device: Any) -> None:
+    """Move what a module owns to a device, if something is elsewhere."""
+    place = placed(device)
+    tensors = [t for t in (*module.parameters(), *module.buffers()) if t.device.type != place.type]
+    if tensors and place.type != "meta":
+        raise NotImplementedError(explain(
+            "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() "
+            "when moving module from meta to a different device.", "then load_state_dict() or reset_parameters() fills it"))
+    if tensors:
+        module._apply(lambda t: t.to(place))
 
 
 def target(*args: Any, dtype: Any = None, device: Any = None, tensor: Tensor | None = None, non_blocking: bool = False,
@@ -104,5 +117,5 @@ def target(*args: Any, dtype: Any = None, device: Any = None, tensor: Tensor | N
         elif arg is not None and not isinstance(arg, bool):
             device = arg
     if tensor is not None:
-        dtype = tensor.dtype
+        dtype, device = tensor.dtype, tensor.device
     return None if dtype is None else dtypes.as_dtype(dtype), device

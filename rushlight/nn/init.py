@@ -172,6 +172,8 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
         warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
                       "incorrect.", stacklevel=2)
     low, high = (0.5 * (1 + math.erf((x - mean) / std / math.sqrt(2))) for x in (a, b))
+    if tensor.is_meta:
+        return tensor
     draw = redrawn if high - low > 0.3 else rejected
     return put(tensor, draw(tensor.array, mean, std, a, b, generator))
 
@@ -204,7 +206,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Seed = None) -> Tens
     """
     if tensor.dim() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
-    if tensor.numel() == 0:
+    if tensor.numel() == 0 or tensor.is_meta:
         return tensor
     rows = tensor.array.shape[0]
     x = normal_(from_array(np.empty((rows, tensor.numel() // rows), tensor.array.dtype)), 0, 1, generator).array

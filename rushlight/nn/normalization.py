@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from rushlight import dtypes
+from rushlight.creation import zeros
 from rushlight.errors import explain
 from rushlight.nn import functional as F
 from rushlight.nn import init
@@ -34,7 +36,8 @@ class _NormBase(Module):
         for name in ("running_mean", "running_var"):
             fresh = uninitialized(num_features, dtype=dtype, device=device).data if track_running_stats else None
             self.register_buffer(name, fresh)
-        self.register_buffer("num_batches_tracked", from_array(np.zeros((), np.int64)) if track_running_stats else None)
+        count = zeros((), dtype=dtypes.int64, device=device) if track_running_stats else None
+        self.register_buffer("num_batches_tracked", count)
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
@@ -64,7 +67,7 @@ class _NormBase(Module):
         if (local_metadata.get("version") or 1) < 2 and self.track_running_stats:    # before batches were counted
             count = self.num_batches_tracked
             state_dict.setdefault(prefix + "num_batches_tracked",
-                                  from_array(np.zeros((), np.int64)) if count is None else count)
+                                  from_array(np.zeros((), np.int64)) if count is None or count.is_meta else count)
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
                                       error_msgs)
 

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.copying import disabled, rebuild, unfilled
-from rushlight.device import present
+from rushlight.copying import copied, disabled, rebuild, unfilled
+from rushlight.device import CPU, present
 from rushlight.errors import explain
 from rushlight.printing import format_parameter
 from rushlight.tensor import Tensor, from_array, new, noticed, writes_of
@@ -42,7 +42,7 @@ class Parameter(Tensor):
 
     def __deepcopy__(self, memo: dict) -> Parameter:
         if id(self) not in memo:
-            memo[id(self)] = rebuild(type(self), self.array.copy("K"), self.requires_grad, None, dict(self.__dict__))
+            memo[id(self)] = rebuild(type(self), copied(self.array), self.requires_grad, None, dict(self.__dict__))
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
@@ -121,6 +121,8 @@ class Uninitialized(Tensor):
         raise RuntimeError("Can't access the shape of an uninitialized parameter or buffer. This error usually happens "
                            "in `load_state_dict` when trying to load an uninitialized parameter into an initialized "
                            "one. Call `forward` to initialize the parameters before accessing their attributes.")
+
+    device = property(lambda self: CPU, doc="Where it will be: the CPU.")
 
     @property
     def dtype(self) -> dtypes.dtype:

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.device import present
+from rushlight.creation import blank
+from rushlight.device import on_meta
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.tensor import from_array
@@ -32,9 +33,7 @@ class Settled(Module):
 
 def uninitialized(*shape: int, dtype: Any = None, device: Any = None) -> Parameter:
     """A parameter of that shape with arbitrary contents, for `reset_parameters` to fill."""
-    if device is not None:
-        present(device)
     if min(shape, default=0) < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
     d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
-    return Parameter(from_array(np.empty(shape, d.numpy)))
+    return Parameter(from_array(blank(shape, d.numpy) if on_meta(device) else np.empty(shape, d.numpy)))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.autograd.node import Handle
-from rushlight.errors import explain
+from rushlight.errors import explain, warn
 from rushlight.nn.hooks import add
 from rushlight.nn.parameter import Parameter, is_lazy
 from rushlight.tensor import Tensor
@@ -226,6 +226,10 @@ def take(module: Any, name: str, old: Tensor, key: str, new: Any, metadata: Mapp
         errors.append(f"size mismatch for {key}: copying a param with shape {new.shape} from checkpoint, the shape in "
                       f"current model is {old.shape}.")
         return
+    if old.is_meta and not new.is_meta and not metadata.get("assign_to_params_buffers"):
+        warn(f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, "
+             "which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their "
+             "corresponding key in the module instead of copying them in place?)")
     put = replace if metadata.get("assign_to_params_buffers") else copy
     act = partial(put, module, name, old, key, new, errors)
     if isinstance(errors, Errors):

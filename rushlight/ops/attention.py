@@ -41,7 +41,8 @@ def weights(q: Tensor, k: Tensor, mask: Tensor | None, causal: bool, scale: floa
     """
     scores, somewhere = mm(e.mul(q, scale), transpose(k, -2, -1)), None
     if causal:
-        scores = e.where(created(from_array(np.tri(*scores.array.shape[-2:], dtype=bool))), scores, -math.inf)
+        below = created(from_array(np.tri(*scores.array.shape[-2:], dtype=bool))).to(scores.device)  # type: ignore[attr-defined]
+        scores = e.where(below, scores, -math.inf)
     if mask is not None:
         is_bool = mask.array.dtype.kind == "b"
         somewhere = any_of(mask if is_bool else e.ne(mask, -math.inf), (mask.array.ndim - 1,), True)

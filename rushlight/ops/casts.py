@@ -6,7 +6,7 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.autograd.views import assign, check_shape, detached, write
-from rushlight.device import present
+from rushlight.device import placed
 from rushlight.errors import NoCuda, explain, suggesting
 from rushlight.memory_format import contiguous_format, lies_so, memory_format, order_of, preserve_format
 from rushlight.ops import shape as s
@@ -146,16 +146,17 @@ def convert(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non
     flags = []                                    # non_blocking and copy, in this order
     for arg in (*args, other):
         if isinstance(arg, Tensor):
-            dtype = arg.dtype
+            dtype, device = arg.dtype, arg.device
         elif isinstance(arg, dtypes.dtype) or arg in (float, int, bool, complex):
             dtype = dtypes.as_dtype(arg)
         elif isinstance(arg, bool):
             flags.append(arg)
         elif arg is not None:
             device = arg
-    if device is not None:
-        present(device)                 # says what is wrong with it
     made = self if dtype is None or dtype is self.dtype else converted(self, dtypes.as_dtype(dtype))
+    if device is not None and placed(device).type != made.device.type:
+        from rushlight.ops.meta import moved  # loaded with the first tensor that has no elements
+        made = moved(made)
     if memory_format is not None:
         made = lying(made, memory_format)
     return s.clone(made) if made is self and (copy or flags[1:] == [True]) else made
@@ -186,7 +187,7 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 
 def cpu(self: Tensor, memory_format: Format = None) -> Tensor:
     """The tensor itself: it lives on the CPU."""
-    return self if memory_format is None else lying(self, memory_format)
+    return convert(self, device="cpu", memory_format=memory_format)
 
 
 def cuda(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:

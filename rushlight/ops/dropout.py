@@ -14,6 +14,8 @@ def kept(x: ndarray, p: float, features: bool) -> ndarray:
     """1 with probability 1 - p, else 0, in x's shape and dtype; if `features`, one for each (sample, channel) of x."""
     if mode().batch is not None:
         raise Touched("vmap draws the mask", mode().batch)
+    if not isinstance(x, ndarray):                # without elements there is nothing to draw
+        raise x.touched("dropout")
     fresh = np.empty((*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype) if features else np.empty_like(x, subok=False)
     target = random.in_memory_order(fresh)
     target[...] = random.default_generator.bernoulli_scalar(1 - p, target.shape, fresh.dtype)

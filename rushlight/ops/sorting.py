@@ -209,6 +209,8 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 
 
 def asked_for(find: Any, input: Tensor, inverse: bool, counts: bool, dim: int | None) -> Any:
+    if input.is_meta:
+        raise input.array.touched("unique")  # type: ignore[attr-defined]
     if input.is_complex():
         raise NotImplementedError(explain(f"\"unique\" not implemented for '{input.dtype.scalar_type}'"))
     if dim is not None and not input.array.ndim:

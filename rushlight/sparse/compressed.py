@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.creation import as_tensor
-from rushlight.device import Layout, present, sparse_csc, sparse_csr
+from rushlight.device import CPU, Layout, present, sparse_csc, sparse_csr
 from rushlight.errors import NoArray, explain
 from rushlight.printing import format_sparse
 from rushlight.sparse.creation import to_sparse
@@ -55,6 +55,7 @@ class CompressedTensor(Tensor):
         raise NotForCompressed(explain("Could not run this operation with arguments from the 'SparseCsrCPU' backend: it is "
                                        "not there for sparse matrices.", "x.to_dense() makes it dense"))
 
+    device = property(lambda self: CPU, doc="The CPU.")
     layout = property(lambda self: LAYOUTS[self._by], doc="torch.sparse_csr or torch.sparse_csc.")
     is_sparse = property(lambda self: False, doc="False: that is said of torch.sparse_coo alone.")
     is_sparse_csr = property(lambda self: self._by == 0, doc="Whether it is CSR.")

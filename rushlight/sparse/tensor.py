@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rushlight.device import sparse_coo, sparse_csc, sparse_csr
+from rushlight.device import CPU, sparse_coo, sparse_csc, sparse_csr
 from rushlight.errors import NoArray, explain
 from rushlight.printing import format_sparse
 from rushlight.size import Size
@@ -66,6 +66,7 @@ class SparseTensor(Tensor):
 
     shape = property(lambda self: self._size, doc="The size of each dimension.")
     dtype = property(lambda self: self._of.dtype, doc="The type of the elements.")
+    device = property(lambda self: CPU, doc="The CPU.")
     layout = property(lambda self: sparse_coo, doc="torch.sparse_coo.")
     ndim = property(lambda self: len(self._size), doc="The number of dimensions.")
     itemsize = property(lambda self: self._of.itemsize, doc="Bytes of one element.")

@@ -1,0 +1,237 @@
+"""Tensors on the device "meta": shapes and dtypes without elements, to build a model that is loaded later, or to see what
+shapes it makes.
+
+The `array` of such a tensor is a `Meta`. As with a batch of vmap, kernels cannot compute with it: an op's fast path fails,
+and where it would report the error (`otherwise` in arguments.py), the op is run on zeros of that shape, as any op is, and of
+what it makes only shapes and dtypes are kept. So no op has a second rule that says its shapes, and other programs pay
+nothing. It takes the op's time and memory while it runs; a view, and making a tensor, take neither.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from rushlight import dtypes
+from rushlight.autograd.clock import tick
+from rushlight.autograd.grad_mode import current, mode
+from rushlight.autograd.node import Node, Output, outside
+from rushlight.device import device
+from rushlight.errors import explain
+from rushlight.ops.arguments import Touched
+from rushlight.ops.kernels.strided import lie
+from rushlight.ops.table import Op
+from rushlight.ops.worlds import TENSORS
+from rushlight.tensor import Tensor, from_array
+from rushlight.utils.pytree import tree_leaves, tree_map
+
+NO_DATA = "Cannot copy out of meta tensor; no data!"
+ITEM = "Tensor.item() cannot be called on meta tensors"
+TO_EMPTY = "empty_like(x, device='cpu') or module.to_empty(device='cpu') gives it memory"
+# Ops whose result's shape depends on the numbers.
+DYNAMIC = {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount", "equal"}
+
+
+class NoData(Touched, NotImplementedError):
+    """The numbers of a tensor without elements are asked for."""
+
+
+class Meta:
+    """In the place of an array: its shape, steps in memory (bytes) and dtype. It never changes, so tensors share it."""
+
+    __slots__ = ("shape", "strides", "dtype", "__weakref__")
+    device, base = device("meta"), None
+
+    def __init__(self, shape: tuple, dtype: np.dtype, strides: tuple | None = None):
+        self.shape, self.dtype = tuple(shape), dtype
+        self.strides = strides or tuple(dtype.itemsize * prod([max(n, 1) for n in shape[i + 1:]]) for i in range(len(shape)))
+
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: prod(self.shape))
+    itemsize = property(lambda self: self.dtype.itemsize)
+    nbytes = property(lambda self: self.size * self.itemsize)
+    flags = property(lambda self: self.seen().flags)
+
+    def __reduce__(self) -> tuple:
+        return Meta, (self.shape, self.dtype, self.strides)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def seen(self) -> np.ndarray:
+        """An array that lies as this one would, of one number: to be looked at, not into."""
+        return np.lib.stride_tricks.as_strided(np.empty(1, self.dtype), self.shape, self.strides)
+
+    def zeros(self) -> np.ndarray:
+        """An array like this one, of zeros: pages that the system hands out when they are written to."""
+        steps = tuple(s // self.itemsize for s in self.strides)
+        n = 0 if 0 in self.shape else 1 + sum((k - 1) * step for k, step in zip(self.shape, steps))
+        return lie(np.zeros(n, self.dtype), self.shape, steps, 0)
+
+    detached = property(lambda self: lambda: self)
+
+    def spread(self, array: Any) -> Meta:
+        """What is created like a tensor of this device is on it too."""
+        return without(array)
+
+    def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
+        if function is np.copyto:
+            if not isinstance(args[0], Meta):
+                raise NotImplementedError(explain(NO_DATA, TO_EMPTY))
+            return None                           # shapes were compared before: there is nothing to write to
+        if function in (np.zeros_like, np.ones_like, np.empty_like, np.shape, np.ndim, np.size):
+            return function(self.seen(), *args[1:], **kwargs)
+        raise self.touched(function.__name__)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if out is not None and isinstance(out[0], Meta) and all(isinstance(a, Meta) for a in args):
+            return out[0]                         # gradients that meet
+        raise self.touched(ufunc.__name__)
+
+    def __add__(self, other: Any) -> Meta:
+        if not isinstance(other, Meta):
+            raise self.touched("add")
+        return self
+
+    def touched(self, what: str) -> Touched:
+        return NoData(explain(f"{NO_DATA} {what} asks for the numbers of a tensor of shape {self.shape}, which is on the "
+                              "device 'meta'", TO_EMPTY), self)
+
+    def __getattr__(self, name: str) -> Any:
+        raise self.touched(name)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise self.touched("NumPy")
+
+    def _refuse(self, *args: Any) -> Any:
+        raise self.touched("arithmetic of arrays")
+
+    __hash__ = object.__hash__
+    __eq__ = __ne__ = _refuse  # type: ignore[assignment]
+    __getitem__ = __setitem__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __invert__ = __matmul__ = __rmatmul__ = __index__ = __iter__ = _refuse
+    __and__ = __or__ = __abs__ = __pow__ = __mod__ = __float__ = __int__ = _refuse
+
+    def item(self) -> Any:
+        raise RuntimeError(explain(ITEM, "a tensor on the CPU has numbers"))
+
+    __bool__ = item
+
+    def numpy(self) -> Any:
+        raise TypeError(explain("can't convert meta device type tensor to numpy.", TO_EMPTY))
+
+    def tolist(self) -> Any:
+        raise NotImplementedError(explain(NO_DATA, TO_EMPTY))
+
+    def run(self, op: Op, args: tuple) -> Any:
+        """An op that met this tensor, on these arguments."""
+        return on_zeros(TENSORS[op.name], args, {}, op)
+
+    @staticmethod
+    def one_by_one(function: Callable, args: tuple, kwargs: dict) -> Any:
+        """A function that is no entry and met such a tensor."""
+        return on_zeros(function, args, kwargs)
+
+
+class Unread(Node):
+    """What made a tensor without elements: gradients have the shapes of its inputs, `like`."""
+
+    __slots__ = ("like", "called")
+    like: tuple
+    called: str
+    first = None
+
+    def name(self) -> str:
+        return self.called
+
+    def arrays(self, g: Any) -> tuple:
+        return self.like
+
+    def tensors(self, g: Any) -> tuple:
+        return tuple(map(from_array, self.like))
+
+
+def without(array: Any) -> Meta:
+    """An array's shape, order in memory and dtype."""
+    return array if array.__class__ is Meta else Meta(array.shape, array.dtype, array.strides)
+
+
+def on_zeros(function: Callable, args: tuple, kwargs: dict, op: Op | None = None) -> Any:
+    """What a function makes of zeros in place of tensors without elements, themselves without elements."""
+    from rushlight.random import default_generator
+    given = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
+    name = op.name if op is not None else function.__name__
+    if name in DYNAMIC or (name in ("index", "getitem") and any(t.dtype is dtypes.bool_ for t in given[1:])):
+        raise NotImplementedError(explain(
+            f"aten::{name}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel "
+            "registered: what shape it makes depends on numbers", TO_EMPTY))
+    for t in given:
+        if t.array.__class__ is not Meta and t.array.ndim and not indexes(t, op):
+            raise RuntimeError(explain("Tensor on device cpu is not on the expected device meta!",
+                                       "put both on one device", inputs=[(tuple(t.shape), str(t.device)) for t in given]))
+    state, token = default_generator.get_state(), current.set(mode().but(grad=False, watch=None))
+    try:
+        made = function(*tree_map(stand_in, args), **tree_map(stand_in, kwargs))
+    finally:
+        current.reset(token)
+        default_generator.set_state(state)
+    made = tree_map(lambda t: from_array(without(t.array)) if isinstance(t, Tensor) else t, made)
+    record(made, given, op)
+    return made
+
+
+def indexes(t: Tensor, op: Op | None) -> bool:
+    """Whether it is a tensor of places, which may be on the CPU beside others that are not."""
+    return op is not None and op.name.startswith("index") and t.dtype.category < dtypes.FLOATING
+
+
+def stand_in(value: Any) -> Any:
+    """Zeros in place of a tensor without elements; anything else is itself."""
+    return from_array(value.array.zeros()) if isinstance(value, Tensor) and value.array.__class__ is Meta else value
+
+
+def record(made: Any, given: list[Tensor], op: Op | None) -> None:
+    """A node for what was made, which knows no more than shapes."""
+    edges = [t for t in given if t.node is not None]
+    outs = [t for t in tree_leaves(made) if isinstance(t, Tensor) and t.dtype.category >= dtypes.FLOATING]
+    if not (edges and outs and mode().grad):
+        return
+    node = Unread()
+    node.called = "UnreadBackward0" if op is None else op.node.__name__
+    node.like = tuple(without(t.array) for t in edges)
+    node.edges, node.saved, node.seq, node.shape = tuple(t.node for t in edges), (), tick(), outs[0].array.shape
+    node.where = outside(None)
+    outs[0].node = node
+    if len(outs) > 1:
+        for i, t in enumerate(outs):
+            t.node = Output(node, i, tick(), t.array.shape)
+
+
+def moved(t: Tensor) -> Tensor:
+    """A tensor of the CPU without its elements. NotImplementedError for one that has none: they would have to come from
+    nowhere."""
+    if t.array.__class__ is Meta:
+        raise NotImplementedError(explain(NO_DATA, TO_EMPTY))
+    r = from_array(without(t.array))  # type: ignore[arg-type]
+    record(r, [t], None)
+    return r
+
+
+class Undrawn:
+    """A generator for tensors without elements: it draws nothing."""
+
+    @staticmethod
+    def uniform(shape: tuple, dtype: np.dtype, *how: Any) -> Meta:
+        return Meta(shape, dtype)
+
+    normal = uniform
+
+    @staticmethod
+    def randint(low: int, high: int, shape: tuple, dtype: np.dtype) -> Meta:
+        return Meta(shape, dtype)
+
+    @staticmethod
+    def randperm(n: int, dtype: np.dtype) -> Meta:
+        return Meta((n,), dtype)
