@@ -124,7 +124,7 @@ def on_meta(place: Any) -> bool:
 
 
 CPU = device("cpu")
-chosen: ContextVar[device] = ContextVar("chosen", default=CPU)  # noqa: B039  # where tensors are made unless told
+chosen: ContextVar[device] = ContextVar("chosen", default=CPU)  # where tensors are made unless told
 ENTERED: ContextVar[tuple[Token, ...]] = ContextVar("entered", default=())
 
 

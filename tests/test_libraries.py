@@ -75,6 +75,28 @@ def own_ops(lib):
 
 
 @program
+def ops_by_schema(lib):
+    """Ops that a schema names, with kernels of their own, or made of ops; samples of vmap one by one."""
+    library = lib.library.Library("rushlight_schema", "DEF")
+    library.define("plus(Tensor x, int n=1, *, float? scale=None) -> Tensor")
+    library.define("twice(Tensor x) -> Tensor")
+    library.define("fill(Tensor(a!) x, int[2] k=[1, 2]) -> ()")
+    library.impl("plus", lambda x, n=1, *, scale=None: lib.from_numpy((x.numpy() + n) * (scale or 1.0)), "CPU")
+    library.impl("twice", lambda x: x + x, "CompositeImplicitAutograd")
+    library.impl("fill", lambda x, k: x.fill_(sum(k)) and None, "CPU")
+    lib.library.register_fake("rushlight_schema::plus", lambda x, n=1, *, scale=None: lib.empty_like(x))
+    lib.library.define("rushlight_schema::half", "(Tensor x) -> Tensor")
+    lib.library.impl("rushlight_schema::half", "cpu")(lambda x: lib.from_numpy(x.numpy() / 2))
+    lib.library.register_autograd("rushlight_schema::half", lambda ctx, g: g / 2)
+    ops, x, filled = lib.ops.rushlight_schema, lib.ones(2, 3, requires_grad=True), lib.zeros(1)
+    ops.fill(filled)
+    (ops.twice(x) * ops.half(x)).sum().backward()
+    meta = ops.plus.default(lib.empty(2, 5, device="meta"), 3)
+    return [ops.plus(x.detach()), ops.plus(x.detach(), 3, scale=0.5), x.grad, filled, list(meta.shape), str(meta.device),
+            lib.vmap(ops.half)(lib.ones(3, 2)), type(ops.half(x).grad_fn).__name__]
+
+
+@program
 def limits_of_dtypes(lib):
     names = ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float16", "bfloat16",
              "float32", "float64"]  # fmt: skip

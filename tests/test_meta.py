@@ -27,10 +27,12 @@ def shapes(lib):
         written[:, 1] += 2
         written.add_(1).mul_(m).normal_()
         return [
-            m, m.t(), m.t().contiguous(), m.half(), m[0], m[:, 1:], m > 0, m.argmax(1), m.sum(0, keepdim=True).expand(4, 3) * 2,
+            m, m.t(), m.t().contiguous(), m.half(), m[0], m[:, 1:], m > 0, m.argmax(1),
+            m.sum(0, keepdim=True).expand(4, 3) * 2,
             lib.cat([m, m]).softmax(-1).topk(2).indices, lib.einsum("ij,jk->ik", m, lib.randn(3, 4)), written, m.view(3, 2),
             m + lib.tensor(2.0, device="cpu"), m[lib.tensor([0, 1, 1])], m.gather(1, long), lib.where(m > 0, m, 0.0),
-            lib.arange(5), lib.eye(3), lib.full((2,), 3), lib.randperm(4), lib.zeros_like(m), m.new_zeros(4), lib.rand_like(m),
+            lib.arange(5), lib.eye(3), lib.full((2,), 3), lib.randperm(4), lib.zeros_like(m), m.new_zeros(4),
+            lib.rand_like(m),
             m.new_zeros(4, device="cpu"), lib.zeros_like(m, device="cpu"), lib.ones(2, device="cpu"), net(image),
             F.cross_entropy(net(image), lib.randint(10, (4,))), layers.LSTM(3, 5, 2, dropout=0.1)(lib.randn(2, 4, 3))[0],
             layers.MultiheadAttention(8, 2)(*[lib.randn(5, 2, 8)] * 3)[0], layers.Embedding(100, 8)(words),
@@ -78,9 +80,12 @@ def test_an_empty_module_is_filled():
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         loaded.load_state_dict(real.state_dict())
-    assert len(told) == 7 and "is a no-op" in str(told[0].message) and loaded[0].weight.is_meta
+    assert len(told) == 7
+    assert "is a no-op" in str(told[0].message)
+    assert loaded[0].weight.is_meta
     loaded.load_state_dict(real.state_dict(), assign=True)
-    assert rushlight.equal(loaded(x), real(x)) and loaded[0].weight.requires_grad
+    assert rushlight.equal(loaded(x), real(x))
+    assert loaded[0].weight.requires_grad
     rushlight.manual_seed(3)
     fresh = nn.Linear(3, 4)
     rushlight.manual_seed(3)
@@ -93,7 +98,8 @@ def test_backward_gives_gradients_without_elements():
     layer = nn.Linear(3, 4, device="meta")
     y = layer(rushlight.ones(2, 3, device="meta"))
     (y.relu() + y).sum().backward()
-    assert layer.weight.grad.is_meta and layer.weight.grad.shape == (4, 3)
+    assert layer.weight.grad.is_meta
+    assert layer.weight.grad.shape == (4, 3)
 
 
 NUMBERS = [
@@ -113,7 +119,7 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize("ask, error, text", NUMBERS)
+@pytest.mark.parametrize(("ask", "error", "text"), NUMBERS)
 def test_numbers_are_refused(ask, error, text):
     with pytest.raises(error, match=text):
         ask(rushlight.empty(2, 3, device="meta"))
@@ -123,11 +129,13 @@ def test_the_chosen_device_is_left_again():
     with rushlight.device("meta"):
         with rushlight.device("cpu"):
             assert rushlight.ones(2).is_cpu
-        assert rushlight.ones(2).is_meta and rushlight.get_default_device().type == "meta"
+        assert rushlight.ones(2).is_meta
+        assert rushlight.get_default_device().type == "meta"
     assert rushlight.ones(2).is_cpu
     try:
         rushlight.set_default_device("meta")
-        assert rushlight.tensor([1.0]).is_meta and rushlight.ones(2, device="cpu").is_cpu
+        assert rushlight.tensor([1.0]).is_meta
+        assert rushlight.ones(2, device="cpu").is_cpu
     finally:
         rushlight.set_default_device(None)
     assert rushlight.tensor([1.0]).is_cpu
