@@ -22,6 +22,16 @@ TORCHVISION = {
         (360, 169314.37445858438, 3.1922611219891476e-13, 0.6425402164459229)),
     "vit": (lambda: models.VisionTransformer(64, 16, 2, 4, 32, 48, num_classes=10, representation_size=8),
         (34, 323.18959928288047, 0.0, 0.8469352722167969)),
+    "mobilenet_v3_small": (lambda: models.mobilenet_v3_small(num_classes=10),
+        (244, 48374.29011688207, 1.5411584727830846e-09, 0.874332845211029)),
+    "shufflenet_v2_x0_5": (lambda: models.shufflenet_v2_x0_5(num_classes=10),
+        (338, 32648.180934686025, 0.04928030224583666, 0.7285723686218262)),
+    "mnasnet0_5": (lambda: models.mnasnet0_5(num_classes=10),
+        (314, 82816.20958732945, 8.497654290108725e-08, 0.1882704496383667)),
+    "googlenet": (lambda: models.googlenet(num_classes=10, init_weights=True),
+        (364, 60151.89057278822, 0.0484246100011645, 0.8388448357582092)),
+    "inception_v3": (lambda: models.inception_v3(num_classes=10, init_weights=True),
+        (580, 145132.1266127641, 24617642.027065333, 0.48013150691986084)),
     "resnext": (lambda: models.resnext50_32x4d(num_classes=10, replace_stride_with_dilation=[False, True, True]),
         (320, 271810.1065852884, 0.07807550188889961, 0.8388843536376953)),
 }  # fmt: skip
@@ -39,7 +49,7 @@ def facts(make):
     total = sum((i % 7 + 1) * float(v.double().sum()) for i, v in enumerate(state.values()))
     after = float(rushlight.rand(()))
     with rushlight.no_grad():
-        out = net.eval()(ramp(1, 3, 64, 64))
+        out = net.eval()(ramp(1, 3, *(80, 80) if isinstance(net, models.Inception3) else (64, 64)))
     return len(state), total, float(out.double().norm()), after
 
 
@@ -59,6 +69,27 @@ def test_names_of_weights_are_torchvisions():
     assert names[-2:] == ["fc.weight", "fc.bias"]
     assert [n for n, _ in models.vgg.make_layers(["M", 4, 8], True).named_parameters()][::4] == ["1.weight", "4.weight"]
     assert "features.denseblock1.denselayer2.conv1.weight" in models.DenseNet(4, (2,), 8).state_dict()
+
+
+def test_scores_from_halfway_while_training():
+    net = models.googlenet(num_classes=3, init_weights=False)
+    found = net(ramp(2, 3, 64, 64))
+    assert found._fields == ("logits", "aux_logits2", "aux_logits1")
+    assert [t.shape for t in found] == [(2, 3)] * 3
+    assert net.eval()(ramp(2, 3, 64, 64)).shape == (2, 3)
+    with pytest.warns(FutureWarning, match="default weight initialization"):
+        models.googlenet(num_classes=3, aux_logits=False)
+
+
+def test_weights_that_a_network_does_without(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    (tmp_path / "hub" / "checkpoints").mkdir(parents=True)
+    trained = models.googlenet(init_weights=False)
+    rushlight.save(trained.state_dict(), tmp_path / "hub" / "checkpoints" / "googlenet-1378be20.pth")
+    found = models.googlenet(weights="DEFAULT")
+    assert found.aux1 is None
+    assert found.transform_input
+    assert found.fc.weight.equal(trained.fc.weight)
 
 
 def test_a_network_learns():

@@ -6,8 +6,13 @@ Nothing is downloaded: `weights=` asks for a file in `torch.hub.get_dir()`/check
 from rushlight.vision.models.alexnet import *
 from rushlight.vision.models.densenet import *
 from rushlight.vision.models.efficientnet import *
+from rushlight.vision.models.googlenet import *
+from rushlight.vision.models.inception import *
+from rushlight.vision.models.mnasnet import *
 from rushlight.vision.models.mobilenetv2 import *
+from rushlight.vision.models.mobilenetv3 import *
 from rushlight.vision.models.resnet import *
+from rushlight.vision.models.shufflenetv2 import *
 from rushlight.vision.models.squeezenet import *
 from rushlight.vision.models.vgg import *
 from rushlight.vision.models.vision_transformer import *

@@ -91,16 +91,23 @@ BUILDERS: dict[str, Callable[..., Any]] = {}      # resnet18 and the like, fille
 KNOWN: dict[str, Any] = {}                        # the weights of each
 
 
-def model(name: str, known: Any, cls: Callable[..., Any], *settings: Any, **defaults: Any) -> Callable[..., Any]:
-    """The function `name` that builds cls(*settings, **defaults), with trained weights if they are asked for."""
+def model(name: str, known: Any, cls: Callable[..., Any], *settings: Any, trained: dict[str, Any] | None = None,
+          spare: tuple[str, ...] = (), **defaults: Any) -> Callable[..., Any]:
+    """The function `name` that builds cls(*settings, **defaults), with trained weights if they are asked for.
+
+    `trained`: defaults with weights; `spare`: how names begin of weights that a network may do without.
+    """
     def build(weights: Any = None, progress: bool = True, *, pretrained: Any = None, **kwargs: Any) -> Any:
         chosen = known.verify(asked(name, known, weights, pretrained))
         if chosen is not None and kwargs.setdefault("num_classes", 1000) != 1000:
             raise ValueError(explain("The parameter 'num_classes' expected value 1000 but got "
                                      f"{kwargs['num_classes']} instead.", "change the last layer after loading weights"))
-        found = cls(*settings, **{**defaults, **kwargs})
+        found = cls(*settings, **{**defaults, **(trained or {} if chosen is not None else {}), **kwargs})
         if chosen is not None:
-            found.load_state_dict(chosen.get_state_dict(progress=progress))
+            own, state = found.state_dict(), chosen.get_state_dict(progress=progress)
+            for key in [key for key in state if spare and key.startswith(spare) and key not in own]:
+                del state[key]
+            found.load_state_dict(state)
         return found
     build.__name__ = build.__qualname__ = name
     build.__module__ = f"rushlight.vision.models.{getattr(cls, '__module__', '').rpartition('.')[2]}"

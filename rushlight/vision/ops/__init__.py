@@ -7,12 +7,19 @@ from rushlight.vision.ops.boxes import (
     box_convert,
     box_iou,
     clip_boxes_to_image,
+    complete_box_iou,
+    distance_box_iou,
     generalized_box_iou,
     masks_to_boxes,
     nms,
     remove_small_boxes,
 )
-from rushlight.vision.ops.losses import sigmoid_focal_loss
+from rushlight.vision.ops.losses import (
+    complete_box_iou_loss,
+    distance_box_iou_loss,
+    generalized_box_iou_loss,
+    sigmoid_focal_loss,
+)
 from rushlight.vision.ops.misc import (
     MLP,
     Conv2dNormActivation,
@@ -22,7 +29,10 @@ from rushlight.vision.ops.misc import (
     StochasticDepth,
     stochastic_depth,
 )
+from rushlight.vision.ops.roi import RoIAlign, roi_align
 
-__all__ = ["MLP", "Conv2dNormActivation", "FrozenBatchNorm2d", "Permute", "SqueezeExcitation", "StochasticDepth",
-           "batched_nms", "box_area", "box_convert", "box_iou", "clip_boxes_to_image", "generalized_box_iou",
-           "masks_to_boxes", "nms", "remove_small_boxes", "sigmoid_focal_loss", "stochastic_depth"]
+__all__ = ["MLP", "Conv2dNormActivation", "FrozenBatchNorm2d", "Permute", "RoIAlign", "SqueezeExcitation", "StochasticDepth",
+           "batched_nms", "box_area", "box_convert", "box_iou", "clip_boxes_to_image", "complete_box_iou",
+           "complete_box_iou_loss", "distance_box_iou", "distance_box_iou_loss", "generalized_box_iou",
+           "generalized_box_iou_loss", "masks_to_boxes", "nms", "remove_small_boxes", "roi_align", "sigmoid_focal_loss",
+           "stochastic_depth"]

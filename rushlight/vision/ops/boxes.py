@@ -1,9 +1,12 @@
 """Boxes (N, 4), from corner (x1, y1) to corner (x2, y2): areas, overlaps, and those that are worth keeping."""
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy import ndarray
 
+from rushlight.autograd.grad_mode import no_grad
 from rushlight.creation import zeros
 from rushlight.dtypes import float32
 from rushlight.errors import explain
@@ -41,6 +44,24 @@ def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
     size = (high - low).clamp(min=0)
     around = size[..., 0] * size[..., 1]
     return inside / together - (around - together) / around
+
+
+def distance_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tensor:
+    """(N, M): iou less the square of the distance over that of the diagonal around both (Zheng et al. 2020)."""
+    low = minimum(boxes1[..., None, :2], boxes2[..., None, :, :2])
+    high = maximum(boxes1[..., None, 2:], boxes2[..., None, :, 2:])
+    diagonal = ((high - low).clamp(min=0) ** 2).sum(-1) + eps
+    first, second = ((b[..., :2] + b[..., 2:]) / 2 for b in (boxes1, boxes2))
+    return box_iou(boxes1, boxes2) - ((first[..., None, :] - second[..., None, :, :]) ** 2).sum(-1) / diagonal
+
+
+def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tensor:
+    """(N, M): `distance_box_iou` less what the boxes' shapes differ by (Zheng et al. 2020)."""
+    first, second = (((b[..., 2] - b[..., 0]) / (b[..., 3] - b[..., 1])).atan() for b in (boxes1, boxes2))
+    unlike = (4 / math.pi ** 2) * (first[..., None] - second[..., None, :]) ** 2
+    with no_grad():
+        weight = unlike / (1 - box_iou(boxes1, boxes2) + unlike + eps)
+    return distance_box_iou(boxes1, boxes2, eps) - weight * unlike
 
 
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:

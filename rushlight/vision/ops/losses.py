@@ -1,9 +1,14 @@
 """Losses of object detection."""
 from __future__ import annotations
 
+import math
+
+from rushlight.autograd.grad_mode import no_grad
 from rushlight.errors import explain
 from rushlight.nn import functional as F
+from rushlight.ops.elementwise import maximum, minimum, where
 from rushlight.tensor import Tensor
+from rushlight.vision.ops.boxes import box_area
 
 
 def sigmoid_focal_loss(inputs: Tensor, targets: Tensor, alpha: float = 0.25, gamma: float = 2, reduction: str = "none"
@@ -17,6 +22,55 @@ def sigmoid_focal_loss(inputs: Tensor, targets: Tensor, alpha: float = 0.25, gam
     loss = loss * (1 - (p * targets + (1 - p) * (1 - targets))) ** gamma
     if alpha >= 0:
         loss = (alpha * targets + (1 - alpha) * (1 - targets)) * loss
+    return reduced(loss, reduction)
+
+
+def reduced(loss: Tensor, reduction: str) -> Tensor:
+    """The losses, their mean (0 of none) or their sum."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(explain(f"Invalid Value for arg 'reduction': '{reduction}'", "it is 'none', 'mean' or 'sum'"))
-    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
+    return loss if reduction == "none" else loss.mean() if reduction == "mean" and loss.numel() else loss.sum()
+
+
+def generalized_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7) -> Tensor:
+    """1 - iou of each pair, plus the share of the smallest box around both that belongs to neither."""
+    (iou, together), (w, h) = overlap(boxes1, boxes2, eps), around(boxes1, boxes2)
+    return reduced(1 - (iou - (w * h - together) / (w * h + eps)), reduction)
+
+
+def distance_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7) -> Tensor:
+    """1 - iou of each pair, plus the square of their distance over that of the diagonal around both (Zheng et al. 2020)."""
+    return reduced(apart(boxes1, boxes2, eps)[0], reduction)
+
+
+def complete_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7) -> Tensor:
+    """The distance loss, plus what the boxes' shapes differ by (Zheng et al. 2020)."""
+    loss, iou = apart(boxes1, boxes2, 1e-7)
+    first, second = (((b[..., 2] - b[..., 0]) / (b[..., 3] - b[..., 1])).atan() for b in (boxes2, boxes1))
+    unlike = (4 / math.pi ** 2) * (first - second) ** 2
+    with no_grad():
+        weight = unlike / (1 - iou + unlike + eps)
+    return reduced(loss + weight * unlike, reduction)
+
+
+def apart(boxes1: Tensor, boxes2: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """The distance loss of each pair, and its iou."""
+    (iou, _), (w, h) = overlap(boxes1, boxes2, eps), around(boxes1, boxes2)
+    between = [(boxes1[..., i + 2] + boxes1[..., i]) / 2 - (boxes2[..., i] + boxes2[..., i + 2]) / 2 for i in (0, 1)]
+    return 1 - iou + (between[0] ** 2 + between[1] ** 2) / (w ** 2 + h ** 2 + eps), iou
+
+
+def overlap(boxes1: Tensor, boxes2: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """The iou of each pair, and the area of both together."""
+    low, high = maximum(boxes1[..., :2], boxes2[..., :2]), minimum(boxes1[..., 2:], boxes2[..., 2:])
+    w, h = (high - low).unbind(-1)
+    inside = where((w > 0) & (h > 0), w * h, 0.0)
+    together = box_area(boxes1) + box_area(boxes2) - inside
+    return inside / (together + eps), together
+
+
+def around(boxes1: Tensor, boxes2: Tensor) -> tuple[Tensor, Tensor]:
+    """Width and height of the smallest box around each pair."""
+    low, high = minimum(boxes1[..., :2], boxes2[..., :2]), maximum(boxes1[..., 2:], boxes2[..., 2:])
+    w, h = (high - low).unbind(-1)
+    return w, h

@@ -1,0 +1,35 @@
+"""What is made of a model: its first layers, with what some of them give."""
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from rushlight import nn
+from rushlight.errors import explain
+from rushlight.tensor import Tensor
+
+__all__ = ["IntermediateLayerGetter"]
+
+
+class IntermediateLayerGetter(nn.ModuleDict):
+    """The model's children up to the last that is asked for, one after the other: x to {new name: what the child gave}.
+
+    `return_layers`: {name of a child: new name}. ValueError for a name that no child has.
+    """
+
+    _version = 2
+
+    def __init__(self, model: nn.Module, return_layers: dict[str, str]):
+        children = dict(model.named_children())
+        if not set(return_layers) <= set(children):
+            raise ValueError(explain("return_layers are not present in model"))
+        last = max(list(children).index(str(name)) for name in return_layers)
+        super().__init__(OrderedDict(list(children.items())[:last + 1]))
+        self.return_layers = return_layers
+
+    def forward(self, x: Tensor) -> OrderedDict[str, Tensor]:
+        found = OrderedDict()
+        for name, module in self.items():
+            x = module(x)
+            if name in self.return_layers:
+                found[self.return_layers[name]] = x
+        return found
