@@ -152,6 +152,16 @@ def test_modules_and_types_have_the_names_that_programs_know(tmp_path, write):
         "torch.backends.nothing"]
 
 
+def test_parts_that_share_a_function_s_name_leave_it_in_place(tmp_path, write):
+    """As sync_batchnorm, which many programs carry along, imports them."""
+    write("p.py", "from torch.nn.parallel._functions import Broadcast, ReduceAddCoalesced\n"
+                  "from torch.nn.parallel.data_parallel import DataParallel\nimport torch.nn.parallel.replicate\n"
+                  "import torch\nfrom torch.nn.parallel import replicate\nlayer = torch.nn.Linear(2, 3)\n"
+                  "print(*torch.nn.parallel.data_parallel(layer, torch.ones(4, 2)).shape)\n"
+                  "try: replicate(layer, [0, 1])\nexcept RuntimeError as error: print(str(error)[:20])\n")
+    assert command("run", "p.py", folder=tmp_path).stdout == "4 3\nTorch not compiled w\n"
+
+
 def test_uninstalled_types_are_at_home_again():
     code = ("import rushlight, rushlight.compat as c; c.install(); a = str(rushlight.Tensor); c.uninstall(); "
             "print(a, rushlight.Tensor)")

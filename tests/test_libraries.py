@@ -137,6 +137,9 @@ def test_parts_for_devices():
     assert [(p[0].tolist(), p[1]) for p in parts] == [([0, 1, 2], "same"), ([3, 4], "same")]
     whole = gather([p[:1] for p in parts])
     assert whole[0].tolist() == [0, 1, 2, 3, 4]
+    given, named = nn.parallel.scatter_gather.scatter_kwargs((rushlight.arange(4),), {"flag": True}, [0, 1])
+    assert [(p[0].tolist(), n) for p, n in zip(given, named)] == [([0, 1], {"flag": True}), ([2, 3], {"flag": True})]
+    assert nn.parallel.parallel_apply([len, sum], [[1, 2], [3, 4]]) == [2, 7]
 
 
 def test_handles():

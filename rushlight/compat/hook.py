@@ -43,8 +43,8 @@ class Torch(ModuleType):
 class Same:                                       # no importlib.abc: to import it takes 4 ms
     """A loader. Gives a module of rushlight under torch's name: one module, so that what is set in it is seen under both."""
 
-    def __init__(self, home: str):
-        self.home = home
+    def __init__(self, home: str, fullname: str):
+        self.home, self.fullname = home, fullname
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         if self.home == "rushlight":
@@ -61,6 +61,16 @@ class Same:                                       # no importlib.abc: to import 
             module.version = sys.modules["torch.version"] = versions()  # type: ignore[attr-defined]
         else:
             module.__spec__ = self.spec
+            shared_names(self.home, self.fullname, module)
+
+
+def shared_names(home: str, fullname: str, package: ModuleType) -> None:
+    """Parts of a package that share their name with a function of it (nn.parallel.data_parallel) are known under torch's
+    name from the start: where Python imports them it would put them in the function's place."""
+    for name, part in list(sys.modules.items()):
+        parent, _, own = name.rpartition(".")
+        if parent == home and part is not None and callable(getattr(package, own, None)):
+            sys.modules[f"{fullname}.{own}"] = part
 
 
 def versions() -> ModuleType:
@@ -95,7 +105,7 @@ class Finder:
         home = OURS[top] + rest.join(("." if rest else "", ""))
         if not (exists(home) or has_part(home)):
             raise no_module(fullname)
-        return ModuleSpec(fullname, Same(home), is_package=True)  # type: ignore[arg-type]
+        return ModuleSpec(fullname, Same(home, fullname), is_package=True)  # type: ignore[arg-type]
 
 
 def exists(module: str) -> bool:

@@ -1,0 +1,12 @@
+"""torch.nn.parallel on one CPU: modules as they are, under the names that their users' checkpoints have."""
+from __future__ import annotations
+
+from rushlight.nn.parallel import distributed, scatter_gather
+from rushlight.nn.parallel.data_parallel import DataParallel, data_parallel
+from rushlight.nn.parallel.distributed import DistributedDataParallel
+from rushlight.nn.parallel.parallel_apply import parallel_apply
+from rushlight.nn.parallel.replicate import replicate
+from rushlight.nn.parallel.scatter_gather import gather, scatter
+
+__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel", "distributed", "gather", "parallel_apply",
+           "replicate", "scatter", "scatter_gather"]

@@ -1,0 +1,27 @@
+"""What moves tensors between GPUs: names that libraries import, and call where there are some."""
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight.autograd.function import Function
+from rushlight.device import present
+
+
+class Broadcast(Function):
+    """A tensor to several GPUs. RuntimeError: there is none."""
+
+    @staticmethod
+    def forward(ctx: Any, target_gpus: Any, *inputs: Any) -> Any:  # type: ignore[override]
+        return present("cuda")
+
+
+class ReduceAddCoalesced(Broadcast):
+    """Sums of what several GPUs have."""
+
+
+class Gather(Broadcast):
+    """What several GPUs have, one after the other."""
+
+
+class Scatter(Broadcast):
+    """Parts of a tensor to several GPUs."""

@@ -1,0 +1,28 @@
+"""A module for several devices, of which there is one: the module itself, under the name that checkpoints have."""
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight.nn.module import Module
+
+
+class DataParallel(Module):
+    """`module`, called as it is: there are no other devices to share a batch with.
+
+    >>> rushlight.nn.DataParallel(rushlight.nn.Linear(2, 3)).state_dict().keys()
+    odict_keys(['module.weight', 'module.bias'])
+    """
+
+    def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0):
+        super().__init__()
+        self.dim, self.module = dim, module
+        self.device_ids: list[int] = []
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        return self.module(*inputs, **kwargs)
+
+
+def data_parallel(module: Module, inputs: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0,
+                  module_kwargs: dict | None = None) -> Any:
+    """`module(*inputs)`."""
+    return module(*(inputs if isinstance(inputs, tuple) else (inputs,)), **(module_kwargs or {}))
