@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.optional import SOME
+
 FEW = 4096                                        # so many elements are added sooner than BLAS is called
 ROWS = 128                                        # as many are added up one after the other
 SIDE_BY_SIDE = 7                                  # elements of a row that NumPy adds up one after the other
 LONG = 1024                                       # elements of a row up to which einsum is as exact
-SOME = 512                                        # numbers from which half precision goes by single
 SHORT = 16                                        # elements of a row that are added up together with other rows
 ONES = {np.dtype(t): np.ones(ROWS, t) for t in (np.float32, np.float64)}
 _add: Any = np.add.reduce
@@ -58,9 +59,8 @@ def add_to(a: ndarray, b: ndarray) -> None:
 
 def sum_of_halves(a: ndarray, b: ndarray) -> ndarray:
     """a + b of half precision, each sum in single (and of int16, which has as many bytes): NumPy takes 30 times as long."""
-    from rushlight.ops.large import run
-    from rushlight.ops.table import TABLE
-    return run(TABLE["add"], "", np.add, a, b)
+    from rushlight.ops.kernels.halves import singly
+    return singly("add", np.add, (a, b))  # type: ignore[no-any-return]
 
 
 def row_length(shape: tuple, axes: tuple) -> int:

@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
-from numpy import asarray, ndarray
+from numpy import asarray, generic, ndarray
 
 from rushlight import dtypes
 from rushlight.adding import add_to
@@ -366,7 +366,7 @@ class AccumulateGrad(Node):
     def arrays(self, g: ndarray) -> tuple:
         leaf = self.tensor()
         if leaf is not None and leaf.node is not None:       # nor frozen since
-            if g.__class__ is not ndarray and isinstance(g, np.generic):      # NumPy's number
+            if g.__class__ is not ndarray and isinstance(g, generic):      # NumPy's number
                 g = asarray(g)
             if g.dtype is not leaf.array.dtype:   # of bfloat16, NumPy makes single precision
                 g = g.astype(leaf.array.dtype)

@@ -13,8 +13,8 @@ from rushlight.ops import large, later, rows, worlds
 from rushlight.ops.kernels import index
 from rushlight.ops.kernels.memory import HELD_BY_US, LEAST, memory
 from rushlight.ops.table import TABLE, parameters
-from rushlight.ops.worlds import ARRAYS, LARGE, rebind
-from rushlight.optional import spent
+from rushlight.ops.worlds import ARRAYS, rebind
+from rushlight.optional import LARGE, spent
 
 pytest.importorskip("numba")
 while later.next_part():

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.adding import SOME, added, sum_of_halves
+from rushlight.adding import added, sum_of_halves
 from rushlight.autograd.clock import clock
 from rushlight.autograd.node import Hooks, Node
 from rushlight.errors import explain, ours, place, placed, user_frame
+from rushlight.optional import SOME
 from rushlight.tensor import Tensor, from_array
 
 LARGE = 1 << 18                                   # numbers from which the pages of a new array cost more than its sums

@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rushlight.adding import SOME
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.views import assign, wrote
 from rushlight.errors import NoArray, suggesting
@@ -16,8 +15,8 @@ from rushlight.ops.arguments import Touched, constant
 from rushlight.ops.docstring import introduce
 from rushlight.ops.later import expect
 from rushlight.ops.table import BOOL, FLOATING, NUMPY, REAL, SAME, TABLE, Op, entry, in_namespace, parameters
-from rushlight.ops.worlds import ARRAYS, LARGE, ROWS, TENSORS, large, rebind, save_function
-from rushlight.optional import spent
+from rushlight.ops.worlds import ARRAYS, TENSORS, large, rebind, save_function
+from rushlight.optional import LARGE, ROWS, SOME, spent
 from rushlight.tensor import Tensor, method
 
 F = TypeVar("F", bound=Callable)

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy import asarray, ndarray
 
-from rushlight.adding import SOME
 from rushlight.autograd.clock import tick
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Node, remember, user
@@ -36,7 +35,8 @@ from rushlight.ops.arguments import (
 from rushlight.ops.kernels.strided import led
 from rushlight.ops.results import into
 from rushlight.ops.table import FLOATING, Op, node_name
-from rushlight.ops.worlds import HUGE, LARGE, large, saved_by_name, vjp
+from rushlight.ops.worlds import large, saved_by_name, vjp
+from rushlight.optional import HUGE, LARGE, SOME
 from rushlight.tensor import Tensor
 
 new = object.__new__

@@ -25,8 +25,7 @@ from rushlight.ops.kernels.halves import APART, BITS, WORDS, is_half, knows_floa
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.rows import FUNCTIONS
 from rushlight.ops.table import BOOL, TABLE, Op
-from rushlight.ops.worlds import LARGE
-from rushlight.optional import has_numba
+from rushlight.optional import LARGE, has_numba
 
 MUCH = 1 << 22                                    # elements times cost from which all cores share the work: 0.5 ms
 FRESH = 1 << 20                                   # elements from which NumPy's results cost 2 ns each: fresh pages

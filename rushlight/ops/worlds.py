@@ -13,19 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.adding import SOME
 from rushlight.autograd.clock import tick
 from rushlight.autograd.engine import second_time
 from rushlight.autograd.node import Node, Output
 from rushlight.ops.later import next_part
 from rushlight.ops.table import SHARED, Op, parameters, rebind
-from rushlight.optional import spent
+from rushlight.optional import LARGE, ROWS, SOME, spent
 from rushlight.tensor import Tensor, created, from_array
 
 ARRAYS: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}   # the name: warnings are filtered by it
 TENSORS: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}
-# elements from which `large` is asked: along rows (NumPy's layer norm of 8,192 takes 60 us, the loop 15), of several passes
-ROWS, LARGE, HUGE = 1 << 13, 1 << 15, 1 << 18     # (gelu of 32,768: 270 and 50), of one ufunc
 
 
 def adopt(kernels: ModuleType) -> None:

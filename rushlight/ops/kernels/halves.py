@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.adding import SOME
 from rushlight.ops.kernels.along import FLOAT, in_parts
 from rushlight.ops.kernels.memory import memory
+from rushlight.optional import SOME
 
 HALF, BITS = np.dtype(np.float16), np.dtype(np.int16)
 APART = {"nextafter", "nan_to_num", "abs", "where"}       # what depends on the dtype's own steps or ends, or is done on bits

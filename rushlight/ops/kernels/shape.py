@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.adding import SOME
 from rushlight.ops.kernels.elementwise import where
 from rushlight.ops.kernels.halves import converted
 from rushlight.ops.kernels.strided import FEW, MANY, copied, plain, suggested
+from rushlight.optional import SOME
 
 SMALL = 1 << 16                                   # elements of a mask that is remembered
 
