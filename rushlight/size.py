@@ -1,4 +1,4 @@
-"""`Size`: the shape of a tensor."""
+"""`Size`: the shape of a tensor; and its steps in memory."""
 
 from __future__ import annotations
 
@@ -73,3 +73,16 @@ def _is_integer(value: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def steps_of(a: Any) -> tuple[int, ...]:
+    """Steps in elements from one index to the next, by torch's count: without elements as if it lay in order; a dimension of
+    size 1 that NumPy gives no step, as of `x[None]`, has what the next one spans."""
+    if a.size == 0:
+        return tuple(math.prod([max(n, 1) for n in a.shape[i + 1:]]) for i in range(a.ndim))
+    steps, span = [step // a.itemsize for step in a.strides], 1
+    for i in reversed(range(a.ndim)):
+        if a.shape[i] == 1 and not steps[i]:
+            steps[i] = span
+        span = a.shape[i] * steps[i]
+    return tuple(steps)

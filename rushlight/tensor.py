@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from _thread import RLock
 from collections.abc import Callable
-from math import prod
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
@@ -16,7 +15,7 @@ from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Handle, Node, hooks_of
 from rushlight.device import CPU, strided
 from rushlight.errors import check_assigned, explain, not_populated
-from rushlight.size import Size
+from rushlight.size import Size, steps_of
 
 if TYPE_CHECKING:
     from rushlight._methods import Methods  # what the ops attach, written down by `make stubs`
@@ -103,11 +102,7 @@ class Tensor(Methods):
 
     def stride(self, dim: int | None = None) -> Any:
         """Steps in elements from one index to the next, of every dimension or of one."""
-        a = self.array
-        if a.size == 0:                           # nothing to step over: as if it were contiguous, by torch's count
-            steps = tuple(prod([max(n, 1) for n in a.shape[i + 1:]]) for i in range(a.ndim))
-        else:
-            steps = tuple(step // a.itemsize for step in a.strides)
+        steps = steps_of(self.array)
         return steps if dim is None else steps[dim]
 
     def storage_offset(self) -> int:

@@ -120,3 +120,12 @@ def test_pooled_images_lie_as_images_do(oracle):
                 *f.adaptive_max_pool3d(volume, 2, return_indices=True))
         return [list(y.stride()) for y in made]
     assert strides(rushlight) == oracle(strides)
+
+
+def test_steps_of_dimensions_of_size_1(oracle):
+    """NumPy gives a new dimension no step, torch what the next one spans."""
+    def steps(lib):
+        x, z = lib.zeros(3, 4), lib.zeros(3, 1, 4)
+        views = [t.unsqueeze(d) for t in (x, x.t(), x[:, :1], z.expand(3, 5, 4), lib.zeros(())) for d in range(t.dim() + 1)]
+        return [list(v.stride()) for v in (*views, x[None], x[..., None], x.expand(1, 3, 4), x.expand(2, 1, 3, 4))]
+    assert steps(rushlight) == oracle(steps)

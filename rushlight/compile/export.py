@@ -37,6 +37,7 @@ from rushlight.version import __version__
 
 WEIGHTS = "weights.safetensors"
 STORED = 1 << 10                                  # bytes from which a constant stands among the weights
+STEADY = "let the model keep what it changes in buffers, and write there (`self.n += 1`, `copy_`)"
 KINDS = {"float64": "F64", "float32": "F32", "float16": "F16", "int64": "I64", "int32": "I32", "int16": "I16",
          "int8": "I8", "uint8": "U8", "bool": "BOOL", "complex64": "C64"}
 
@@ -159,10 +160,9 @@ def program_of(model: Callable, args: tuple) -> Program:
                 return known[0]
     except CannotCompile as error:
         lines = [f"  {b.where}\n    {b.reason}" for b in compiled.breaks]
-        cure = "  cure: let the model compute with tensors alone, and do what needs numbers outside"
-        raise CannotCompile("\n".join([f"export: {error}", *lines, cure])) from None
-    raise CannotCompile(f"export: {compiled.name} {compiled.unsteady or 'does something else in each run'}\n  cure: let the "
-                        "model keep what it changes in buffers, and write there (`self.n += 1`, `copy_`)")
+        cure = STEADY if compiled.unsteady else "let the model compute with tensors alone, and do what needs numbers outside"
+        raise CannotCompile("\n".join([f"export: {error}", *lines, f"  cure: {cure}"])) from None
+    raise CannotCompile(f"export: {compiled.name} {compiled.unsteady or 'does something else in each run'}\n  cure: {STEADY}")
 
 
 def named(model: Any) -> dict[int, str]:
