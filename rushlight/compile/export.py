@@ -162,7 +162,8 @@ def program_of(model: Callable, args: tuple) -> Program:
         lines = [f"  {b.where}\n    {b.reason}" for b in compiled.breaks]
         cure = STEADY if compiled.unsteady else "let the model compute with tensors alone, and do what needs numbers outside"
         raise CannotCompile("\n".join([f"export: {error}", *lines, f"  cure: {cure}"])) from None
-    raise CannotCompile(f"export: {compiled.name} {compiled.unsteady or 'does something else in each run'}\n  cure: {STEADY}")
+    why = compiled.unsteady or "does something else in each run"
+    raise CannotCompile(f"export: {compiled.name} {why}\n  cure: {STEADY}")
 
 
 def named(model: Any) -> dict[int, str]:
