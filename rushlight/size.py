@@ -75,11 +75,16 @@ def _is_integer(value: Any) -> bool:
     return True
 
 
+def in_order(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Steps in elements of an array that lies in C order, by torch's count: a size of 0 is passed over like one of 1."""
+    return tuple([math.prod([max(n, 1) for n in shape[i + 1:]]) for i in range(len(shape))])
+
+
 def steps_of(a: Any) -> tuple[int, ...]:
     """Steps in elements from one index to the next, by torch's count: without elements as if it lay in order; a dimension of
     size 1 that NumPy gives no step, as of `x[None]`, has what the next one spans."""
     if a.size == 0:
-        return tuple(math.prod([max(n, 1) for n in a.shape[i + 1:]]) for i in range(a.ndim))
+        return in_order(a.shape)
     steps, span = [step // a.itemsize for step in a.strides], 1
     for i in reversed(range(a.ndim)):
         if a.shape[i] == 1 and not steps[i]:

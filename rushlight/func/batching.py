@@ -22,7 +22,7 @@ from rushlight.autograd.grad_mode import current, mode
 from rushlight.autograd.node import Output, outside
 from rushlight.autograd.views import assign, detached, register
 from rushlight.errors import explain, warn
-from rushlight.ops.arguments import Touched, reduced_dims
+from rushlight.ops.arguments import Placeholder, Touched, reduced_dims
 from rushlight.ops.families import facts, kept_shape, view
 from rushlight.ops.results import result_type
 from rushlight.ops.table import Op
@@ -62,7 +62,7 @@ class Level:
         return run(op, args, self)
 
 
-class Batch:
+class Batch(Placeholder):
     """In the place of a tensor's array: looks like the array of one sample, and refuses to be computed with.
 
     `value`: the tensor of all samples, the batch first if `mapped`; else the one tensor that all samples share.
@@ -135,14 +135,8 @@ class Batch:
         return Touched(f"vmap: {what} looks at the numbers of a batched tensor, of which one sample has shape {self.shape}, "
                        "and has no batching rule\n  cure: write it with other ops, or leave it outside of vmap", self)
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise self.touched("NumPy")
-
     def __array_ufunc__(self, ufunc: Any, *args: Any, **kwargs: Any) -> Any:
         raise self.touched(ufunc.__name__)
-
-    def __getattr__(self, name: str) -> Any:
-        raise self.touched(name)
 
     def __bool__(self) -> bool:
         raise Touched(explain(CONTROL_FLOW, "torch.where(condition, a, b) chooses for each sample"), self)
@@ -155,18 +149,6 @@ class Batch:
     def numpy(self) -> Any:
         raise RuntimeError(explain("Cannot access data pointer of Tensor that doesn't have storage",
                                    "inside vmap a tensor stands for many: return it, and ask outside"))
-
-    def __iter__(self) -> Iterator:
-        raise self.touched("iteration")
-
-    def _refuse(self, *args: Any) -> Any:
-        raise self.touched("arithmetic of arrays")
-
-    __hash__ = object.__hash__
-    __eq__ = __ne__ = _refuse  # type: ignore[assignment]
-    __getitem__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
-    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __invert__ = __matmul__ = __rmatmul__ = __index__ = _refuse
-    __and__ = __or__ = __abs__ = __pow__ = __mod__ = __float__ = __int__ = _refuse
 
     def shown(self) -> str:
         """What print shows: all samples."""

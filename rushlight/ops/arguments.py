@@ -1,7 +1,7 @@
 """What families do with arguments before an op runs: dimensions, scalars, promotion, names."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Number
 from operator import index
 from typing import Any
@@ -316,11 +316,37 @@ def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
 # -- arguments that are no arrays ---------------------------------------------------------------------------------
 
 class Touched(RuntimeError, AttributeError, TypeError):
-    """A kernel met what only looks like an array: a batch of vmap (func/batching.py), which runs the op in its own way."""
+    """A kernel met a `Placeholder`, which runs the op in its own way."""
 
     def __init__(self, text: str, batch: Any):
         super().__init__(text)
         self.batch = batch
+
+
+class Placeholder:
+    """What only looks like an array: a batch of vmap (func/batching.py), a shape on the device "meta" (meta.py). Who would
+    compute with it meets the error that `touched` gives, for what it was asked."""
+
+    __slots__ = ()
+    touched: Callable[[str], Touched]
+
+    def __getattr__(self, name: str) -> Any:
+        raise self.touched(name)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise self.touched("NumPy")
+
+    def __iter__(self) -> Iterator:
+        raise self.touched("iteration")
+
+    def _refuse(self, *args: Any) -> Any:
+        raise self.touched("arithmetic of arrays")
+
+    __hash__ = object.__hash__
+    __eq__ = __ne__ = _refuse  # type: ignore[assignment]
+    __getitem__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __invert__ = __matmul__ = __rmatmul__ = __index__ = _refuse
+    __and__ = __or__ = __abs__ = __pow__ = __mod__ = __float__ = __int__ = _refuse
 
 
 def otherwise(op: Op, args: Sequence[Any], error: Exception, out: Any = None, *more: Any) -> Any:

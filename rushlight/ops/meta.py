@@ -20,10 +20,11 @@ from rushlight.autograd.grad_mode import current, mode
 from rushlight.autograd.node import Node, Output, outside
 from rushlight.device import device
 from rushlight.errors import explain
-from rushlight.ops.arguments import Touched
+from rushlight.ops.arguments import Placeholder, Touched
 from rushlight.ops.kernels.strided import lie
 from rushlight.ops.table import Op
 from rushlight.ops.worlds import TENSORS
+from rushlight.size import in_order
 from rushlight.tensor import Tensor, from_array
 from rushlight.utils.pytree import tree_leaves, tree_map
 
@@ -38,7 +39,7 @@ class NoData(Touched, NotImplementedError):
     """The numbers of a tensor without elements are asked for."""
 
 
-class Meta:
+class Meta(Placeholder):
     """In the place of an array: its shape, steps in memory (bytes) and dtype. It never changes, so tensors share it."""
 
     __slots__ = ("shape", "strides", "dtype", "__weakref__")
@@ -46,7 +47,7 @@ class Meta:
 
     def __init__(self, shape: tuple, dtype: np.dtype, strides: tuple | None = None):
         self.shape, self.dtype = tuple(shape), dtype
-        self.strides = strides or tuple(dtype.itemsize * prod([max(n, 1) for n in shape[i + 1:]]) for i in range(len(shape)))
+        self.strides = strides or tuple([dtype.itemsize * step for step in in_order(shape)])
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: prod(self.shape))
@@ -99,20 +100,7 @@ class Meta:
         return NoData(explain(f"{NO_DATA} {what} asks for the numbers of a tensor of shape {self.shape}, which is on the "
                               "device 'meta'", TO_EMPTY), self)
 
-    def __getattr__(self, name: str) -> Any:
-        raise self.touched(name)
-
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise self.touched("NumPy")
-
-    def _refuse(self, *args: Any) -> Any:
-        raise self.touched("arithmetic of arrays")
-
-    __hash__ = object.__hash__
-    __eq__ = __ne__ = _refuse  # type: ignore[assignment]
-    __getitem__ = __setitem__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
-    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __invert__ = __matmul__ = __rmatmul__ = __index__ = __iter__ = _refuse
-    __and__ = __or__ = __abs__ = __pow__ = __mod__ = __float__ = __int__ = _refuse
+    __setitem__ = Placeholder._refuse
 
     def item(self) -> Any:
         raise RuntimeError(explain(ITEM, "a tensor on the CPU has numbers"))
