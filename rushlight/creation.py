@@ -152,10 +152,10 @@ def shape_of(size: tuple) -> tuple[int, ...]:
     try:
         if len(size) == 1 and not hasattr(size[0], "__index__"):
             size = tuple(size[0])
-        shape = tuple(index(n) for n in size)
+        shape = tuple([index(n) for n in size])
     except TypeError:
         raise TypeError(explain(f"a size is made of whole numbers, not {size}", "give ints, or one tuple of ints")) from None
-    if any(n < 0 for n in shape):
+    if shape and min(shape) < 0:
         raise RuntimeError(explain(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}"))
     return shape
 

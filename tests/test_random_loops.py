@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rushlight.random import Generator, integers, normal, samplers, uniform, vector_math
-from rushlight.random.fast import LARGE, PAYS, Loop
+from rushlight.random.fast import LARGE, NUMBA, PAYS, Loop
 
 needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="the loops are Numba's")
 LOOPS = [normal._LOOP, uniform._LOOP, integers._LOOP, *vector_math._EACH.values(),
@@ -26,7 +26,7 @@ def both(monkeypatch):
         for compiled in (False, True):
             for loop in LOOPS:
                 monkeypatch.setattr(loop, "compiled", getattr(loops(), loop.name) if compiled else None)
-                monkeypatch.setattr(loop, "_until_it_pays", math.inf)
+                monkeypatch.setattr(loop._spent, "left", math.inf)
             g = Generator().manual_seed(seed)
             results.append((draw(g).tobytes(), g.get_state().numpy().tobytes()))
         return results
@@ -77,20 +77,28 @@ def test_small_draws_load_nothing():
     loop = Loop("normals")
     for _ in range(10):
         assert loop(LARGE - 1) is None
-    assert loop._until_it_pays == PAYS
+    assert loop._spent.left == PAYS
 
 
 @needs_numba
 def test_large_draws_load_it_when_it_pays():
     loop = Loop("normals")
-    assert loop(PAYS - 1) is None
+    assert loop(PAYS) is None
     assert loop(LARGE) is loops().normals is loop(1)
+
+
+@needs_numba
+def test_it_pays_sooner_where_numba_is_loaded():
+    loop = Loop("normals")
+    assert loops() is not None
+    assert loop(PAYS - NUMBA) is None
+    assert loop(LARGE) is loops().normals
 
 
 def test_without_numba():
     """Where it is not installed NumPy draws on, and nobody asks again."""
     code = ("import sys; sys.modules['numba'] = None; import rushlight; from rushlight.random import normal;"
             "rushlight.manual_seed(0); a = rushlight.randn(4_000_000); assert normal._LOOP.compiled is None;"
-            "assert normal._LOOP._until_it_pays == float('inf'); print(a[-1].item())")
+            "assert normal._LOOP._spent.left == float('inf'); print(a[-1].item())")
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert float(printed) == Generator().manual_seed(0).normal(4_000_000)[-1]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from _thread import allocate_lock
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
+from rushlight.optional import Spent
+
 LARGE = 2**13  # numbers in a draw that counts, where a small one costs next to nothing
-PAYS = 3_000_000  # numbers after which NumPy has lost about what loading costs
+PAYS = 3_000_000  # numbers after which NumPy has lost about what loading costs,
+NUMBA = 2_500_000  # of them those that Numba itself costs, if nobody has loaded it yet
 
 
 class Loop:
@@ -21,25 +24,24 @@ class Loop:
 
     def __init__(self, name: str, cost: int = 1, libm: bool = False, call: int = 0) -> None:
         self.name, self.cost, self.libm, self.call, self.compiled = name, cost, libm, call, None
-        self._until_it_pays: float = PAYS
+        self._spent = Spent(PAYS, loading=NUMBA)
         self._lock = allocate_lock()
 
     def __call__(self, n: int) -> Callable[..., Any] | None:
         """The compiled loop, or None: draw these n numbers with NumPy."""
         if self.compiled is None and (n * self.cost >= LARGE or self.call):
             with self._lock:
-                self._until_it_pays -= n * self.cost + self.call
-                if self._until_it_pays <= 0:
+                if self._spent.paid(n * self.cost + self.call):
                     self._load()
         return self.compiled
 
     def _load(self) -> None:
         try:
             from . import loops
-        except ImportError:  # of Numba
-            self._until_it_pays = math.inf
+        except ImportError:  # a Numba that does not fit this NumPy
+            self._spent.left = inf
             return
         if loops.SAME_LIBRARY or not self.libm:
             self.compiled = getattr(loops, self.name)
         else:
-            self._until_it_pays = math.inf
+            self._spent.left = inf

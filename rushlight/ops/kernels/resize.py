@@ -249,18 +249,18 @@ def listed(how: tuple, back: bool) -> tuple[ndarray, ...]:
 
 
 def by_loop(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray | None:
-    """float32 in C order; None while NumPy is to do it."""
+    """float32, laid out in C order (a sum's gradient is one number: 13 ms by taps, 3 so); None while NumPy is to do it."""
     after, out = prod(x.shape[dim + 1:]), table(how, back).out
     flat, loop = after == 1, loop_of(after == 1)
     many = x.size // max(1, x.shape[dim] * after)
-    if not x.flags.carray or not x.size or flat and many < PLANES:
+    if not x.size or flat and many < PLANES:
         return None
     if loop.function is None:
         loop.pay(many * after * max(x.shape[dim], out))
         return None
     made = memory.take((*x.shape[:dim], out, *x.shape[dim + 1:]), FLOAT)
     tail = () if flat else (after,)
-    arguments = x.reshape(many, -1, *tail), *listed(how, back), made.reshape(many, out, *tail)
+    arguments = np.ascontiguousarray(x).reshape(many, -1, *tail), *listed(how, back), made.reshape(many, out, *tail)
     if max(x.size, made.size) < MUCH:
         loop.function(*arguments)
         return made
