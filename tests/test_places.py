@@ -59,12 +59,17 @@ def test_bags_and_the_first_of_their_largest(oracle):
 @pytest.mark.parametrize("size", [(2, 3, 50, 4, 20), (1, 16, 64, 4, 100), (3, 1, 7, 8, 33), (2, 5, 9, 1, 4)])
 def test_samples_by_a_loop_have_the_same_bits(size, monkeypatch):
     n, c, s, k, p = size
-    x, weight = (rng.standard_normal(shape).astype(np.float32) for shape in ((n, c, s), (n, k, p)))
+    x, g, weight = (rng.standard_normal(shape).astype(np.float32) for shape in ((n, c, s), (n, c, p), (n, k, p)))
     at = rng.integers(0, s, (n, k, p))
-    grid.sampling().function or grid.sampling().build()
-    found = grid.sampled_by_loop(x, weight, at)
-    monkeypatch.setattr(grid, "sampled_by_loop", lambda *given: None)
-    assert found.tobytes() == grid.sampled(x, weight, at).tobytes()
+
+    def made():
+        return [m.tobytes() for m in (grid.sampled(x, weight, at), grid.sampled_back(g, weight, at, s),
+                                      grid.sampled_slope(g, x, at))]
+    for text in (grid.SAMPLED, grid.SAMPLED_BACK, grid.SAMPLED_SLOPE):
+        grid.loop_of(text).function or grid.loop_of(text).build()
+    found = made()
+    monkeypatch.setattr(grid, "by_loop", lambda *given: None)
+    assert found == made()
 
 
 def test_near_points_keep_their_distance():
