@@ -13,7 +13,9 @@ from rushlight.errors import NoArray, suggesting
 from rushlight.ops import families
 from rushlight.ops.arguments import Touched, constant
 from rushlight.ops.docstring import introduce
+from rushlight.ops.failures import flattened
 from rushlight.ops.later import expect
+from rushlight.ops.results import into
 from rushlight.ops.table import BOOL, FLOATING, NUMPY, REAL, SAME, TABLE, Op, entry, in_namespace, parameters
 from rushlight.ops.worlds import ARRAYS, TENSORS, large, rebind, save_function
 from rushlight.optional import LARGE, ROWS, SOME, spent
@@ -56,6 +58,35 @@ def by_loops(op: Op, kernel: Callable) -> Callable:
     return run
 
 
+def placing(op: Op) -> Callable:
+    """The function of an op that writes at some places of x: into a copy, or, where `out` is x, into x itself. To copy 10
+    million numbers takes 50 ms, to write four of them 10 us.
+    """
+    copying, own = op.family(op), families.general(op, op.options["onto"])
+
+    def call(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Tensor:
+        if out is None:
+            return copying(*args, **kwargs)
+        if out is not args[0] or not alone(out, args[1:]):
+            return into(out, copying(*args, **kwargs))
+        own(*args, **kwargs)
+        wrote(out)
+        return out
+    return call
+
+
+def alone(x: Tensor, args: tuple) -> bool:
+    """Whether a kernel may write into x's array, which no argument shares: in C order, and nothing is recorded."""
+    a = x.array
+    if a.__class__ is not np.ndarray or not a.flags.carray:
+        return False
+    tensors = [t for t in flattened(args) if isinstance(t, Tensor)]
+    for t in tensors:
+        if t.array.__class__ is not np.ndarray or np.may_share_memory(a, t.array):
+            return False
+    return unrecorded(x, tuple(tensors))
+
+
 # The words that entries begin with.
 op = entry(elementwise, SAME)                     # element by element, the dtype stays
 floating = entry(elementwise, FLOATING)           # integers become floating
@@ -83,7 +114,7 @@ def build(namespace: dict[str, Any]) -> None:
             one.kernel = by_loops(one, one.kernel)
         ARRAYS[name] = one.kernel
         one.make_save = save_function
-        one.call = one.family(one)
+        one.call = placing(one) if "onto" in one.options else one.family(one)
         introduce(one.call, one)
         TABLE[name] = one
         namespace[name] = one.call

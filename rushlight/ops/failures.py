@@ -39,6 +39,8 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
             "\n".join((what, *(f"  {k}: {v}" for k, v in facts.items()), rest)))
     if isinstance(error, np.exceptions.AxisError) and error.axis is not None:
         return out_of_range(error.axis, error.ndim or 1, **facts)
+    if isinstance(error, ValueError) and text.startswith("shape mismatch: value array"):
+        return RuntimeError(explain(text.replace("value array", "value tensor").replace("could not", "cannot"), **facts))
     if isinstance(error, ValueError) and "broadcast" in text:
         return RuntimeError(explain(mismatch(tensors), "make them equal, or 1, counted from the last dimension: "
                                     "reshape(), unsqueeze() or .T", **facts))

@@ -313,9 +313,9 @@ def view(op: Op) -> Callable:
     return call
 
 
-def general(op: Op) -> Callable:
+def general(op: Op, kernel: Callable | None = None) -> Callable:
     """Tensors and settings -> one array or several: every op whose arguments follow no common pattern (calls.py)."""
-    kernel = op.kernel
+    kernel = kernel or op.kernel
     op.make_node = partial(node_class, several=" " in op.options.get("outputs", "") or op.options.get("list"))
 
     def run(*given: Any) -> Any:                  # the first call writes the real one

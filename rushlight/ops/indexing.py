@@ -1,7 +1,9 @@
 """x[key] and x[key] = value: keys of integers, slices, None, Ellipsis, lists, masks and index tensors."""
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
+from operator import index as as_integer
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from numpy import ndarray
 from rushlight.autograd.views import assign
 from rushlight.dtypes import holding
 from rushlight.errors import explain
+from rushlight.ops.build import unrecorded
 from rushlight.ops.index import index, write_at
 from rushlight.ops.kernels.index import HERE
 from rushlight.ops.shape import getitem
@@ -66,7 +69,10 @@ def whole_slice(s: slice) -> slice:
     start, stop, step = s.start, s.stop, s.step
     if step is None and (start is None or start.__class__ is int) and (stop is None or stop.__class__ is int):
         return s
-    start, stop, step = [None if v is None else v.__index__() for v in (start, stop, step)]
+    try:
+        start, stop, step = [None if v is None else as_integer(v) for v in (start, stop, step)]
+    except TypeError as error:
+        raise TypeError(explain(f"slice indices must be integers or None or have an __index__ method, not {s}")) from error
     if step is not None and step <= 0:
         raise ValueError(explain("step must be greater than zero", "use .flip(dim) for the opposite order"))
     return slice(start, stop, step)
@@ -75,8 +81,7 @@ def whole_slice(s: slice) -> slice:
 def as_index(part: Any) -> Tensor | None:
     """A part of a key as an index tensor; None if it is a plain integer."""
     if isinstance(part, Tensor):
-        if part.array.dtype == np.uint8:          # torch's masks of old
-            return part != 0  # type: ignore[return-value]
+        part = choosing(part)
         if part.array.dtype.kind in "iu" and part.array.ndim == 0 and isinstance(part.array, ndarray):    # no batch of vmap
             return None
         check_kind(part.array)
@@ -92,9 +97,18 @@ def as_index(part: Any) -> Tensor | None:
         return created(from_array(array))
     if hasattr(part, "__index__"):
         return None
-    kind = IndexError if isinstance(part, float) else TypeError
+    kind = TypeError if isinstance(part, str) else IndexError
     raise kind(explain("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
                        f"indices (got {type(part).__name__})"))
+
+
+def choosing(index: Tensor) -> Tensor:
+    """A tensor that stands in a key: torch's masks of old, of uint8, as masks."""
+    if index.array.dtype != np.uint8:
+        return index
+    warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead: mask.bool()",
+                  stacklevel=5)
+    return index != 0  # type: ignore[return-value]
 
 
 def check_kind(array: ndarray) -> None:
@@ -128,7 +142,10 @@ def write(x: Tensor, key: Any, value: Any) -> None:
         value = value.to(x.dtype)  # type: ignore[attr-defined]
     if tensors:
         x, parts = integers_first(x, parts, tensors)
-        assign(x, write_at(x, value, tensors, parts))
+        if unrecorded(x, (value,)):
+            write_at(x, value, tensors, parts, out=x)
+        else:
+            assign(x, write_at(x, value, tensors, parts))
         return
     region = getitem(x, parts)
     while value.array.ndim > region.array.ndim and value.array.shape[0] == 1:

@@ -15,7 +15,7 @@ from rushlight.ops.masks import nonzero, where
 from rushlight.ops.node_names import called
 from rushlight.ops.positions import reduce_at
 from rushlight.ops.results import into
-from rushlight.ops.scattering import check_places, covered, gather
+from rushlight.ops.scattering import check_places, covered, gather, landed
 from rushlight.ops.shapes import broadcast_tensors
 from rushlight.tensor import Tensor, created, from_array, holder, method, noticed
 
@@ -38,8 +38,7 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
         raise RuntimeError(explain(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}",
                                    op="scatter_reduce"))
     check_places(input, index, src, "scatter", dim)
-    made = reduce_at(input, index, covered(src, index), dim, reduce, include_self)
-    return made if out is None else into(out, made, input, index, src)
+    return landed(reduce_at, out, input, index, covered(src, index), dim, reduce, include_self)
 
 
 @composite()
@@ -68,8 +67,7 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     if index.array.size and not 0 <= own.min() <= own.max() < n:
         raise IndexError(explain("index out of range in self", f"indices count from 0 to {n - 1}", op="index_reduce"))
     places = s.reshape(index, tuple(-1 if d == at else 1 for d in range(len(shape))))
-    made = reduce_at(input, s.expand(places, shape) if shape else places, source, dim, reduce, include_self)
-    return made if out is None else into(out, made)
+    return landed(reduce_at, out, input, s.expand(places, shape) if shape else places, source, dim, reduce, include_self)
 
 
 # -- among all elements ------------------------------------------------------------------------------------------------
@@ -198,5 +196,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tenso
     return made if out is None else into(out, made)
 
 
-for function in (scatter_reduce, index_reduce, put, masked_scatter):
+for function in (scatter_reduce, index_reduce):
+    method(writing(function, onto=True))
+for function in (put, masked_scatter):
     method(writing(function))

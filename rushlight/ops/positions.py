@@ -12,19 +12,23 @@ adopt(reducing)
 gather     = inner(lambda x, index, /, dim: gather(x, index, dim), order="x dim index",
                      x=lambda g, index, dim, x_shape: scatter_add(zeros(x_shape, g), index, g, dim))
 scatter    = inner(lambda x, index, source, /, dim: scatter(x, index, source, dim), order="x dim index source",
+                     onto=kernels.scatter_into,
                      x=lambda g, index, dim: scatter(g, index, zeros((), g), dim),
                      source=lambda g, index, dim, source_shape: gather_part(g, index, dim, source_shape),
                      names={"source": "src"})
 scatter_add = inner(lambda x, index, source, /, dim: scatter_add(x, index, source, dim), order="x dim index source",
+                     onto=kernels.scatter_add_into,
                      x=lambda g: g,
                      source=lambda g, index, dim, source_shape: gather_part(g, index, dim, source_shape),
                      names={"source": "src"})
 index_select = inner(lambda x, index, /, dim: index_select(x, index, dim), order="x dim index",
                      x=lambda g, index, dim, x_shape: index_add(zeros(x_shape, g), index, g, dim))
 index_add  = inner(lambda x, index, source, /, dim: index_add(x, index, source, dim), order="x dim index source",
+                     onto=kernels.index_add_into,
                      x=lambda g: g,
                      source=lambda g, index, dim, source_shape: reshape(index_select(g, index, dim), source_shape))
 index_copy = inner(lambda x, index, source, /, dim: index_copy(x, index, source, dim), order="x dim index source",
+                     onto=kernels.index_copy_into,
                      x=lambda g, index, dim: index_copy(g, index, zeros_like(index_select(g, index, dim)), dim),
                      source=lambda g, index, dim, source_shape: reshape(index_select(g, index, dim), source_shape))
 
@@ -32,7 +36,7 @@ index_copy = inner(lambda x, index, source, /, dim: index_copy(x, index, source,
 
 reduce_at  = inner(lambda x, index, source, /, dim, reduce, include_self=True:
                    reduce_at(x, index, source, dim, reduce, include_self), node="ScatterReduceBackward0",
-                   called="scatter_reduce",
+                   called="scatter_reduce", onto=reducing.reduce_into,
                    x=lambda g, x, index, source, out, dim, reduce, include_self:
                    kept_gradient(share_of_x(g, x, index, source, out, dim, reduce, include_self), index, dim, include_self),
                    source=lambda g, x, index, source, out, dim, reduce, include_self:

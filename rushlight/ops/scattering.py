@@ -1,7 +1,7 @@
 """gather, scatter and index_add with torch's signatures: numbers for tensors, factors, reductions."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from rushlight.ops.arguments import wrap
 from rushlight.ops.arithmetic import scaled, writing
 from rushlight.ops.build import composite
 from rushlight.ops.index import write_at
+from rushlight.ops.indexing import choosing
 from rushlight.ops.kernels.index import HERE
 from rushlight.ops.node_names import called
 from rushlight.ops.results import into
@@ -93,11 +94,17 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
     check_places(input, index, given if isinstance(given, Tensor) else None, "scatter", dim)
     source = given if isinstance(given, Tensor) else created(from_array(np.asarray(given).astype(input.array.dtype)))
     if reduce is None:
-        r = called(table.scatter(input, dim, index, source), f"ScatterBackward{0 if isinstance(given, Tensor) else 1}")
-    else:
-        source = source if isinstance(given, Tensor) else source.expand(index.array.shape)  # type: ignore[attr-defined]
-        r = table.reduce_at(input, index, covered(source, index), dim, "sum" if reduce == "add" else "prod")
-    return r if out is None else into(out, r, input, index)
+        r = landed(table.scatter, out, input, dim, index, source)
+        return called(r, f"ScatterBackward{0 if isinstance(given, Tensor) else 1}") if out is None else r
+    source = source if isinstance(given, Tensor) else source.expand(index.array.shape)  # type: ignore[attr-defined]
+    return landed(table.reduce_at, out, input, index, covered(source, index), dim, "sum" if reduce == "add" else "prod")
+
+
+def landed(op: Callable, out: Tensor | None, input: Tensor, *args: Any) -> Tensor:
+    """What an op makes that writes at places of the input; in `out`, which may be the input but shares no other memory."""
+    if out is None or out is input:
+        return op(input, *args, out=out)
+    return into(out, op(input, *args), input, *[t for t in args if isinstance(t, Tensor)])
 
 
 def lined(src: Any, index: Tensor) -> Any:
@@ -123,8 +130,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Ten
     """
     src = lined(src, index)
     check_places(input, index, src, "scatter_add", dim)
-    r = table.scatter_add(input, dim, index, src)
-    return r if out is None else into(out, r, input, index, src)
+    return landed(table.scatter_add, out, input, dim, index, src)
 
 
 def check_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, name: str) -> None:
@@ -155,8 +161,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     tensor([2., 0., 0.])
     """
     check_slices(input, dim, index, source, "index_add")
-    r = table.index_add(input, dim, index, source if alpha == 1 else scaled(source, source, alpha))
-    return r if out is None else into(out, r, index, source)
+    return landed(table.index_add, out, input, dim, index, source if alpha == 1 else scaled(source, source, alpha))
 
 
 @composite()
@@ -167,12 +172,12 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: T
     tensor([2., 0., 1.])
     """
     check_slices(input, dim, index, source, "index_copy")
-    r = table.index_copy(input, dim, index, source)
-    return r if out is None else into(out, r, index, source)
+    return landed(table.index_copy, out, input, dim, index, source)
 
 
 @composite()
-def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
+def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False, *,
+              out: Tensor | None = None) -> Tensor:
     """The tensor with `values`, broadcast, written or added at the positions that the index tensors name.
 
     One tensor for each dimension, None for all of it, or a mask. RuntimeError for another dtype of values, IndexError
@@ -188,8 +193,9 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     if len(indices) > input.array.ndim:
         raise IndexError(explain(f"too many indices for tensor of dimension {input.array.ndim} (got {len(indices)})"))
     key = tuple(slice(None) if index is None else HERE for index in indices)
-    return write_at(input, values, [index for index in indices if index is not None], (*key, ...), accumulate)
+    places = [choosing(index) for index in indices if index is not None]
+    return landed(write_at, out, input, values, places, (*key, ...), accumulate)
 
 
 for function in (scatter, scatter_add, index_add, index_copy, index_put):
-    method(writing(function))
+    method(writing(function, onto=True))

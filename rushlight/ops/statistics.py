@@ -358,7 +358,12 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """
     if not isinstance(indices, Tensor) or indices.array.dtype.kind not in "iu":
         raise TypeError(explain(f"expected 'indices' to be integer dtype, but got {getattr(indices, 'dtype', indices)}"))
-    shape = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
+    if not isinstance(shape, (int, tuple, list)):
+        raise TypeError(explain(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}"))
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    for n in shape:
+        if not isinstance(n, (int, np.integer)):
+            raise TypeError(explain(f"expected 'shape' sequence to only contain ints, but got {type(n)}"))
     if any(n < 0 for n in shape):
         raise ValueError(explain(f"'shape' cannot have negative values, but got {shape}"))
     noticed(indices)

@@ -128,6 +128,7 @@ OPTIONS = {
     "numbers": "which of two operands may be Python numbers, where it is not the second alone: '', 'x y'",
     "single": "tensors of half precision beside a number, or a 0-d tensor, are computed in single precision",
     "kernel": "the array function, where the world of arrays has none of the op's name",
+    "onto": "the kernel that writes into x itself, where the op's writes into a copy",
     "inplace": "whether the form with an underscore exists",
     "called": "what errors call it, where users know it by another name",
     "method": "whether tensors have it as a method",

@@ -96,19 +96,29 @@ def add_to(r: ndarray, place: tuple, g: ndarray) -> None:
         add_rows(rows_of(r, k + 1), at, np.broadcast_to(g, (*at.shape, *r.shape[k + 1:])))
     elif all_of(before):
         g = np.broadcast_to(g, (*r.shape[:k], *last.shape, *r.shape[k + 1:]))
-        add_slices(r, last.reshape(-1), g.reshape(*r.shape[:k], last.size, *r.shape[k + 1:]), k)
+        add_slices(r, from_start(last, r.shape[k], k).reshape(-1), g.reshape(*r.shape[:k], last.size, *r.shape[k + 1:]), k)
     else:
         np.add.at(r, place, g)
 
 
 def joined(indices: Sequence[ndarray], shape: tuple) -> ndarray:
     """Indices of the first dimensions of an array of this shape as one, of all these dimensions in one."""
-    flat = indices[0]
-    if len(indices) > 1:
-        flat = np.zeros((), np.int64)
-        for index, n in zip(indices, shape):
-            flat = flat * n + np.where(index < 0, index + n, index)
+    flat = from_start(indices[0], shape[0], 0).astype(np.int64, copy=False)
+    for d in range(1, len(indices)):
+        flat = flat * shape[d] + from_start(indices[d], shape[d], d)
     return flat
+
+
+def from_start(index: ndarray, n: int, dim: int) -> ndarray:
+    """An index of a dimension of size n, the negative ones counted from the start. IndexError for what is not there, which
+    among the places of all dimensions would be another one."""
+    if index.size:
+        least, most = int(np.minimum.reduce(index, None)), int(np.maximum.reduce(index, None))
+        if most >= n or least < -n:
+            raise IndexError(f"index {most if most >= n else least} is out of bounds for dimension {dim} with size {n}")
+        if least < 0:
+            return np.where(index < 0, index + n, index)
+    return index
 
 
 builtins_all = all
@@ -141,8 +151,6 @@ def add_rows(r: ndarray, index: ndarray, g: ndarray) -> None:
     flat, rows = index.reshape(-1), g.reshape((index.size, *r.shape[1:]))
     if flat.size == 0:
         return
-    if np.minimum.reduce(flat) < 0:
-        flat = np.where(flat < 0, flat + r.shape[0], flat)
     if rows.size < 4096 or r.ndim == 1:
         np.add.at(r, flat, rows)
         return
@@ -155,11 +163,10 @@ def add_rows(r: ndarray, index: ndarray, g: ndarray) -> None:
 
 
 def add_slices(r: ndarray, index: ndarray, g: ndarray, dim: int) -> None:
-    """The slices of g added at `index` along `dim`."""
-    n = r.shape[dim]
-    if g.size >= MANY and index.size and by_loop(r, np.where(index < 0, index + n, index), g, dim):
+    """The slices of g added at `index`, which counts from the start, along `dim`."""
+    if g.size >= MANY and index.size and by_loop(r, index, g, dim):
         return
-    if dim == r.ndim - 1 > 0 and index.size and index.min() >= 0:        # single numbers, not rows
+    if dim == r.ndim - 1 > 0 and index.size:         # single numbers, not rows
         add_at(r, np.broadcast_to(index, (*r.shape[:-1], index.size)), g, dim)
     elif dim == 0:
         add_rows(r, index, g)
@@ -183,10 +190,16 @@ def index_put(x: ndarray, value: ndarray, tensors: Sequence[ndarray], key: tuple
               accumulate: bool = False) -> ndarray:
     """x with `value` written, or added, at `key`."""
     place = merged(key, tensors)
-    at = mask_alone(x.shape, place)
-    if at is not None and not accumulate and value.ndim == 0 and place[0].ndim == x.ndim and value.dtype == x.dtype:
+    alone = mask_alone(x.shape, place) is not None
+    if alone and not accumulate and value.ndim == 0 and place[0].ndim == x.ndim and value.dtype == x.dtype:
         return where(place[0], value, x)
-    r = x.copy("C") if accumulate or at is not None else x.copy()
+    return put_into(x.copy("C") if accumulate or alone else x.copy(), value, tensors, key, accumulate)
+
+
+def put_into(r: ndarray, value: ndarray, tensors: Sequence[ndarray], key: tuple, accumulate: bool = False) -> ndarray:
+    """`value` written into r, or added, at `key`."""
+    place = merged(key, tensors)
+    at = mask_alone(r.shape, place)
     if at is not None:
         rows = rows_of(r, place[0].ndim)
         rows[at] = rows[at] + value if accumulate else value
@@ -265,32 +278,40 @@ def gather(x: ndarray, index: ndarray, dim: int) -> ndarray:
 
 def scatter_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
     """x with source[i][j] added at [index[i][j]][j] for dim 0, and so on."""
-    r = np.array(x, order="C")
+    return scatter_add_into(np.array(x, order="C"), index, source, dim)
+
+
+def scatter_add_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
+    """`scatter_add` into r, which lies in C order."""
     if index.size == 0:
         return r
     if r.ndim == 0:
         r += source.reshape(-1)[:index.size].sum(dtype=r.dtype)
         return r
-    check_index(index, extent(x, dim), "scatter_add", dim, RuntimeError)
+    check_index(index, extent(r, dim), "scatter_add", dim, RuntimeError)
     add_at(r, index, source[tuple(slice(n) for n in index.shape)], dim)
     return r
 
 
 def add_at(r: ndarray, index: ndarray, source: ndarray, dim: int) -> None:
-    """`scatter_add` into r, which lies in C order."""
+    """source[i][j] added at [index[i][j]][j], of the same shape, for dim 0, and so on; r lies in C order."""
     np.add.at(r.reshape(-1), places(r.shape, index, dim).reshape(-1), source.reshape(-1))
 
 
 def scatter(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
     """x with source[i][j] written at [index[i][j]][j] for dim 0, and so on; a number is written everywhere."""
-    r = np.array(x, order="C")
+    return scatter_into(np.array(x, order="C"), index, source, dim)
+
+
+def scatter_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
+    """`scatter` into r, which lies in C order."""
     if index.size == 0:
         return r
     part = source if source.ndim == 0 else source[tuple(slice(n) for n in index.shape)]
     if r.ndim == 0:
         r[...] = part.reshape(-1)[-1] if part.ndim else part
         return r
-    check_index(index, extent(x, dim), "scatter", dim, RuntimeError)
+    check_index(index, extent(r, dim), "scatter", dim, RuntimeError)
     r.reshape(-1)[places(r.shape, index, dim)] = part
     return r
 
@@ -305,22 +326,30 @@ def index_select(x: ndarray, index: ndarray, dim: int) -> ndarray:
 
 def index_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
     """x with the slices of `source` added at `index` along `dim`."""
-    r = np.array(x, order="C")
+    return index_add_into(np.array(x, order="C"), index, source, dim)
+
+
+def index_add_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
+    """`index_add` into r, which lies in C order."""
     if r.ndim == 0:
         r += source.sum(dtype=r.dtype)
         return r
-    check_index(index, extent(x, dim), "index_add", dim, RuntimeError if x.ndim > 1 else IndexError)   # as torch
+    check_index(index, extent(r, dim), "index_add", dim, RuntimeError if r.ndim > 1 else IndexError)   # as torch
     add_slices(r, index.reshape(-1), source, dim % r.ndim)
     return r
 
 
 def index_copy(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
     """x with the slices of `source` written at `index` along `dim`."""
-    r = np.array(x, order="C")
+    return index_copy_into(np.array(x, order="C"), index, source, dim)
+
+
+def index_copy_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
+    """`index_copy` into r."""
     if r.ndim == 0:
         r[...] = source.reshape(())
         return r
-    check_index(index, extent(x, dim), "index_copy")
+    check_index(index, extent(r, dim), "index_copy")
     if dim % r.ndim == 0:                         # moveaxis takes 5 us
         r[index.reshape(-1)] = source
     else:

@@ -11,7 +11,11 @@ UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum
 
 def reduce_at(x: ndarray, index: ndarray, source: ndarray, dim: int, reduce: str, include_self: bool = True) -> ndarray:
     """x with source[i][j] reduced into [index[i][j]][j] for dim 0, and so on."""
-    r = np.array(x, order="C")
+    return reduce_into(np.array(x, order="C"), index, source, dim, reduce, include_self)
+
+
+def reduce_into(r: ndarray, index: ndarray, source: ndarray, dim: int, reduce: str, include_self: bool = True) -> ndarray:
+    """`reduce_at` into r, which lies in C order."""
     if index.size == 0:
         return r
     shape = r.shape or (1,)
