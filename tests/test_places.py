@@ -4,7 +4,7 @@ import pytest
 
 import rushlight
 import rushlight.nn.functional as F
-from rushlight.ops.kernels import grid, index, sorting, strided
+from rushlight.ops.kernels import grid, index, landing, scatter, sorting, strided
 from rushlight.optional import has_numba
 
 rng = np.random.default_rng(0)
@@ -16,13 +16,13 @@ def test_positions_are_those_of_take_along_axis(dim, dtype):
     x = rng.standard_normal((5, 6, 7))
     at = rng.integers(0, x.shape[dim], (4, 3, 2)).astype(dtype)
     part = tuple(slice(None) if d == dim else slice(n) for d, n in enumerate(at.shape))
-    assert (x.reshape(-1)[index.places(x.shape, at, dim)] == np.take_along_axis(x[part], at, dim)).all()
-    assert index.places(x.shape, at, dim).dtype == np.int64
+    assert (x.reshape(-1)[landing.places(x.shape, at, dim)] == np.take_along_axis(x[part], at, dim)).all()
+    assert landing.places(x.shape, at, dim).dtype == np.int64
 
 
 def test_large_positions_do_not_overflow():
     at = np.full((1, 1), 3, np.int32)
-    assert index.places((4, 1 << 30), at, 0).tolist() == [[3 << 30]]
+    assert landing.places((4, 1 << 30), at, 0).tolist() == [[3 << 30]]
 
 
 @pytest.mark.parametrize("keep", [True, False])
@@ -136,3 +136,32 @@ def test_the_slope_of_a_spread_of_nothing_is_0():
     x = rushlight.ones(3, 4, requires_grad=True)
     x.std(1).sum().backward()
     assert (x.grad == 0).all()
+
+
+@pytest.mark.skipif(not has_numba(), reason="no loops without Numba")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("how", ["sum", "mean", "prod", "amax", "amin"])
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_numbers_land_in_loops_with_the_same_bits(dim, how, dtype, monkeypatch):
+    """Slices, as an index that is expanded names them, and single numbers, nan among them; the last are not reached."""
+    x, source = rng.standard_normal((4, 5, 6)).astype(dtype), rng.standard_normal((4, 5, 6)).astype(dtype)
+    source[1, 2, 3] = np.nan
+    each = rng.integers(0, x.shape[dim], source.shape)
+    line = np.broadcast_to(np.moveaxis(each, dim, 0)[:, :1, :1], (x.shape[dim], *np.delete(x.shape, dim)))
+    indices = each, np.moveaxis(line, 0, dim), each[:3, :4, :5]
+
+    def made():
+        return [scatter.reduce_at(x, at, source[tuple(map(slice, at.shape))], dim, how, kept).tobytes()
+                for at in indices for kept in (True, False)]
+    monkeypatch.setattr(landing, "MANY", 0)
+    found = made()
+    monkeypatch.setattr(landing, "by_loop", lambda *given: False)
+    assert found == made()
+
+
+def test_an_index_that_is_not_there_writes_nothing():
+    x, source = np.zeros((3, 4), np.float32), np.ones((2, 4), np.float32)
+    for at in (np.broadcast_to(np.array([[0], [3]]), (2, 4)), np.full((2, 4), -1)):
+        with pytest.raises(RuntimeError, match="out of bounds"):
+            index.scatter_add_into(x, at, source, 0)
+    assert not x.any()

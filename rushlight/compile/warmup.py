@@ -69,7 +69,7 @@ def kinds_of(op: Op) -> Iterator[tuple[str, tuple]]:
 
 def rows() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops over rows: called for an array at the least size that takes them."""
-    from rushlight.ops.kernels import index
+    from rushlight.ops.kernels import landing
     from rushlight.ops.rows import FUNCTIONS, between, loops
     x, one = np.ones((2, 8), np.float32), np.ones((2, 1), np.float32)
     y, mean = np.ones((2, 1, 16), np.float32), np.ones((1, 1, 1), np.float32)
@@ -95,7 +95,9 @@ def rows() -> Iterator[tuple[str, Callable[[], None]]]:
         yield name, lambda name=name: getattr(loops(), name)(x, x.copy() if name[0] == "r" else x[0, :2].copy())
     for name in ("softmax", "log_softmax"):
         yield f"{name} between dimensions", lambda name=name: (between(name, 1, z), between(name + "_x", 1, z, z))  # type: ignore
-    yield "index_add", lambda: index.adding()(x[None].copy(), np.zeros(1, np.int64), x[None, :1])
+    for name, text, at in (("index_add", landing.SLICES, (1,)), ("scatter_add", landing.EACH, (1, 1, x.shape[1]))):
+        yield name, lambda text=text, at=at: landing.loop_of(text, "sum", False)(  # type: ignore[misc]
+            x[None].copy(), np.zeros(at, np.int64), x[None, :1])
 
 
 def recurrent() -> Iterator[tuple[str, Callable[[], None]]]:

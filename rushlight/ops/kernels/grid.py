@@ -29,7 +29,7 @@ def grid_slope(x: ndarray, size: Ints, padding: str, align: bool) -> ndarray:
 
 
 def placed(x: ndarray, size: Ints, padding: str, align: bool) -> tuple[ndarray, ndarray]:
-    """Positions and their slopes, laid out coordinate by coordinate: 50,000 points in 0.17 ms, two numbers at a time in 0.42."""
+    """Positions and their slopes, coordinate by coordinate: 50,000 points in 0.17 ms, two numbers at a time in 0.42."""
     x, sizes = np.ascontiguousarray(np.moveaxis(x, -1, 0)), np.array(size, x.dtype)[:, None, None]
     half = x.dtype.type(0.5)
     slope = (sizes - 1) * half if align else sizes * half

@@ -2,17 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, lru_cache
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from rushlight.ops.kernels.elementwise import where
+from rushlight.ops.kernels.landing import check_index, land, land_slices, line_of, places
 from rushlight.ops.kernels.shape import extent
 from rushlight.ops.kernels.strided import plain
-from rushlight.optional import has_numba
 
 
 def merged(key: tuple, indices: Sequence[ndarray]) -> tuple:
@@ -96,7 +94,7 @@ def add_to(r: ndarray, place: tuple, g: ndarray) -> None:
         add_rows(rows_of(r, k + 1), at, np.broadcast_to(g, (*at.shape, *r.shape[k + 1:])))
     elif all_of(before):
         g = np.broadcast_to(g, (*r.shape[:k], *last.shape, *r.shape[k + 1:]))
-        add_slices(r, from_start(last, r.shape[k], k).reshape(-1), g.reshape(*r.shape[:k], last.size, *r.shape[k + 1:]), k)
+        land_slices(r, from_start(last, r.shape[k], k).reshape(-1), g.reshape(*r.shape[:k], last.size, *r.shape[k + 1:]), k)
     else:
         np.add.at(r, place, g)
 
@@ -124,66 +122,12 @@ def from_start(index: ndarray, n: int, dim: int) -> ndarray:
 builtins_all = all
 
 
-MANY = 1 << 15                                    # numbers from which a loop adds rows
 MASKED = 1 << 10                                  # elements of a mask from which NumPy's own way is slower
 
 
-@cache
-def adding() -> Any:
-    """r[b, index[i]] += g[b, i], one row after the other; None without Numba."""
-    if not has_numba():
-        return None
-    from rushlight.compile.cache import compiled
-    return compiled("""def kernel(r, index, g):
-    restrict()
-    wide()
-    for b in range(r.shape[0]):
-        for i in range(index.shape[0]):
-            k = index[i]
-            for j in range(g.shape[2]):
-                r[b, k, j] += g[b, i, j]
-""")
-
-
 def add_rows(r: ndarray, index: ndarray, g: ndarray) -> None:
-    """r[index[i]] += g[i]. Large ones by a loop: 1600 rows of 512 onto 65 in 0.2 ms. Else sorted, each run of rows added
-    up by one reduceat: 3 ms (np.add.at takes 5 times as long). Both are exact to the rounding of float32 sums."""
-    flat, rows = index.reshape(-1), g.reshape((index.size, *r.shape[1:]))
-    if flat.size == 0:
-        return
-    if rows.size < 4096 or r.ndim == 1:
-        np.add.at(r, flat, rows)
-        return
-    if by_loop(r, flat, rows, 0):
-        return
-    order = np.argsort(flat, kind="stable")
-    found = flat[order]
-    starts = np.flatnonzero(np.concatenate(([True], found[1:] != found[:-1])))
-    r[found[starts]] += np.add.reduceat(rows[order], starts, 0)
-
-
-def add_slices(r: ndarray, index: ndarray, g: ndarray, dim: int) -> None:
-    """The slices of g added at `index`, which counts from the start, along `dim`."""
-    if g.size >= MANY and index.size and by_loop(r, index, g, dim):
-        return
-    if dim == r.ndim - 1 > 0 and index.size:         # single numbers, not rows
-        add_at(r, np.broadcast_to(index, (*r.shape[:-1], index.size)), g, dim)
-    elif dim == 0:
-        add_rows(r, index, g)
-    else:
-        add_rows(np.moveaxis(r, dim, 0), index, np.moveaxis(g, dim, 0))
-
-
-def by_loop(r: ndarray, index: ndarray, g: ndarray, dim: int) -> bool:
-    """The slices of g added at `index` along `dim`, if a loop can do it and there is much to add."""
-    fits = g.size >= MANY and r.dtype == g.dtype and r.dtype.name in ("float32", "float64") and r.flags.carray
-    loop = adding() if fits and 0 <= index.min() <= index.max() < r.shape[dim] else None
-    if loop is None:
-        return False
-    before, after = prod(r.shape[:dim]), prod(r.shape[dim + 1:])
-    loop(r.reshape(before, -1, after), np.ascontiguousarray(index, np.int64),
-         np.ascontiguousarray(g).reshape(before, index.size, after))
-    return True
+    """r[index[i]] += g[i]."""
+    land_slices(r, index.reshape(-1), g.reshape((index.size, *r.shape[1:])), 0)
 
 
 def index_put(x: ndarray, value: ndarray, tensors: Sequence[ndarray], key: tuple,
@@ -217,47 +161,6 @@ def clear(g: ndarray, tensors: Sequence[ndarray], key: tuple) -> ndarray:
     return r
 
 
-def places(shape: tuple[int, ...], index: ndarray, dim: int) -> ndarray:
-    """Where elements stand in an array of this shape, flat: at `index` along `dim`, each index at its own place in the
-    other dimensions. To add at one flat index takes NumPy a fifth of the time that a tuple of them does.
-    """
-    step = prod(shape[dim + 1:])
-    flat = index if step == 1 and index.dtype == np.int64 else np.multiply(index, step, dtype=np.int64)
-    others = index.shape[:dim] + (1,) + index.shape[dim + 1:]
-    own = origins(shape, others) if prod(others) <= KEPT else origins.__wrapped__(shape, others)
-    return flat + own if flat is index else np.add(flat, own, out=flat)
-
-
-KEPT = 1 << 12                                    # places that are remembered: they were 6 of gather's 18 us
-
-
-@lru_cache(maxsize=64)
-def origins(shape: tuple[int, ...], part: tuple[int, ...]) -> ndarray:
-    """Where the first elements of an array of this shape stand, flat, as many of each dimension as `part` says."""
-    own = np.zeros((1,) * len(part), np.int64)
-    for d, n in enumerate(part):
-        if n > 1:
-            step = prod(shape[d + 1:])
-            own = own + np.arange(0, n * step, step).reshape((n,) + (1,) * (len(part) - 1 - d))
-    own.flags.writeable = False
-    return own
-
-
-UNSIGNED = {np.dtype(f"i{size}"): np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
-
-
-def check_index(index: ndarray, n: int, name: str, dim: int = 0, kind: type[Exception] = IndexError) -> None:
-    """RuntimeError for an index that is no integer; an error of the given kind for one that is not there."""
-    if index.dtype.kind not in "iu":
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got {index.dtype}; cure: index.long()")
-    unsigned = UNSIGNED.get(index.dtype, index.dtype)                   # of which negative ones look huge
-    if index.size and np.maximum.reduce(index.view(unsigned), None) >= n:
-        bad = int(index.max() if index.max() >= n else index.min())
-        what = "index out of range in self: " if kind is IndexError else ""
-        raise kind(f"{what}index {bad} is out of bounds for dimension {dim} with size {n}; "
-                   f"cure: count from 0 to {n - 1}")
-
-
 def gather(x: ndarray, index: ndarray, dim: int) -> ndarray:
     """out[i][j] = x[index[i][j]][j] for dim 0, and so on."""
     if index.size == 0:
@@ -272,8 +175,9 @@ def gather(x: ndarray, index: ndarray, dim: int) -> ndarray:
         if d != dim and k > n:
             raise RuntimeError(f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger "
                                f"than self {list(x.shape)} apart from dimension {dim}")
-    check_index(index, extent(x, dim), "gather", dim, RuntimeError)
-    return plain(x).reshape(-1).take(places(x.shape, index, dim))
+    line = line_of(index, x.shape, dim)
+    check_index(index if line is None else line, extent(x, dim), "gather", dim, RuntimeError)
+    return x.take(line, dim) if line is not None else plain(x).reshape(-1).take(places(x.shape, index, dim))
 
 
 def scatter_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
@@ -288,14 +192,8 @@ def scatter_add_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> n
     if r.ndim == 0:
         r += source.reshape(-1)[:index.size].sum(dtype=r.dtype)
         return r
-    check_index(index, extent(r, dim), "scatter_add", dim, RuntimeError)
-    add_at(r, index, source[tuple(slice(n) for n in index.shape)], dim)
+    land(r, index, source[tuple([slice(n) for n in index.shape])], dim, "sum", "scatter_add")
     return r
-
-
-def add_at(r: ndarray, index: ndarray, source: ndarray, dim: int) -> None:
-    """source[i][j] added at [index[i][j]][j], of the same shape, for dim 0, and so on; r lies in C order."""
-    np.add.at(r.reshape(-1), places(r.shape, index, dim).reshape(-1), source.reshape(-1))
 
 
 def scatter(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
@@ -311,8 +209,12 @@ def scatter_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarr
     if r.ndim == 0:
         r[...] = part.reshape(-1)[-1] if part.ndim else part
         return r
-    check_index(index, extent(r, dim), "scatter", dim, RuntimeError)
-    r.reshape(-1)[places(r.shape, index, dim)] = part
+    line = line_of(index, r.shape, dim)
+    check_index(index if line is None else line, extent(r, dim), "scatter", dim, RuntimeError)
+    if line is None:
+        r.reshape(-1)[places(r.shape, index, dim)] = part
+    else:
+        r[(slice(None),) * dim + (line,)] = part
     return r
 
 
@@ -335,7 +237,7 @@ def index_add_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> nda
         r += source.sum(dtype=r.dtype)
         return r
     check_index(index, extent(r, dim), "index_add", dim, RuntimeError if r.ndim > 1 else IndexError)   # as torch
-    add_slices(r, index.reshape(-1), source, dim % r.ndim)
+    land_slices(r, index.reshape(-1), source, dim % r.ndim)
     return r
 
 

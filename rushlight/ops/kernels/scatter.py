@@ -1,12 +1,13 @@
 """Elements sent to places, and reduced there."""
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels.index import check_index, places
-
-UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+from rushlight.ops.kernels.index import scatter_into
+from rushlight.ops.kernels.landing import land, line_of, places
 
 
 def reduce_at(x: ndarray, index: ndarray, source: ndarray, dim: int, reduce: str, include_self: bool = True) -> ndarray:
@@ -18,17 +19,22 @@ def reduce_into(r: ndarray, index: ndarray, source: ndarray, dim: int, reduce: s
     """`reduce_at` into r, which lies in C order."""
     if index.size == 0:
         return r
-    shape = r.shape or (1,)
-    flat, index, source = r.reshape(-1), index.reshape(index.shape or 1), source.reshape(source.shape or 1)
-    check_index(index, shape[dim], "scatter_reduce", dim, RuntimeError)
-    place = places(shape, index, dim).reshape(-1)
+    target, index, source = (a if a.ndim else a.reshape(1) for a in (r, index, source))
     if not include_self:
-        flat[place] = neutral(reduce, r.dtype)
-    UFUNCS[reduce].at(flat, place, np.broadcast_to(source, index.shape).reshape(-1))
+        scatter_into(target, index, np.asarray(neutral(reduce, r.dtype), r.dtype), dim)
+    land(target, index, np.broadcast_to(source, index.shape), dim, reduce, "scatter_reduce")
     if reduce == "mean":
-        n = np.maximum(np.bincount(place, minlength=flat.size) + int(include_self), 1)
-        flat[...] = flat // n if r.dtype.kind in "iub" else flat / n
+        n = np.maximum(counts(target.shape, index, dim) + int(include_self), 1)
+        target[...] = target // n if r.dtype.kind in "iub" else target / n
     return r
+
+
+def counts(shape: tuple[int, ...], index: ndarray, dim: int) -> ndarray:
+    """How often each place of an array of this shape is named."""
+    line = line_of(index, shape, dim)
+    if line is None:
+        return np.bincount(places(shape, index, dim).reshape(-1), minlength=prod(shape)).reshape(shape)
+    return np.bincount(line, minlength=shape[dim]).reshape((-1,) + (1,) * (len(shape) - dim - 1))
 
 
 def neutral(reduce: str, dtype: np.dtype) -> float:
