@@ -1,7 +1,7 @@
 """What a trace is made of: values, calls of ops on them, and what must be true of memory afterwards."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
@@ -231,9 +231,3 @@ def keep_apart(graph: Graph, before: list[Value]) -> None:
         return made
     graph.results = [own(v) for v in graph.results]
     graph.grads = [(t, None if v is None else own(v)) for t, v in graph.grads]
-
-
-def all_values(steps: Iterable[Call | Store]) -> Iterator[Value]:
-    for step in steps:
-        yield from values_in(step.args)
-        yield from step.outs
