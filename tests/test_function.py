@@ -157,6 +157,96 @@ def a_function_once_differentiable(torch):
 
 
 @program
+def views_that_forward_makes(torch):
+    class Halves(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x[:2], x[2:]
+
+        @staticmethod
+        def backward(ctx, first, second):
+            return torch.cat([first * 10, second])
+
+    class First(Halves):
+        @staticmethod
+        def forward(ctx, x):
+            return x[:2]
+
+        @staticmethod
+        def backward(ctx, g):
+            return torch.cat([g, g * 5])
+
+    class Same(First):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3
+    x = leaf(torch, 1.0, 2.0, 3.0, 4.0)
+    a, b = Halves.apply(x)
+    (a.sum() + 3 * b.sum()).backward()
+    results = [x.is_leaf, x.grad, a.grad_fn.name() == b.grad_fn.name(), b.output_nr, a._is_view()]
+    y = x * 2
+    c = First.apply(y)
+    d = Same.apply(y)
+    results += [c.grad_fn.name(), y.grad_fn.name(), torch.autograd.grad((c.sum() + d.sum() + y.sum()), x)]
+    for view in (a, c, d, d[0]):
+        results.append(outcome(lambda view=view: view.mul_(2)))
+    return results
+
+
+@program
+def what_forward_says_of_its_outputs(torch):
+    class Forgotten(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.add_(1).clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    class Constant(Forgotten):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            ctx.mark_non_differentiable(x)
+            return x.add_(1)
+
+    class Mixed(Forgotten):
+        seen = []
+
+        @staticmethod
+        def forward(ctx, x):
+            return 3, x * 2, None, x * 3
+
+        @staticmethod
+        def backward(ctx, *grads):
+            Mixed.seen += [g is None for g in grads]
+            return grads[1] * 2 + grads[3]
+
+    class Power(torch.autograd.Function):
+        @staticmethod
+        def forward(x, y=3):
+            return x**y
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            x, ctx.y = inputs
+            ctx.save_for_backward(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.y * ctx.saved_tensors[0] ** (ctx.y - 1), None
+    x = leaf(torch, 1.0, 2.0)
+    return [outcome(lambda: Forgotten.apply(x.clone())), Constant.apply(x.clone()).requires_grad,
+            torch.autograd.grad(Mixed.apply(x)[1].sum(), x), Mixed.seen, torch.autograd.grad(Power.apply(x).sum(), x)]
+
+
+@program
 def a_straight_through_estimator(torch):
     class Round(torch.autograd.Function):
         @staticmethod

@@ -124,6 +124,137 @@ def hooks_see_the_sum(torch):
 
 
 @program
+def kept_gradients_add_up(torch):
+    x = leaf(torch, 1.0, 2.0)
+    h = x * 3
+    h.retain_grad()
+    out = (h * h).sum()
+    out.backward(retain_graph=True)
+    out.backward()
+    return h.grad
+
+
+@program
+def hooks_before_a_node_of_several_outputs(torch):
+    class Both(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, k, y):
+            ctx.k = k
+            return x * k, k, y * k
+
+        @staticmethod
+        def backward(ctx, g, _, h):
+            return g * ctx.k, None, h * ctx.k
+    x, y, seen = leaf(torch, 1.0), leaf(torch, 2.0), []
+
+    def doubled(grads):
+        seen.extend(g is None for g in grads)
+        return tuple(None if g is None else g * 2 for g in grads)
+    a, _, b = Both.apply(x, 3, y)
+    a.grad_fn.register_prehook(doubled)
+    (a + b).sum().backward()
+    return [seen, x.grad, y.grad]
+
+
+@program
+def hooks_where_backward_ends(torch):
+    log = []
+
+    def on_tensor(g):
+        log.append("tensor")
+        return g * 3
+
+    def on_node(grads):
+        log.append("node")
+        return tuple(g * 2 for g in grads)
+    a = leaf(torch, 1.0)
+    b = a.clone()
+    b.grad_fn.register_prehook(on_node)
+    b.register_hook(on_tensor)
+    leaf_node = b.grad_fn.next_functions[0][0]
+    a.register_hook(on_tensor)
+    leaf_node.register_prehook(on_node)
+    leaf_node.register_hook(lambda inside, outside: log.append("after"))
+    results = [torch.autograd.grad(b.sum(), ends, retain_graph=True) for ends in ((b,), (a,))]
+    b.sum().backward(inputs=(a,), retain_graph=True)
+    results.append(a.grad.clone())
+    b.sum().backward()
+    b.register_hook(lambda g: None)
+    return [log, results, a.grad]
+
+
+@program
+def backward_hooks_of_modules_and_second_derivatives(torch):
+    count = []
+    loss = torch.nn.MSELoss()
+    loss.register_full_backward_hook(lambda module, inside, outside: count.append(len(inside)))
+    x = leaf(torch, 1.0)
+    g, = torch.autograd.grad(loss(x, torch.zeros(1)), x, create_graph=True)
+    return [count[:], torch.autograd.grad(g, x), count]
+
+
+@program
+def places_in_the_graph_as_ends(torch):
+    Edge = torch.autograd.graph.GradientEdge
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 2
+    first, second = y.unbind()
+    out = (y * y).sum() + 3 * second
+    ends = [Edge(y.grad_fn, 0), torch.autograd.graph.get_gradient_edge(x), Edge(second.grad_fn, second.output_nr)]
+    results = [torch.autograd.grad(out, end, retain_graph=True) for end in (*ends, ends[:2])]
+    unused = torch.autograd.graph.get_gradient_edge(leaf(torch, 1.0))
+    out.backward(inputs=ends[:2], retain_graph=True)
+    return [results, x.grad, outcome(lambda: torch.autograd.grad(out, unused, materialize_grads=True, retain_graph=True)),
+            torch.autograd.grad(out, unused, allow_unused=True, retain_graph=True),
+            outcome(lambda: torch.autograd.grad(out, []))]
+
+
+@program
+def zeros_in_place_of_gradients(torch):
+    x, a = leaf(torch, 0.5), leaf(torch, 1.0)
+    g = torch.autograd.grad((x * a).sum(), x, create_graph=True)
+    zero = torch.autograd.grad(g[0].sum(), x, create_graph=True, materialize_grads=True)
+    return [zero[0].requires_grad, zero[0].detach(), torch.autograd.grad(zero[0].sum(), x, materialize_grads=True)]
+
+
+@program
+def hooks_that_return_too_much(torch):
+    x = leaf(torch, 1.0)
+    x.register_post_accumulate_grad_hook(lambda t: t.grad)
+    return outcome(lambda: x.sum().backward())
+
+
+@program
+def numbers_are_not_packed(torch):
+    results = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 2, lambda t: t):
+        x = leaf(torch, 1.0, 2.0)
+        y = x**3
+        z = y.exp()
+    g, = torch.autograd.grad(y.sum(), x, create_graph=True)
+    results += [g, torch.autograd.grad(g.sum(), x), y.grad_fn._saved_self, z.grad_fn._saved_result.detach()]
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.add_(1), lambda t: t):
+        results.append(outcome(lambda: (x.detach() * x).sum()))
+    return results
+
+
+@program
+def generators_that_are_closed(torch):
+    seen = []
+
+    @torch.no_grad()
+    def numbers():
+        try:
+            yield 1
+        finally:
+            seen.append(torch.is_grad_enabled())
+    generator = numbers()
+    next(generator)
+    generator.close()
+    return seen
+
+
+@program
 def packed_tensors(torch):
     x, seen = leaf(torch, 1.0, 2.0), []
 

@@ -9,9 +9,9 @@ from weakref import WeakSet
 
 import numpy as np
 
-from rushlight.autograd.engine import let_go, steps
+from rushlight.autograd.engine import after, before, let_go, reachable, steps
 from rushlight.autograd.grad_mode import current, mode
-from rushlight.autograd.node import Node
+from rushlight.autograd.node import Node, Output
 from rushlight.errors import explain, suggesting
 from rushlight.tensor import ADDING, Tensor, created, from_array, method
 
@@ -38,25 +38,29 @@ def backward(tensors: Tensors, grad_tensors: Any = None, retain_graph: bool | No
     tensor(6.)
     """
     outputs = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
-    leaves = None if inputs is None else (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    leaves = None if inputs is None else listed(inputs)
     if leaves == ():
         raise RuntimeError(explain("'inputs' argument to backward() cannot be empty.", "leave it out for all leaves"))
     seeds, world = seed(outputs, grad_tensors, create_graph)
-    targets = None if leaves is None else targets_of(leaves)
+    ends = None if leaves is None else ends_of(leaves, seeds)
+    targets = None if ends is None else set(ends)
     found = run(seeds, world, targets, create_graph if retain_graph is None else retain_graph, create_graph)
-    for t in leaves or ():
-        if t.node is not None and (g := found.get(t.node)) is not None and not t.retains_grad:
-            accumulate(t, g, world)
+    for end, t in zip(ends or (), leaves or ()):
+        holder = t if isinstance(t, Tensor) else end.tensor() if end.leaf else None  # type: ignore[attr-defined]
+        if holder is not None and (g := found.get(end)) is not None and not holder.retains_grad:
+            accumulate(holder, end, g, world)
 
 
-def accumulate(t: Tensor, g: Any, world: str) -> None:
-    """Add to `.grad`, and tell the hooks that ask for it."""
-    g = finished(g, t, world, False)
+def accumulate(t: Tensor, node: Node, g: Any, world: str) -> None:
+    """Add to `.grad`, between the hooks on the tensor's node, and tell those that ask for it."""
+    hooks = node.hooks
+    if hooks is not None and hooks.before:
+        g = before(hooks, node, g, world)
+    own = finished(g, t, world, False)
     with ADDING:
-        t._grad = g if t._grad is None else t._grad + g  # type: ignore[operator]
-    if t.node is not None and t.node.hooks is not None:
-        for hook in tuple(t.node.hooks.done.values()):
-            hook(t)
+        t._grad = own if t._grad is None else t._grad + own
+    if hooks is not None:
+        after(hooks, node, g, (), world)
 
 
 @suggesting
@@ -80,10 +84,13 @@ def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Any = None, retain_gra
     if is_grads_batched:
         return batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     outs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
-    ins = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    ins = listed(inputs)
+    if not ins:
+        raise RuntimeError(explain("`inputs` argument to `grad()` cannot be empty."))
     seeds, world = seed(outs, grad_outputs, create_graph)
-    found = run(seeds, world, targets_of(ins), create_graph if retain_graph is None else retain_graph, create_graph)
-    results = [found.get(t.node) for t in ins if t.node is not None]
+    ends = ends_of(ins, seeds)
+    found = run(seeds, world, set(ends), create_graph if retain_graph is None else retain_graph, create_graph)
+    results = [found.get(end) for end in ends]
     if allow_unused is None:
         allow_unused = materialize_grads
     if not allow_unused and any(g is None for g in results):
@@ -91,10 +98,19 @@ def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Any = None, retain_gra
                                    "Set allow_unused=True if this is the desired behavior.",
                                    "compute the outputs from these inputs, or leave them out",
                                    inputs=[i for i, g in enumerate(results) if g is None]))
-    return tuple(finished(g, t, world, materialize_grads) for g, t in zip(results, ins))
+    answer = tuple([finished(g, t, world, materialize_grads) for g, t in zip(results, ins)])
+    for g, made in zip(results, answer):
+        if g is None and made is not None and create_graph:
+            made.requires_grad_()                 # zeros, which can be differentiated again
+    return answer
 
 
-def finished(g: Any, t: Tensor, world: str, materialize: bool) -> Any:
+def finished(g: Any, t: Tensor | Any, world: str, materialize: bool) -> Any:
+    if not isinstance(t, Tensor):                 # a place in the graph, which has no dtype
+        if g is None and materialize:
+            raise RuntimeError(explain("materialize_grads cannot be used when the given input is a GradientEdge",
+                                       "give the tensor itself"))
+        return g if g is None or world == "tensors" else from_array(np.array(g))
     if g is None:
         return created(from_array(np.zeros_like(t.array))) if materialize else None
     if world == "tensors":
@@ -165,12 +181,29 @@ def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
     return g if g.array.dtype == t.array.dtype else g.to(t.dtype)  # type: ignore[attr-defined]
 
 
-def targets_of(inputs: Sequence[Tensor]) -> set[Node]:
+def listed(inputs: Any) -> tuple:
+    """One tensor, or place in the graph (`graph.GradientEdge`), or several."""
+    return (inputs,) if isinstance(inputs, Tensor) or hasattr(inputs, "output_nr") else tuple(inputs)
+
+
+def ends_of(inputs: Sequence[Any], seeds: dict[Node, Any]) -> list[Node]:
+    """The nodes at which the gradients of tensors and places in the graph arrive."""
+    ends = []
     for i, t in enumerate(inputs):
         if t.node is None:
             raise RuntimeError(explain("One of the differentiated Tensors does not require grad", "call "
                                        "requires_grad_() on it before it is used", input=i, shape=tuple(t.shape)))
-    return {t.node for t in inputs if t.node is not None}
+        ends.append(t.node if isinstance(t, Tensor) else end_of(t, seeds))
+    return ends
+
+
+def end_of(edge: Any, seeds: dict[Node, Any]) -> Node:
+    """Where the gradient of a `GradientEdge` arrives: at the node that stands for the output, if the node has several."""
+    if edge.ownership_token is None:
+        for node in reachable(seeds, edge.node.seq):
+            if isinstance(node, Output) and node.source() == (edge.node, edge.output_nr):
+                return node
+    return edge.key
 
 
 def run(seeds: dict[Node, Any], world: str, targets: set[Node] | None, retain: bool,

@@ -16,7 +16,7 @@ import numpy as np
 from rushlight import dtypes
 from rushlight.adding import added
 from rushlight.autograd.clock import clock
-from rushlight.autograd.node import Hooks, Node
+from rushlight.autograd.node import Hooks, Node, Parts
 from rushlight.errors import explain, ours, place, placed, user_frame
 from rushlight.optional import SOME
 from rushlight.tensor import Tensor, from_array
@@ -92,10 +92,13 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
             g = whole(g) if targets is not None and node in targets else ready(g, node)
         hooks = node.hooks
         if hooks is not None:
-            g = before(hooks, node, g, world, walk)
+            g = arrived(hooks, node, g, world, walk)
         if targets is not None and node in targets and (node.leaf or not wanted_below(node, wanted)):
             yield node, g, ()
             continue
+        come = g                                  # of a target: what its tensor hooks give, not those on the node
+        if hooks is not None and hooks.before:
+            g = before(hooks, node, g, world)
         saved = node.saved
         if saved is None:
             raise second_time(node)
@@ -113,7 +116,7 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
                 let_go(node, saved)
         if hooks is not None:
             outgoing = after(hooks, node, g, outgoing, world)
-        yield node, g, outgoing
+        yield node, come, outgoing
         for edge, ge in zip(node.edges, outgoing):
             if ge is None or edge is None:
                 continue
@@ -188,33 +191,53 @@ class Walk:
         self.order, self.wanted = order, wanted
 
 
-def before(hooks: Hooks, node: Node, g: Any, world: str, walk: Walk) -> Any:
-    """The gradient of the node's output after the hooks on it."""
+def arrived(hooks: Hooks, node: Node, g: Any, world: str, walk: Walk) -> Any:
+    """The gradient of the node's output after the hooks on the tensor, which others see too that ask for it."""
     if hooks.unpack is not None:
         hooks.unpack(node)
     several = isinstance(g, dict)                 # Parts of several outputs: their own nodes have the tensor hooks
-    if several or not (hooks.tensor or hooks.before or hooks.retained or hooks.gathered):
+    if several or not (hooks.tensor or hooks.retained or hooks.gathered):
         return g
     t = as_tensor(g, world)
     if hooks.dtype is not None and hooks.dtype != t.array.dtype:           # `in` would take float64 for None
         t = from_array(t.array.astype(hooks.dtype)) if world == "arrays" else t.to(dtypes.of(hooks.dtype))
     for hook in tuple(hooks.tensor.values()):
         t = replaced(t, hook(t), node)
-    for hook in tuple(hooks.before.values()):
-        answer = hook((t,))
-        t = t if answer is None else replaced(t, answer[0] if isinstance(answer, tuple) else answer, node)
     for gathering in tuple(hooks.gathered.values()):
         gathering.arrived(node, t, walk)
     if hooks.retained is not None and (keeper := hooks.retained()) is not None:
-        keeper._grad = from_array(t.array.copy()) if world == "arrays" else t
+        own = from_array(t.array.copy()) if world == "arrays" else t
+        keeper._grad = own if keeper._grad is None else keeper._grad + own
     return (t.array.copy() if node.leaf else t.array) if world == "arrays" else t
+
+
+def before(hooks: Hooks, node: Node, g: Any, world: str) -> Any:
+    """The gradient of the node's output after the hooks on the node; of several outputs, they see one each, or None."""
+    several, arrays = isinstance(g, dict), world == "arrays"
+    given = g if several else {0: g}
+    outputs = len(getattr(node, "outputs", None) or range(max(given) + 1))         # a table's node knows not how many it has
+    parts: tuple = tuple([None if (part := given.get(i)) is None else as_tensor(part, world) for i in range(outputs)])
+    for hook in tuple(hooks.before.values()):
+        answer = hook(parts)
+        if answer is None:
+            continue
+        new = answer if isinstance(answer, tuple) else (answer,)
+        if several and len(new) != len(parts):
+            raise RuntimeError(explain(f"hook of {node.name()} has returned an incorrect number of values (got {len(new)}, "
+                                       f"but expected {len(parts)})", made_at=node.made_at))
+        parts = tuple([part if old is None else replaced(old, part, node) for old, part in zip(parts, new)])
+    if several:
+        return Parts({i: t.array if arrays else t for i, t in enumerate(parts) if t is not None})
+    t = parts[0]
+    return (t.array.copy() if node.leaf else t.array) if arrays else t
 
 
 def after(hooks: Hooks, node: Node, g: Any, outgoing: Any, world: str) -> Any:
     """The gradients of the node's inputs after the hooks on them; on a leaf, the hooks told that `.grad` is there."""
     if node.leaf and (leaf := node.tensor()) is not None:   # type: ignore[attr-defined]
         for hook in tuple(hooks.done.values()):
-            hook(leaf)
+            if (answer := hook(leaf)) is not None and answer is not leaf:
+                raise RuntimeError(explain("post accumulate grad hooks should return None.", "let it write to t.grad"))
     for hook in tuple(hooks.after.values()):
         inside = tuple(None if x is None else as_tensor(x, world) for x in outgoing)
         answer = hook(inside, (as_tensor(g, world),) if not isinstance(g, dict) else tuple(g.values()))

@@ -13,7 +13,7 @@ from rushlight.autograd.clock import tick
 from rushlight.autograd.engine import overwritten, second_time
 from rushlight.autograd.grad_mode import mode, no_grad
 from rushlight.autograd.node import Node, Output, Parts
-from rushlight.autograd.views import expands, rebase, wrote
+from rushlight.autograd.views import expands, opaque, rebase, wrote
 from rushlight.errors import explain
 from rushlight.tensor import Tensor, from_array, writes_of
 
@@ -59,7 +59,9 @@ class Context:
         if self._forward is not None:
             return self._forward
         node = self._node()
-        assert node is not None, "the graph that this context belongs to is gone"
+        if node is None:
+            raise RuntimeError(explain("Trying to directly access saved tensors after the graph that they belong to is "
+                                       "gone.", "keep what backward has computed, not its ctx"))
         return node.saved_tensors
 
 
@@ -72,7 +74,7 @@ class FunctionNode(Node):
     __slots__ = ("ctx", "places", "outputs", "__weakref__")
     ctx: Context
     places: list[int]                             # which arguments of forward are tensors
-    outputs: list | None                          # shape and dtype of each output, if there are several
+    outputs: list | None                          # shape and dtype of each output, None for no tensor; if there are several
     function: type[Function]
 
     def __getattr__(self, name: str) -> Any:
@@ -113,7 +115,7 @@ class FunctionNode(Node):
         return tuple(self.checked(answer[i], i, edge) for i, edge in zip(self.places, self.edges))
 
     def incoming(self, g: dict, i: int) -> Tensor | None:
-        if i in g or not self.ctx._materialize:
+        if i in g or not self.ctx._materialize or self.outputs[i] is None:  # type: ignore[index]
             return g.get(i)
         shape, dtype = self.outputs[i]  # type: ignore[index]
         return from_array(np.zeros(shape, dtype))
@@ -189,7 +191,7 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward and record it."""
-        if kwargs:
+        if kwargs or cls.setup_context is not None:
             args, kwargs = by_place(cls, args, kwargs)
         node = object.__new__(node_class(cls))
         places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
@@ -218,10 +220,13 @@ class Function:
 
 
 def by_place(cls: type[Function], args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
-    """Arguments of forward that were given by name, in their places: tensors among them are recorded, too."""
+    """Arguments of forward that were given by name, in their places: tensors among them are recorded, too. Where
+    `setup_context` gets them, those left away as well."""
     from inspect import signature
     before = (None,) if cls.setup_context is None else ()
     bound = signature(cls.forward).bind(*before, *args, **kwargs)
+    if cls.setup_context is not None:
+        bound.apply_defaults()
     return bound.args[len(before):], bound.kwargs
 
 
@@ -240,7 +245,13 @@ def node_class(cls: type[Function]) -> type[FunctionNode]:
 def finish(node: FunctionNode, args: tuple, made: Any, recorded: bool) -> Any:
     """Outputs with their place in the graph."""
     several = isinstance(made, (tuple, list))
-    outs = [settled(t, args, node, recorded) for t in (made if several else (made,))]
+    parts = made if several else (made,)
+    if not all(any(d is t for t in parts) for d in node.ctx._dirty):
+        raise RuntimeError(explain(f"{node.name()}: Some elements marked as dirty during the forward method were not "
+                                   "returned as output. The inputs that are modified inplace must all be outputs of the "
+                                   "Function.",
+                                   "return what mark_dirty() names"))
+    outs = [settled(t, args, node, recorded) for t in parts]
     if recorded:
         f = frame(2)
         node.where = (f.f_code, f.f_lasti)
@@ -271,33 +282,38 @@ def settled(t: Any, args: tuple, node: FunctionNode, recorded: bool) -> Any:
         wrote(t)
         return t
     if any(t is a for a in args):
-        alias = from_array(t.array)
-        alias.writes = t.writes
-        return alias
+        return opaque(from_array(t.array), t)
     return t
 
 
 def link(node: FunctionNode, outs: list, several: bool) -> None:
     """Point the differentiable outputs at the node."""
+    for t in node.ctx._constant:
+        if any(t is d for d in node.ctx._dirty):
+            t.node = None
     smooth = [i for i, t in enumerate(outs) if isinstance(t, Tensor) and (t.is_floating_point() or t.is_complex())
               and not any(t is c for c in node.ctx._constant)]
     if not several:
         if smooth:
             node.shape = outs[0].array.shape
-            place(outs[0], node)
+            place(outs[0], node, node)
         return
-    node.outputs = [(t.array.shape, t.array.dtype) if isinstance(t, Tensor) else ((), np.float32) for t in outs]
+    node.outputs = [(t.array.shape, t.array.dtype) if isinstance(t, Tensor) else None for t in outs]
     for i in smooth:
-        place(outs[i], Output(node, i, tick(), outs[i].array.shape))
+        place(outs[i], Output(node, i, tick(), outs[i].array.shape), node)
 
 
-def place(out: Tensor, node: Node) -> None:
-    """Let an output have come from the node; a dirty one that views another tensor's memory takes that along."""
-    if out.viewing is None or out.root.node is None:
-        out.node = node
+def place(out: Tensor, end: Node, node: FunctionNode) -> None:
+    """Let an output have come from the node's end; a dirty one that views another tensor's memory takes that along, a view
+    that forward made does not: how it hangs together with its base, backward says."""
+    dirty = any(out is t for t in node.ctx._dirty)
+    if out.viewing is None or out.root.node is None or not dirty:
+        out.node = end
+        if out.viewing is not None and not dirty:
+            opaque(out, out.viewing[1])
         return
     alias = from_array(out.array)
-    alias.node = node
+    alias.node = end
     rebase(out, alias)
 
 

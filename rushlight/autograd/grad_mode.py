@@ -222,7 +222,8 @@ def _each_step(function: Callable, setting: Callable[[], Setting]) -> Callable:
                 value = yield item
                 resume = generator.send
             except GeneratorExit:
-                generator.close()
+                with setting():
+                    generator.close()
                 raise
             except BaseException as error:
                 resume, value = generator.throw, error

@@ -9,22 +9,13 @@ import numpy as np
 from rushlight.autograd.clock import Writes, stamp
 from rushlight.autograd.engine import tensors_in
 from rushlight.autograd.grad_mode import Inner, Setting, innermost, mode
-from rushlight.autograd.node import Handle, Node, hooks_of
+from rushlight.autograd.node import Handle, Node, Packed, hooks_of
 from rushlight.autograd.views import as_it_is
 from rushlight.errors import explain
 from rushlight.tensor import Tensor, from_array, writes_of
 
 __all__ = ["GradientEdge", "Handle", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
            "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
-
-
-class Packed:
-    """A saved tensor in the form that a pack hook gave it."""
-
-    __slots__ = ("value", "node", "raw")
-
-    def __init__(self, value: Any, node: Node | None, raw: bool):
-        self.value, self.node, self.raw = value, node, raw
 
 
 class saved_tensors_hooks(Setting, Inner):
@@ -67,17 +58,27 @@ class saved_tensors_hooks(Setting, Inner):
 
     def packed(self, item: Any, node: Node, is_out: bool) -> Any:
         if isinstance(item, Tensor):
-            return Packed(unwatched(self.pack, item), item.node, False)
+            number = item.array.ndim == 0 and item.node is None              # as in x ** 3: kept as it is
+            return item if number else Packed(self, self.pack_one(item), item.node, False)
         if not is_out or item is None:            # None: this rule does not need the result (x ** 2)
             return item
-        return Packed(unwatched(self.pack, from_array(item)), None, True)
+        return Packed(self, self.pack_one(from_array(item)), None, True)
+
+    def pack_one(self, t: Tensor) -> Any:
+        before = t._version
+        value = unwatched(self.pack, t)
+        if t._version != before:
+            raise RuntimeError(explain("A saved tensor pack hook is modifying its input in place.",
+                                       "let it work on a clone()"))
+        return value
 
     def restore(self, node: Node) -> None:
         """Put the tensors back before the node's rules run."""
         if node.saved is not None:
-            node.saved = tuple(self.unpacked(item) if isinstance(item, Packed) else item for item in node.saved)
+            node.saved = tuple(item.unpacked() if isinstance(item, Packed) else item for item in node.saved)
 
     def unpacked(self, packed: Packed) -> Any:
+        """What a rule finds: the tensor with its place in the graph, or of a result the array."""
         t = unwatched(self.unpack, packed.value)
         if packed.raw:
             return t.array

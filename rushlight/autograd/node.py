@@ -180,6 +180,19 @@ class Handle:
         self.remove()
 
 
+class Packed:
+    """What a node has saved, in the form that `by`, a `saved_tensors_hooks`, gave it; `raw`: it was an array."""
+
+    __slots__ = ("by", "value", "node", "raw")
+
+    def __init__(self, by: Any, value: Any, node: Node | None, raw: bool):
+        self.by, self.value, self.node, self.raw = by, value, node, raw
+
+    def unpacked(self) -> Any:
+        """The tensor, or the array."""
+        return self.by.unpacked(self)
+
+
 class Hooks:
     """The hooks of one node, in order: on its output (`tensor`), before its rules, after them."""
 

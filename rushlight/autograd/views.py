@@ -65,6 +65,13 @@ def detached(x: Tensor) -> Tensor:
     return t
 
 
+def opaque(view: Tensor, parent: Tensor) -> Tensor:
+    """`view` as one of the parent's memory that a user's Function handed out: only the Function's backward knows how the two
+    hang together, so that what is written into it has no place in the graph (`check_writable`)."""
+    view.viewing = (parent.root, parent, None, (), False)
+    return view
+
+
 class Region:
     """A part of a tensor, as the views that lead from the base to it."""
 
@@ -74,6 +81,8 @@ class Region:
         path = []
         while view.viewing is not None:
             _, parent, replay, settings, _ = view.viewing
+            if replay is None:
+                raise of_a_function()
             path.append((replay, settings))
             view = parent
         self.path = tuple(reversed(path))
@@ -164,14 +173,26 @@ def check_fits(x: Tensor, r: Tensor, op: str | None) -> None:
 
 def check_writable(x: Tensor, op: str | None) -> None:
     """RuntimeError for a write that the graph has no place for."""
-    root = x.root
-    if x.viewing is not None and not x.viewing[4]:
-        raise RuntimeError(explain("A view was created in no_grad mode and is being modified inplace with grad mode "
-                                   "enabled.", "make the view outside no_grad(), or clone() it", op=op))
+    root, view = x.root, x
+    while view.viewing is not None:
+        _, parent, replay, _, recorded = view.viewing
+        if replay is None:
+            raise of_a_function(op)
+        if not recorded:
+            what = "A view" if view is x else "A view of a view, which"
+            raise RuntimeError(explain(f"{what} was created in no_grad mode and is being modified inplace with grad mode "
+                                       "enabled.", "make the view outside no_grad(), or clone() it", op=op))
+        view = parent
     if any(t.node is not None and t.node.leaf for t in (x, root)):
         what = "a leaf Variable" if x.is_leaf else "a view of a leaf Variable"
         raise RuntimeError(explain(f"{what} that requires grad is being used in an in-place operation.",
                                    "write inside `with torch.no_grad():`, or to a clone()", op=op))
+
+
+def of_a_function(op: str | None = None) -> RuntimeError:
+    return RuntimeError(explain("Output 0 of a custom Function is a view and is being modified inplace. This view was "
+                                "created inside a custom Function (or because an input was returned as-is), and its "
+                                "backward says nothing of the base.", "write to a clone() of it", op=op))
 
 
 def keep_old(x: Tensor, r: Tensor) -> None:
@@ -228,7 +249,7 @@ def living_views(root: Tensor) -> list[Tensor]:
         found = [weak() for weak in list(views_of(root))]
     except AttributeError:
         return []
-    return [view for view in found if view is not None and view.viewing is not None]
+    return [view for view in found if view is not None and view.viewing is not None and view.viewing[2] is not None]
 
 
 def become(x: Tensor, view: Callable, op: str) -> Tensor:

@@ -197,7 +197,7 @@ class Passage:
         self.places: list[int] = []               # of the tensors among the arguments
         self.inputs = 0                           # how many arguments there are
         self.watched = False                      # whether a gradient will reach the way in
-        self.grad_output: tuple = ()
+        self.grad_output: tuple | None = None     # until the hooks are told: a second derivative passes the way in alone
 
     def enter(self, args: tuple) -> tuple:
         """The arguments, their tensors through a gate."""
@@ -235,6 +235,8 @@ class Passage:
 
     def inside(self, grads: tuple) -> tuple:
         """The gradients of the inputs have come."""
+        if self.grad_output is None:
+            return grads
         known = dict(zip(self.places, grads))
         answer = self.finish(tuple(known.get(i) for i in range(self.inputs)))
         return tuple(answer[i] for i in self.places)
@@ -244,6 +246,7 @@ class Passage:
             answer = hook(self.module, grad_input, self.grad_output)
             if answer is not None:
                 grad_input = answer if isinstance(answer, tuple) else (answer,)
+        self.grad_output = None
         return grad_input
 
 
