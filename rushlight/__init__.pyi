@@ -173,6 +173,7 @@ def celu(input: _Tensor, alpha: _float = ..., inplace: _bool = ...) -> _Tensor: 
 def celu_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 cfloat: _dtype
 from rushlight.ops.matrix_products import chain_matmul as chain_matmul
+chalf: _dtype
 from rushlight.nn.functional.resize import channel_shuffle as channel_shuffle
 channels_last: _memory_format
 channels_last_3d: _memory_format

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rushlight.errors import explain
@@ -20,10 +21,10 @@ class Absent:
 
     is_built = is_available
 
-
-    def flags(self, *args: Any, **kwargs: Any) -> AbstractContextManager:
-        """A context in which nothing is different."""
-        return nullcontext()
+    @contextmanager
+    def flags(self, *args: Any, **kwargs: Any) -> Iterator[None]:
+        """A context, or a decorator of functions, in which nothing is different."""
+        yield
 
     def version(self) -> None:
         """None: no version is there."""
@@ -36,10 +37,11 @@ class AbsentCUDA(Absent):
     matmul = Absent()
 
     @staticmethod
+    @contextmanager
     def sdp_kernel(enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True,
-                   enable_cudnn: bool = True) -> AbstractContextManager:
-        """A context in which attention is computed as everywhere else."""
-        return nullcontext()
+                   enable_cudnn: bool = True) -> Iterator[None]:
+        """A context, or a decorator of functions, in which attention is computed as everywhere else."""
+        yield
 
     @staticmethod
     def flash_sdp_enabled() -> bool:

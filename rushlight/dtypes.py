@@ -111,7 +111,7 @@ NAMED_ONLY = (dtype("complex32", "ComplexHalf", COMPLEX, 4), *(
 # Every name under which the package exports a dtype.
 NAMES: dict[str, dtype] = {d.name: d for d in DTYPES + NAMED_ONLY} | {
     "short": int16, "int": int32, "long": int64, "half": float16, "float": float32, "double": float64,
-    "cfloat": complex64, "cdouble": complex128,
+    "chalf": NAMED_ONLY[0], "cfloat": complex64, "cdouble": complex128,
 }
 
 _BY_NUMPY: dict[np.dtype, dtype] = {d.numpy: d for d in DTYPES if d is not bfloat16}

@@ -245,19 +245,18 @@ def node_class(cls: type[Function]) -> type[FunctionNode]:
 def finish(node: FunctionNode, args: tuple, made: Any, recorded: bool) -> Any:
     """Outputs with their place in the graph."""
     several = isinstance(made, (tuple, list))
-    parts = made if several else (made,)
-    if not all(any(d is t for t in parts) for d in node.ctx._dirty):
+    originals = list(made) if several else [made]
+    if not all(any(d is t for t in originals) for d in node.ctx._dirty):
         raise RuntimeError(explain(f"{node.name()}: Some elements marked as dirty during the forward method were not "
                                    "returned as output. The inputs that are modified inplace must all be outputs of the "
                                    "Function.",
                                    "return what mark_dirty() names"))
-    outs = [settled(t, args, node, recorded) for t in parts]
+    outs = [settled(t, args, node, recorded) for t in originals]
     if recorded:
         f = frame(2)
         node.where = (f.f_code, f.f_lasti)
         node.seq = tick()
-        link(node, outs, several)
-        originals = list(made) if several else [made]
+        link(node, outs, originals, several)
         node.saved = tuple(SavedOutput(i, outs[i]) if (i := position(t, originals, outs)) is not None else t
                            for t in node.ctx._to_save)
     node.ctx._to_save = node.ctx._dirty = node.ctx._constant = ()
@@ -286,13 +285,13 @@ def settled(t: Any, args: tuple, node: FunctionNode, recorded: bool) -> Any:
     return t
 
 
-def link(node: FunctionNode, outs: list, several: bool) -> None:
-    """Point the differentiable outputs at the node."""
+def link(node: FunctionNode, outs: list, originals: list, several: bool) -> None:
+    """Point the differentiable outputs at the node; `originals`: as forward returned and marked them."""
     for t in node.ctx._constant:
         if any(t is d for d in node.ctx._dirty):
             t.node = None
     smooth = [i for i, t in enumerate(outs) if isinstance(t, Tensor) and (t.is_floating_point() or t.is_complex())
-              and not any(t is c for c in node.ctx._constant)]
+              and not any(originals[i] is c for c in node.ctx._constant)]
     if not several:
         if smooth:
             node.shape = outs[0].array.shape

@@ -38,7 +38,7 @@ class _Table(Module):
             return
         if tuple(weight.shape) != (self.num_embeddings, self.embedding_dim):
             raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
-        self.weight = Parameter(weight, requires_grad=not freeze)
+        self.weight = Parameter(weight, requires_grad=not freeze and (weight.is_floating_point() or weight.is_complex()))
 
     def reset_parameters(self) -> None:
         """Draw the table; the padding row becomes 0."""

@@ -1,15 +1,19 @@
 """What can be hung on a module's call: before and after `forward`, and before and after its backward."""
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any
+
+import numpy as np
 
 from rushlight.autograd.function import Function
 from rushlight.autograd.node import Handle
 from rushlight.errors import placed
-from rushlight.tensor import Tensor
+from rushlight.tensor import Tensor, created, from_array
 
+Kind = tuple[tuple[int, ...], np.dtype]           # a tensor's shape and dtype
 number = count().__next__                         # keys of hooks: later ones are greater, none stands twice
 
 EVERYWHERE: dict[int, tuple[str, Callable]] = {}  # (kind, hook) for those on all modules; empty as a rule
@@ -46,6 +50,9 @@ def register_module_full_backward_pre_hook(hook: Callable) -> Handle:
 def register_module_full_backward_hook(hook: Callable) -> Handle:
     """Call `hook(module, grad_input, grad_output)` after the backward of every module."""
     return add(EVERYWHERE, ("_backward_hooks", hook))
+
+
+register_module_backward_hook = register_module_full_backward_hook
 
 
 class Hooked:
@@ -197,7 +204,7 @@ class Passage:
         self.places: list[int] = []               # of the tensors among the arguments
         self.inputs = 0                           # how many arguments there are
         self.watched = False                      # whether a gradient will reach the way in
-        self.grad_output: tuple | None = None     # until the hooks are told: a second derivative passes the way in alone
+        self.grad_output: tuple | None = None     # from when the outputs' gradients come until the hooks are told
 
     def enter(self, args: tuple) -> tuple:
         """The arguments, their tensors through a gate."""
@@ -213,29 +220,39 @@ class Passage:
 
     def leave(self, result: Any) -> Any:
         """The result, its tensors through a gate."""
-        several = isinstance(result, (tuple, list))
-        parts = list(result) if several else [result]
+        if not isinstance(result, (Tensor, tuple)):
+            warnings.warn("For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but "
+                          f"received {type(result)}", stacklevel=4)
+            return result
+        parts = list(result) if isinstance(result, tuple) else [result]
         places = [i for i, r in enumerate(parts) if isinstance(r, Tensor)]
         if not any(parts[i].requires_grad for i in places):
             return result
-        for i, t in zip(places, Gate.apply(self.outside, *[parts[i] for i in places])):
+        passed = Gate.apply(lambda grads, like: self.outside(grads, like, places, len(parts)), *[parts[i] for i in places])
+        for i, t in zip(places, passed):
             parts[i] = t
-        return type(result)(parts) if several else parts[0]
+        if not isinstance(result, tuple):
+            return parts[0]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
 
-    def outside(self, grads: tuple) -> tuple:
-        """The gradients of the outputs have come."""
+    def outside(self, grads: tuple, like: list[Kind], places: list[int], outputs: int) -> tuple:
+        """The gradients of the outputs have come: hooks see None for an output that has none, backward goes on with 0."""
+        known = dict(zip(places, grads))
+        shown = tuple(known.get(i) for i in range(outputs))
         for _, hook in all_of(self.module, "_backward_pre_hooks"):
-            answer = hook(self.module, grads)
-            if answer is not None:
-                grads = answer if isinstance(answer, tuple) else (answer,)
-        self.grad_output = grads
+            shown = replaced(hook(self.module, shown), shown, "pre hook", "grad_output")
+        self.grad_output = shown
         if not self.watched:                      # no gradient goes to the inputs: this is the end
-            self.finish((None,) * self.inputs)
-        return grads
+            last = self.finish((None,) * self.inputs)
+            if any(g is not None for g in last):
+                raise RuntimeError("Backward hook for Modules where no input requires gradient should always return None "
+                                   "or None for all gradients.")
+        return filled([shown[i] for i in places], like)
 
-    def inside(self, grads: tuple) -> tuple:
+    def inside(self, grads: tuple, like: list[Kind]) -> tuple:
         """The gradients of the inputs have come."""
-        if self.grad_output is None:
+        grads = filled(grads, like)
+        if self.grad_output is None:              # past the outputs, as by a dict that was returned, or a second derivative
             return grads
         known = dict(zip(self.places, grads))
         answer = self.finish(tuple(known.get(i) for i in range(self.inputs)))
@@ -243,11 +260,25 @@ class Passage:
 
     def finish(self, grad_input: tuple) -> tuple:
         for _, hook in all_of(self.module, "_backward_hooks"):
-            answer = hook(self.module, grad_input, self.grad_output)
-            if answer is not None:
-                grad_input = answer if isinstance(answer, tuple) else (answer,)
+            grad_input = replaced(hook(self.module, grad_input, self.grad_output), grad_input, "hook", "grad_input")
         self.grad_output = None
         return grad_input
+
+
+def replaced(answer: Any, grads: tuple, kind: str, name: str) -> tuple:
+    """What a hook returned in the place of the gradients. RuntimeError for another number of them."""
+    if answer is None:
+        return grads
+    given = answer if isinstance(answer, tuple) else (answer,)
+    if len(given) != len(grads):
+        raise RuntimeError(f"Backward {kind} returned an invalid number of {name}, got {len(given)}, but expected "
+                           f"{len(grads)}")
+    return given
+
+
+def filled(grads: Iterable[Tensor | None], like: list[Kind]) -> tuple:
+    """0 where there is no gradient."""
+    return tuple(created(from_array(np.zeros(shape, dtype))) if g is None else g for g, (shape, dtype) in zip(grads, like))
 
 
 class Gate(Function):
@@ -255,12 +286,14 @@ class Gate(Function):
 
     @staticmethod
     def forward(ctx: Any, seen: Callable, *tensors: Tensor) -> tuple:
-        ctx.seen = seen
+        ctx.seen, ctx.like = seen, [(t.array.shape, t.array.dtype) for t in tensors]
+        ctx.set_materialize_grads(False)
+        ctx.mark_non_differentiable(*[t for t, needed in zip(tensors, ctx.needs_input_grad[1:]) if not needed])
         return tensors
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple:
-        return (None, *ctx.seen(grads))
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple:
+        return (None, *ctx.seen(grads, ctx.like))
 
     @staticmethod
     def jvp(ctx: Any, seen: None, *tangents: Tensor) -> tuple:

@@ -48,7 +48,7 @@ class Rows:
 
 def rows_of_gradient(g: ndarray, index: ndarray, n: int, padding_idx: int | None) -> Rows:
     """The rows of g, and where they came from; without those of the padding row."""
-    at, values = index.reshape(-1).astype(np.int64), g.reshape(-1, g.shape[-1])
+    at, values = index.reshape(-1).astype(np.int64), g.reshape(index.size, g.shape[-1])
     if padding_idx is not None:
         at, values = at[at != padding_idx], values[at != padding_idx]
     return Rows(at, values.copy() if np.may_share_memory(values, g) else values, (n, g.shape[-1]))

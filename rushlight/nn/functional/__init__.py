@@ -1,5 +1,6 @@
 """torch.nn.functional: the functions behind the modules, which have no parameters of their own."""
 from rushlight.errors import suggesting as _suggesting
+from rushlight.nn import grad
 from rushlight.nn.functional.activation import (
     celu,
     celu_,

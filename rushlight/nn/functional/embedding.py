@@ -68,7 +68,7 @@ def shorten(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) ->
         found = weight.detach().index_select(0, rows)
         length = norm(found, norm_type, 1, True)
         scale = e.where(e.gt(length, max_norm), max_norm / e.add(length, 1e-7), 1.0)
-        weight.index_copy_(0, rows, e.mul(found, scale))
+        weight.detach().index_copy_(0, rows, e.mul(found, scale))     # tangents stay as they are
 
 
 def with_gradient_times(x: Tensor, share: np.ndarray) -> Tensor:
@@ -93,6 +93,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     if mode == "max" and (scale_grad_by_freq or sparse):
         raise ValueError(explain("max mode does not support " + ("scaling the gradient by the frequency"
                                                                  if scale_grad_by_freq else "sparse weights")))
+    check_bags(input, weight, per_sample_weights, padding_idx)
     padding_idx = padding_row(padding_idx, weight)
     if input.array.ndim == 2 and input.array.size and offsets is None and padding_idx is None:
         rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
@@ -106,6 +107,25 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         factors = reshape(per_sample_weights, (-1, 1)).index_select(0, from_array(kept))
         rows = e.mul(rows, factors)
     return pooled(rows, bag[kept], count, mode)
+
+
+def check_bags(input: Tensor, weight: Tensor, factors: Tensor | None, padding_idx: int | None) -> None:
+    """torch's errors for rows that are not there, and for factors of another shape or dtype."""
+    if weight.array.ndim != 2:
+        raise RuntimeError(explain("weight has to be a 2D Tensor", op="embedding_bag", shape=tuple(weight.shape)))
+    n, at = len(weight.array), input.array
+    if padding_idx is not None and not -n <= padding_idx < n:
+        raise RuntimeError(explain("padding_idx must be within the number of embeddings", op="embedding_bag",
+                                   padding_idx=padding_idx, rows=n))
+    if factors is not None and factors.array.shape != at.shape:
+        raise ValueError(explain(f"embedding_bag: If per_sample_weights ({list(factors.shape)}) is not None, then it must "
+                                 f"have the same shape as the input ({list(input.shape)})"))
+    if factors is not None and factors.array.dtype != weight.array.dtype:
+        raise RuntimeError(explain("expected per_sample_weights to have the same type as the weight, but got "
+                                   f"{factors.dtype} and {weight.dtype}", "convert one: .to(weight.dtype)"))
+    if at.__class__ is np.ndarray and at.size and at.dtype.kind in "iu" and not 0 <= at.min() <= at.max() < n:
+        raise RuntimeError(explain("embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
+                                   f"{at.min() if at.min() < 0 else at.max()}", rows=n))
 
 
 def of_one_size(rows: Tensor, factors: Tensor | None, mode: str) -> Tensor:
@@ -129,11 +149,22 @@ def bags(input: Tensor, offsets: Tensor | None, include_last: bool) -> tuple[np.
     if offsets is None or offsets.array.ndim != 1:
         raise ValueError(explain("offsets has to be a 1D Tensor but got "
                                  + ("None" if offsets is None else f"{offsets.array.ndim} dimensions")))
-    starts = offsets.array if include_last else np.append(offsets.array, input.array.size)
-    if starts.size and starts[0] != 0:
-        raise ValueError(explain("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
-                                 f"position 0. However, got {starts[0]}"))
-    return input.array, starts
+    given, size = offsets.array, input.array.size
+    if given.dtype.kind not in "iu":
+        raise RuntimeError(explain("Expected tensor for argument #1 'offsets' to have one of the following scalar types: "
+                                   f"Long, Int; but got torch.{offsets.dtype.scalar_type}Tensor instead"))
+    if include_last and not given.size:
+        raise RuntimeError(explain("include_last_offset: number of offsets should be at least 1"))
+    if given.size and given[0] != 0:
+        raise RuntimeError(explain("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+                                   f"position 0. However, got {given[0]}"))
+    if given.size and given[-1] > size:
+        raise RuntimeError(explain(f"offsets[-1] can not be greater than input's length {size} but got offsets[-1] of "
+                                   f"{given[-1]}"))
+    starts = given if include_last else np.append(given, size if given.size else 0)
+    if (np.diff(starts) < 0).any():
+        raise RuntimeError(explain("offsets must not decrease: each says where a bag begins", offsets=given.tolist()))
+    return input.array[:starts[-1]], starts
 
 
 def pooled(rows: Tensor, bag: np.ndarray, count: int, mode: str) -> Tensor:
@@ -142,7 +173,7 @@ def pooled(rows: Tensor, bag: np.ndarray, count: int, mode: str) -> Tensor:
     blank = from_array(np.zeros((count, width), rows.array.dtype))
     if mode == "max":
         if bag.size == 0:
-            return blank
+            return blank.index_add(0, from_array(bag), rows)        # a part of the graph, as every bag
         counts = np.bincount(bag, minlength=count)
         filled = np.flatnonzero(counts)
         begins = (np.cumsum(counts) - counts)[filled]

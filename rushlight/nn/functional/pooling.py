@@ -193,7 +193,8 @@ def put_back(x: Tensor, where: Tensor, size: tuple[int, ...]) -> Tensor:
         raise RuntimeError(explain(f"Found an invalid max index: {where.array.max()} (output volumes are of size "
                                    + "x".join(map(str, size)) + ")"))
     blank = created(from_array(np.zeros((n, c, prod(size)), x.array.dtype)))
-    flat = scatter(blank, 2, reshape(where, (n, c, -1)), reshape(x, (n, c, -1)))
+    many = prod(x.array.shape[2:])
+    flat = scatter(blank, 2, reshape(where, (n, c, many)), reshape(x, (n, c, many)))
     return reshape(flat, (n, c, *size))
 
 

@@ -35,5 +35,5 @@ def unit(x: Tensor, eps: float) -> Tensor:
 
 
 def largest_singular(matrix: Tensor, u: Tensor, v: Tensor) -> Tensor:
-    """u^T W v: the largest singular value, for its left and right vectors u and v."""
-    return matmul(u, matmul(matrix, v))
+    """u^H W v: the largest singular value, for its left and right vectors u and v."""
+    return matmul(u.conj(), matmul(matrix, v))

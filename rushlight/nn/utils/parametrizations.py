@@ -88,7 +88,7 @@ class _SpectralNorm(Module):
         """Bring the singular vectors nearer, in place."""
         for _ in range(times):
             self._u.copy_(unit(matmul(matrix, self._v), self.eps))
-            self._v.copy_(unit(matmul(matrix.T, self._u), self.eps))
+            self._v.copy_(unit(matmul(matrix.mH, self._u), self.eps))
 
     def forward(self, weight: Tensor) -> Tensor:
         if weight.array.ndim == 1:

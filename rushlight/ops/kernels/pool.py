@@ -438,7 +438,7 @@ def check_adaptive(op: str, shape: Ints, output_size: Ints) -> None:
     if min(output_size) < 0:
         raise RuntimeError(f"{op}: elements of output_size must be greater than or equal to 0 but received "
                            f"{tuple(output_size)}")
-    if not prod(shape[1:]):
+    if not prod(shape[2 if "avg" in op else 1:]):
         raise RuntimeError(f"{op}(): Expected input to have non-zero size for non-batch dimensions, but input has "
                            f"sizes {list(shape)}; drop the empty input")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from math import ceil
 from types import GeneratorType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy import ndarray
@@ -22,9 +22,10 @@ from rushlight.utils.data.team import WorkerIterator, check_context
 from rushlight.utils.data.worker import Job
 
 FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
+T_co = TypeVar("T_co", covariant=True)
 
 
-class DataLoader(Suggesting):
+class DataLoader(Suggesting, Generic[T_co]):
     """Batches of a data set; iterate over it once for each epoch.
 
     `batch_size` samples each (None: single samples), in order, shuffled (`shuffle`), by a `sampler` of numbers or a
