@@ -193,3 +193,59 @@ def test_names_that_stand_in_two_places():
     assert F.grad is nn.grad
     assert rushlight.chalf is rushlight.complex32
     assert rushlight.utils.data.DataLoader[int].__origin__ is rushlight.utils.data.DataLoader
+
+
+# -- schedules, files ----------------------------------------------------------------------------------------------------
+
+def cyclic(optimizer, low, high):
+    return rushlight.optim.lr_scheduler.CyclicLR(optimizer, low, high, base_momentum=low, max_momentum=high)
+
+
+def one_cycle(optimizer, low, high):
+    return rushlight.optim.lr_scheduler.OneCycleLR(optimizer, high, 9, base_momentum=low, max_momentum=high)
+
+
+def averaged(optimizer, low, high):
+    return rushlight.optim.swa_utils.SWALR(optimizer, low)
+
+
+def in_sequence(optimizer, low, high):
+    parts = [rushlight.optim.lr_scheduler.ExponentialLR(optimizer, 0.5) for _ in range(2)]
+    return rushlight.optim.lr_scheduler.SequentialLR(optimizer, parts, [2])
+
+
+@pytest.mark.parametrize("schedule", [cyclic, one_cycle, averaged, in_sequence])
+def test_schedules_keep_their_own_copies_of_tensors(schedule):
+    rates = []
+    for write in (False, True):
+        lr, low, high = tensor(0.5), tensor(0.1), tensor(0.9)
+        optimizer = rushlight.optim.SGD([nn.Parameter(rushlight.ones(1))], lr=lr, momentum=0.5)
+        made = schedule(optimizer, low, high)
+        assert optimizer.param_groups[0]["lr"] is lr
+        seen = []
+        for _ in range(4):
+            if write:
+                low.mul_(0.5)
+                high.mul_(0.5)
+            optimizer.step()
+            made.step()
+            seen.append(float(optimizer.param_groups[0]["lr"]))
+        rates.append(seen)
+    assert rates[0] == pytest.approx(rates[1])
+
+
+def test_a_file_that_is_still_open_can_be_loaded_by_its_name(tmp_path):
+    with open(tmp_path / "weights.pt", "wb") as file:
+        rushlight.save({"a": tensor([1, 2])}, file)
+        assert rushlight.load(file.name, mmap=True)["a"].tolist() == [1, 2]
+
+
+def test_older_files_load_from_objects_that_only_read_and_seek():
+    import io
+    file = io.BytesIO()
+    rushlight.save(tensor([1, 2]), file, _use_new_zipfile_serialization=False)
+    file.seek(0)
+
+    class Plain:
+        read, readline, seek, tell = file.read, file.readline, file.seek, file.tell
+    assert rushlight.load(Plain()).tolist() == [1, 2]

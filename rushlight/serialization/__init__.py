@@ -63,6 +63,8 @@ def save(obj: Any, f: File, pickle_module: Any = pickle, pickle_protocol: int = 
             write(pickler, file, Path(os.path.realpath(f)).stem)
     elif hasattr(f, "write"):
         write(pickler, f, "archive")
+        if hasattr(f, "flush"):                   # a file that is still open can be read by its name
+            f.flush()
     else:
         raise TypeError(f"save(): f must be a path or a binary file open for writing, not {type(f).__name__}")
 

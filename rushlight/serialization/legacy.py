@@ -39,7 +39,7 @@ class LegacyReader:
     def __init__(self, file: IO[bytes], name: str, unpickler: Callable[..., Any]) -> None:
         self.file, self.name, self.unpickler = file, name, unpickler
         self.memories: dict[str, tuple[np.ndarray, StorageType]] = {}  # memory, filled at the end
-        self.size = file.seek(0, os.SEEK_END) if file.seekable() else 0
+        self.size = file.seek(0, os.SEEK_END) if not hasattr(file, "seekable") or file.seekable() else 0
 
     def load(self, start: int) -> Any:
         """The object saved."""

@@ -133,11 +133,11 @@ def set_value(group: dict[str, Any], name: str, value: Any) -> None:
 
 
 def for_each_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]:
-    """One value for all groups, or a list with one for each. ValueError if there are more or fewer."""
+    """One value for all groups, or a list with one for each; tensors copied. ValueError if there are more or fewer."""
     count = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
-        return [value] * count
+        return [copied(value) for _ in range(count)]
     if len(value) != count:
         raise ValueError(explain(f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} "
                                  f"values, param_groups has {count}."))
-    return list(value)
+    return [copied(v) for v in value]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rushlight.errors import explain
-from rushlight.optim.lr_scheduler.base import LRScheduler
+from rushlight.optim.lr_scheduler.base import LRScheduler, set_value
 from rushlight.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from rushlight.optim.optimizer import Optimizer
 
@@ -75,7 +75,7 @@ class SequentialLR(Composed):
         self._schedulers, self._milestones, self.optimizer = schedulers, milestones, optimizer
         self.last_epoch = last_epoch + 1
         for group in optimizer.param_groups:      # as if none had begun
-            group["lr"] = group["initial_lr"]
+            set_value(group, "lr", group["initial_lr"])
         undo(schedulers)
         schedulers[0]._initial_step()
         self._last_lr = schedulers[0].get_last_lr()
