@@ -12,7 +12,7 @@ from rushlight.device import CPU, on_meta, strided
 from rushlight.errors import explain, suggesting
 from rushlight.memory_format import memory_format, preserve_format, room_for
 from rushlight.nested import depth_of, dtype_of, first_leaf, plain_lists, uneven
-from rushlight.ops.kernels.strided import lie
+from rushlight.ops.kernels.strided import Memory, lie
 from rushlight.ops.results import into
 from rushlight.tensor import Tensor, created, from_array, method, noticed
 
@@ -129,6 +129,9 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(explain(f"expected np.ndarray (got {type(ndarray).__name__})", "use torch.tensor(...)"))
     dtypes.of(ndarray.dtype)
+    if any(step % ndarray.itemsize for step in ndarray.strides):
+        raise ValueError(explain("given numpy array strides not a multiple of the element byte size. Copy the numpy array "
+                                 "to reallocate the memory.", "array.copy()"))
     if any(step < 0 for step in ndarray.strides):
         raise ValueError(explain("At least one stride in the given numpy array is negative, and tensors with negative "
                                  "strides are not currently supported. (You can probably work around this by making a "
@@ -137,8 +140,25 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
 
 
 def from_dlpack(other: Any) -> Tensor:
-    """The tensor on the memory of another library's array, by the DLPack protocol."""
-    return from_array(np.from_dlpack(other))
+    """The tensor on the memory of another library's array, by the DLPack protocol; or of such a library's capsule."""
+    if hasattr(other, "__dlpack__"):
+        return from_array(np.from_dlpack(other))
+    array = np.from_dlpack(Capsule(other))        # a capsule does not say who may write: NumPy takes it for nobody
+    facts = array.__array_interface__
+    return from_array(np.asarray(Memory(array, {**facts, "data": (facts["data"][0], False)})))
+
+
+class Capsule:
+    """What `to_dlpack` of older programs gave, as the object that it would be today."""
+
+    def __init__(self, capsule: Any):
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0                               # the CPU
 
 
 def frombuffer(buffer: Any, *, dtype: dtypes.dtype, count: int = -1, offset: int = 0,

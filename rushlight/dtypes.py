@@ -73,7 +73,7 @@ class dtype:
         """The dtype of the real part: complex64 -> float32; a real dtype gives itself."""
         if not self.is_complex:
             return self
-        return float32 if self is complex64 else float64
+        return {"complex32": float16, "complex64": float32}.get(self.name, float64)
 
     def __repr__(self) -> str:
         return "torch." + self.name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
 import pytest
 from programs import Programs, outcome
 
@@ -111,6 +112,84 @@ def test_a_failed_write_at_places_changes_nothing(write):
             with pytest.raises((IndexError, RuntimeError)):
                 write(x, rushlight.tensor(places), rushlight.ones(3))
     assert (x.tolist(), x._version) == ([0, 0, 0], 0)
+
+
+# -- memory ------------------------------------------------------------------------------------------------------------
+
+@run
+def tensors_are_set_on_other_memory(torch):
+    source, x, y = torch.arange(6.0), torch.zeros(2), torch.tensor([])
+    made = [x.set_(source.storage(), 1, (2, 2), (2, 1)).clone(), list(x.stride()), x.storage_offset(),
+            y.set_(source.untyped_storage()).clone(), outcome(y.set_, torch.arange(3)), y.set_(source[2:4]).clone()]
+    x[0] = 10.0
+    return [*made, source, y, y.set_(source, 1, (2,)).clone(), y.set_(),
+            outcome(torch.ones(1, requires_grad=True).set_, source)]
+
+
+@run
+def storages_of_windows_are_those_of_the_whole(torch):
+    x = torch.arange(12.0).view(4, 3)
+    views = [x.as_strided((2, 2), (3, 1), 1), x.unfold(0, 2, 1), x.t(), x[1:].unfold(1, 2, 1)[:, 1]]
+    return [[v.untyped_storage().data_ptr() == x.untyped_storage().data_ptr(), v.storage_offset(),
+             v.untyped_storage().nbytes()] for v in views]
+
+
+@run
+def sizes_that_no_memory_has_are_refused(torch):
+    return [outcome(torch.empty(()).resize_, size) for size in ([8, 8, 2**29, 2**29], [0, 4, 2**61])]
+
+
+@run
+def tensors_in_their_own_size_stay_as_they_lie(torch):
+    x, image = torch.arange(6.0).view(2, 3).t(), torch.rand(2, 3, 4, 4).contiguous(memory_format=torch.channels_last)
+    flat, kept = torch.rand(image.numel()), list(x.resize_as_(x).stride())
+    return [kept, list(flat.resize_as_(image, memory_format=torch.preserve_format).stride()),
+            list(x.resize_(3, 2, memory_format=torch.contiguous_format).stride()),
+            outcome(x.resize_, 2, memory_format=torch.preserve_format)]
+
+
+# -- views -------------------------------------------------------------------------------------------------------------
+
+@run
+def transposes_are_of_matrices(torch):
+    tensors = [torch.tensor(1j), torch.ones(2), torch.tensor([[1, 2j]]), torch.ones(2, 3, 4), torch.tensor(2)]
+    return [[outcome(lambda: t.mT), outcome(lambda: t.H), outcome(lambda: t.mH), outcome(t.adjoint)]  # noqa: B023
+            for t in tensors]
+
+
+@run
+def what_has_no_complex_view(torch):
+    return [outcome(torch.view_as_complex, t) for t in (
+        torch.ones(4, 2, dtype=torch.int64), torch.tensor(1.0), torch.ones(4, 3), torch.ones(2, 2))]
+
+
+# -- from NumPy and others; dtypes -------------------------------------------------------------------------------------
+
+@run
+def arrays_between_whole_steps_are_refused(torch):
+    array = np.array([3.0, 5.0, 8.0])
+    array.strides = (3,)
+    return [outcome(torch.from_numpy, array)]
+
+
+@run
+def capsules_of_older_programs_are_tensors(torch):
+    x = torch.arange(3.0)
+    y = torch.from_dlpack(torch.utils.dlpack.to_dlpack(x))
+    y[0] = 5.0
+    return [x, torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(x))]
+
+
+@run
+def positions_go_into_integers_alone(torch):
+    x = torch.tensor([0.0, 1.0])
+    return [outcome(torch.nonzero, x, out=torch.zeros(1)), outcome(torch.nonzero, x, out=torch.zeros(1, dtype=torch.long)),
+            outcome(torch.nonzero, x, as_tuple=True, out=torch.zeros(1, dtype=torch.long))]
+
+
+@run
+def halves_of_complex_numbers_have_names(torch):
+    return [str(torch.chalf), str(torch.complex32.to_real()), torch.chalf is torch.complex32]
 
 
 test_programs = run.test()

@@ -33,6 +33,8 @@ def parted(x: np.ndarray) -> np.ndarray:
 
 def joined(x: np.ndarray) -> np.ndarray:
     """(..., 2) real numbers seen as (...) complex ones."""
+    if x.dtype.kind != "f":
+        raise ValueError("view_as_complex is only supported for half, float and double tensors")
     if x.shape[-1:] != (2,):
         raise ValueError("Tensor must have a last dimension of size 2")
     return x.view(np.result_type(x.dtype, np.complex64))[..., 0]

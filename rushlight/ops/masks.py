@@ -124,11 +124,16 @@ method(where_method, "where")
 def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not 0: a row each, or one vector for each dimension.
 
+    RuntimeError for an `out` of another dtype than int64, or with `as_tuple`.
+
     >>> rushlight.nonzero(rushlight.tensor([0, 1, 1]))
     tensor([[1],
             [2]])
     """
     noticed(input)
+    if out is not None and (as_tuple or out.array.dtype != np.int64):
+        raise RuntimeError(explain("nonzero: as_tuple has no out=" if as_tuple else "nonzero: Expected out tensor to have "
+                                   f"scalar type Long but got scalar type {out.dtype.scalar_type}"))
     found = kernels.nonzero(input.array)
     if as_tuple:
         return tuple(created(from_array(i)) for i in found)

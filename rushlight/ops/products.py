@@ -153,21 +153,30 @@ def reversed_dims(self: Tensor) -> Tensor:
     return permute(self, tuple(range(self.array.ndim))[::-1])
 
 
-def matrix_transpose(self: Tensor) -> Tensor:
-    """The last two dimensions swapped."""
-    if self.array.ndim < 2:
-        raise RuntimeError(explain("tensor.mT is only supported on matrices or batches of matrices. Got "
-                                   f"{self.array.ndim}-D tensor."))
-    return transpose(self, -2, -1)
+def matrix_transpose(self: Tensor, name: str = "mT") -> Tensor:
+    """The last two dimensions swapped; a number is itself."""
+    if self.array.ndim == 1:
+        raise RuntimeError(explain(f"tensor.{name} is only supported on matrices or batches of matrices. Got 1-D tensor.",
+                                   "unsqueeze it"))
+    return transpose(self, -2, -1) if self.array.ndim else self
 
 
-def conjugate_transpose(self: Tensor) -> Tensor:
-    """The last two dimensions swapped, and conjugated."""
-    return e.conj(matrix_transpose(self)) if self.is_complex() else matrix_transpose(self)
+def conjugate_transpose(self: Tensor, name: str = "mH") -> Tensor:
+    """The last two dimensions swapped, and conjugated; a number is conjugated."""
+    turned = matrix_transpose(self, name)
+    return e.conj(turned) if self.is_complex() else turned
+
+
+def of_one_matrix(self: Tensor) -> Tensor:
+    """The transpose of a matrix, conjugated."""
+    if self.array.ndim > 2:
+        raise RuntimeError(explain(f"tensor.H is only supported on matrices (2-D tensors). Got {self.array.ndim}-D tensor.",
+                                   "for batches of matrices use .mH"))
+    return conjugate_transpose(self, "H")
 
 
 composite("t")(t)
 assign_property("T", reversed_dims)
 assign_property("mT", matrix_transpose)
-assign_property("H", conjugate_transpose)
+assign_property("H", of_one_matrix)
 assign_property("mH", conjugate_transpose)

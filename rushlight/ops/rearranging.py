@@ -9,7 +9,6 @@ from rushlight.errors import explain
 from rushlight.ops import shape as s
 from rushlight.ops.arguments import sizes, wrap
 from rushlight.ops.build import composite
-from rushlight.ops.complex import conj
 from rushlight.ops.node_names import called
 from rushlight.ops.pad import constant_pad
 from rushlight.ops.products import conjugate_transpose
@@ -41,10 +40,7 @@ def adjoint(input: Tensor) -> Tensor:
     tensor([[1.-0.j],
             [0.-2.j]])
     """
-    if input.array.ndim == 1:
-        raise RuntimeError(explain("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.",
-                                   "unsqueeze it"))
-    return conjugate_transpose(input) if input.array.ndim else conj(input)
+    return conjugate_transpose(input, "adjoint()")
 
 
 @composite()

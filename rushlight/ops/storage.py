@@ -1,17 +1,20 @@
 """The memory under a tensor, as torch's programs ask for it: `x.untyped_storage()` in bytes, `x.storage()` in elements."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from rushlight import dtypes
+from rushlight.autograd.grad_mode import mode
 from rushlight.device import device
 from rushlight.errors import explain
 from rushlight.ops.build import MORE
-from rushlight.tensor import Tensor, method, noticed
+from rushlight.ops.strided import as_strided
+from rushlight.size import in_order
+from rushlight.tensor import Tensor, from_array, method, noticed
 
 
 class UntypedStorage:
@@ -123,12 +126,18 @@ def bytes_of(x: Tensor) -> ndarray:
     """The bytes of the array that owns the tensor's memory, (n,) uint8."""
     noticed(x)
     owner = x.array
-    while isinstance(owner.base, ndarray):
-        owner = owner.base
+    while isinstance(base := beneath(owner), ndarray):
+        owner = base
     inner_first = owner.transpose(np.argsort([-step for step in owner.strides], kind="stable"))
     if not inner_first.flags.c_contiguous:
         raise RuntimeError(explain(f"the memory of this tensor has gaps: shape {tuple(x.shape)}", "x.contiguous() has none"))
     return inner_first.reshape(-1).view(np.uint8)
+
+
+def beneath(array: ndarray) -> Any:
+    """What an array's memory belongs to; not what only carries the steps, ours or that of NumPy's as_strided."""
+    base = array.base
+    return base if isinstance(base, ndarray) else getattr(base, "owner", getattr(base, "base", None))
 
 
 @method
@@ -150,6 +159,35 @@ def storage(self: Tensor) -> TypedStorage:
     [0.0, 1.0, 2.0]
     """
     return TypedStorage(bytes_of(self), self.dtype)
+
+
+@method
+def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequence[int] | None = None,
+         stride: Sequence[int] | None = None) -> Tensor:
+    """The tensor itself on other memory: that of a tensor or a storage, whole or from an element on, in a size and steps;
+    without a source on none. Returns the tensor.
+
+    RuntimeError for a tensor that requires grad, for one of another dtype, and for a place behind the memory's end.
+
+    >>> rushlight.tensor([]).set_(rushlight.arange(6.).storage(), 1, (2,), (3,))
+    tensor([1., 4.])
+    """
+    if self.node is not None and mode().grad:
+        raise RuntimeError(explain("set_(): a tensor that requires grad keeps its memory", "detach() it, or use no_grad()"))
+    if isinstance(source, Tensor) and source.dtype is not self.dtype:
+        raise RuntimeError(explain(f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}",
+                                   "convert it with .to(dtype)"))
+    if isinstance(source, Tensor) and size is None:
+        made = source.detach()  # type: ignore[attr-defined]
+    else:
+        memory = np.empty(0, np.uint8) if source is None else bytes_of(source) if isinstance(source, Tensor) else \
+            source.untyped().memory
+        made = from_array(memory.view(self.dtype.numpy))
+        if size is not None:
+            made = as_strided(made, tuple(size), in_order(tuple(size)) if stride is None else tuple(stride), storage_offset)
+    self.data = made
+    self.viewing, self.writes = made.viewing, made.writes
+    return self
 
 
 def is_storage(obj: Any) -> bool:

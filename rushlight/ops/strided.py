@@ -1,6 +1,7 @@
 """How a tensor lies in its memory: `as_strided`, `resize_`, and views that a tensor becomes itself (`t_`, `squeeze_`)."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -10,7 +11,15 @@ from numpy.lib.array_utils import byte_bounds
 
 from rushlight.autograd.views import become
 from rushlight.errors import explain
-from rushlight.memory_format import contiguous_format, lies_so, memory_format, preserve_format, room_for
+from rushlight.memory_format import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    lies_so,
+    memory_format,
+    preserve_format,
+    room_for,
+)
 from rushlight.ops import shape as s
 from rushlight.ops.arguments import sizes
 from rushlight.ops.build import build, composite, inner, inner_view
@@ -112,8 +121,10 @@ for view, names in ((s.transpose, "transpose_ swapdims_"), (swapaxes, "swapaxes_
 
 # -- other sizes -------------------------------------------------------------------------------------------------------
 
-def resize_(self: Tensor, *size: Any, memory_format: memory_format = contiguous_format) -> Tensor:
+def resize_(self: Tensor, *size: Any, memory_format: memory_format | None = None) -> Tensor:
     """The tensor itself in another size: its memory is kept as far as it reaches, what is new is not set.
+
+    In its own size it stays as it lies, without a `memory_format`.
 
     RuntimeError for a tensor that requires grad.
     """
@@ -125,9 +136,13 @@ def resize_(self: Tensor, *size: Any, memory_format: memory_format = contiguous_
         raise RuntimeError(explain("cannot resize variables that require grad", "use reshape(), or detach() first"))
     if memory_format is preserve_format:
         raise RuntimeError(explain("Unsupported memory format Preserve", "use torch.contiguous_format"))
-    if shape == self.array.shape and lies_so(self.array, memory_format):
+    if prod([max(n, 1) for n in shape]) * self.array.itemsize > sys.maxsize:
+        raise RuntimeError(explain(f"{'Stride' if 0 in shape else 'Storage size'} calculation overflowed with sizes="
+                                   f"{list(shape)}", op="resize_"))
+    if shape == self.array.shape and (memory_format is None or lies_so(self.array, memory_format)):
         return self
-    become(self, lambda x: lie(enlarged(x, prod(shape)), shape, steps(shape, memory_format), 0, ()), "resize_")
+    form = memory_format or contiguous_format
+    become(self, lambda x: lie(enlarged(x, prod(shape)), shape, steps(shape, form), 0, ()), "resize_")
     return self
 
 
@@ -148,8 +163,11 @@ def enlarged(x: Tensor, n: int) -> Tensor:
 
 
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: memory_format | None = None) -> Tensor:
-    """The tensor itself in the size of another: see `resize_`."""
-    return resize_(self, the_template.array.shape, memory_format=memory_format or contiguous_format)
+    """The tensor itself in the size of another: see `resize_`; with `preserve_format` it lies as that one does."""
+    if memory_format is preserve_format:
+        memory_format = next((form for form in (channels_last, channels_last_3d) if lies_so(the_template.array, form)),
+                             contiguous_format)
+    return resize_(self, the_template.array.shape, memory_format=memory_format)
 
 
 composite("resize_as_")(resize_as_)
