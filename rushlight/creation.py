@@ -32,6 +32,25 @@ def made(array: Any, dtype: Any, requires_grad: bool, device: Any = None, out: T
     return t if out is None else into(out, t)
 
 
+def of_dtype(dtype: Dtype, out: Tensor | None, otherwise: dtypes.dtype | None = None) -> dtypes.dtype:
+    """The dtype asked for, else that of `out`, else the other or the default one. RuntimeError if the first two differ."""
+    if dtype is None:
+        return out.dtype if out is not None else otherwise or dtypes.get_default_dtype()
+    d = dtypes.as_dtype(dtype)
+    if out is not None and out.dtype is not d:
+        raise RuntimeError(explain(f"dtype {d} does not match dtype of out parameter ({out.dtype})", "leave dtype= away"))
+    return d
+
+
+def room(make: Callable, shape: tuple, *how: Any) -> np.ndarray:
+    """make(shape, ...). RuntimeError for more elements than memory can have."""
+    try:
+        return make(shape, *how)
+    except ValueError as error:
+        raise RuntimeError(explain(f"{'Stride' if 0 in shape else 'Storage size'} calculation overflowed with sizes="
+                                   f"{list(shape)}")) from error
+
+
 def blank(shape: tuple, dtype: np.dtype, strides: tuple | None = None) -> Any:
     """What stands in the place of an array on the device "meta"; loaded with the first."""
     from rushlight.ops.meta import Meta
@@ -191,11 +210,11 @@ def filled(name: str, fill: Callable, what: str) -> Callable:
                memory_format: Any = None) -> Tensor:
         if layout is not None and layout is not strided:
             refuse(layout)
-        d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+        d = of_dtype(dtype, out)
         sizes = shape_of(shape if size is None else (size,))
         if on_meta(device) and memory_format is None:
             return made(blank(sizes, d.numpy), None, requires_grad, device, out)
-        array = fill(sizes, d.numpy)
+        array = room(fill, sizes, d.numpy)
         if memory_format is not None:
             array, numbers = room_for(sizes, d.numpy, memory_format), array
             array[...] = numbers
@@ -258,8 +277,9 @@ def full(size: Any, fill_value: Any, *, out: Tensor | None = None, dtype: Dtype 
     tensor([7, 7])
     """
     fill_value = number(fill_value)
-    d = dtypes.of_scalar(fill_value) if dtype is None else dtypes.as_dtype(dtype)
-    return made(np.full(shape_of((size,)), dtypes.holding(fill_value, d), d.numpy), None, requires_grad, device, out)
+    d = of_dtype(dtype, out, dtypes.of_scalar(fill_value))
+    array = room(np.full, shape_of((size,)), dtypes.holding(fill_value, d), d.numpy)
+    return made(array, None, requires_grad, device, out)
 
 
 def full_like(input: Tensor, fill_value: Any, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False,
@@ -305,7 +325,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Dtype = None, layout: Any = 
                                    f"({len(steps)})"))
     d = (dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)).numpy
     n = 0 if 0 in shape else 1 + sum((k - 1) * step for k, step in zip(shape, steps))
-    return made(lie(np.empty(n, d), shape, steps, 0), None, requires_grad, device)
+    return made(lie(room(np.empty, (n,), d), shape, steps, 0), None, requires_grad, device)
 
 
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Dtype = None, layout: Any = None, device: Any = None,
@@ -342,7 +362,7 @@ def eye(n: int, m: int | None = None, *, out: Tensor | None = None, dtype: Dtype
             raise TypeError(explain(f"eye(): argument '{name}' must be int, not {type(size).__name__}"))
         if size is not None and size < 0:
             raise RuntimeError(explain(f"{name} must be greater or equal to 0, got {size}", op="eye"))
-    d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+    d = of_dtype(dtype, out)
     return made(np.eye(n, m, dtype=d.numpy), None, requires_grad, device, out)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.creation import Dtype, made, number
+from rushlight.creation import Dtype, made, number, of_dtype
 from rushlight.errors import explain, suggesting, warn
 from rushlight.nested import default
 from rushlight.ops.build import MORE
@@ -37,8 +37,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None
         start, end = 0, start
     start, end, step = map(number, (start, end, step))
     whole = all(isinstance(v, int) for v in (start, end, step))
-    d = numeric(dtypes.as_dtype(dtype) if dtype is not None else out.dtype if out is not None else
-                dtypes.int64 if whole else dtypes.get_default_dtype(), "arange")
+    d = numeric(of_dtype(dtype, out, dtypes.int64 if whole else None), "arange")
     check_range(start, end, step)
     if d is dtypes.int64:                         # torch counts in the dtype itself
         start, end, step = map(int, (start, end, step))
@@ -50,6 +49,13 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None
         start, step = int(start), int(step)
     count = in_registers if d.category == dtypes.FLOATING and d.itemsize > 1 and not exact(start, step, n, d) else counted
     array = count(start, step, n, d) if count is counted else few_or_many(count, start, step, n, d)
+    return placed(array, out, requires_grad, device)
+
+
+def placed(array: np.ndarray, out: Tensor | None, requires_grad: bool, device: Any) -> Tensor:
+    """The numbers as a tensor; in an `out` of as many elements in that one's shape."""
+    if out is not None and out.array.size == array.size:
+        array = array.reshape(out.array.shape)
     return made(array, None, requires_grad, device, out)
 
 
@@ -119,9 +125,9 @@ def closed_range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor 
     if end is None:
         start, end = 0, start
     start, end, step = map(number, (start, end, step))
-    d = numeric(dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype), "range")
+    d = numeric(of_dtype(dtype, out), "range")
     check_range(start, end, step)
-    return made(counted(start, step, math.floor((end - start) / step) + 1, d), None, requires_grad, device, out)
+    return placed(counted(start, step, math.floor((end - start) / step) + 1, d), out, requires_grad, device)
 
 
 def check_steps(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any, int]:
@@ -147,8 +153,18 @@ def linspace(start: Any, end: Any, steps: int, *, out: Tensor | None = None, dty
     tensor([0.0000, 0.5000, 1.0000])
     """
     start, end, steps = check_steps("linspace", start, end, steps)
-    d = dtypes.as_dtype(dtype) if dtype is not None else default(isinstance(start, complex) or isinstance(end, complex))
-    return made(evenly_spaced(start, end, steps, numeric(d, "linspace")).astype(d.numpy), None, requires_grad, device, out)
+    d = dtype_between("linspace", start, end, dtype, out)
+    return placed(evenly_spaced(start, end, steps, numeric(d, "linspace")).astype(d.numpy), out, requires_grad, device)
+
+
+def dtype_between(name: str, start: Any, end: Any, dtype: Dtype, out: Tensor | None) -> dtypes.dtype:
+    """The dtype of numbers between two others. RuntimeError for a real one between complex numbers."""
+    found = default(isinstance(start, complex) or isinstance(end, complex))
+    d = of_dtype(dtype, out, found)
+    if found.is_complex and not d.is_complex:
+        raise RuntimeError(explain(f"torch.{name}(): inferred dtype {found.scalar_type} can't be safely cast to passed "
+                                   f"dtype {d.scalar_type}", "ask for a complex dtype"))
+    return d
 
 
 def evenly_spaced(start: Any, end: Any, steps: int, d: dtypes.dtype) -> np.ndarray:
@@ -176,10 +192,10 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Tenso
     tensor([  1.,  10., 100.])
     """
     start, end, steps = check_steps("logspace", start, end, steps)
-    d = dtypes.as_dtype(dtype) if dtype is not None else default(isinstance(start, complex) or isinstance(end, complex))
+    d = dtype_between("logspace", start, end, dtype, out)
     wide = dtypes.complex128 if d.is_complex else dtypes.float64 if d.category == dtypes.FLOATING else d
     powers = evenly_spaced(start, end, steps, numeric(wide, "logspace"))
-    return made(np.power(base, powers).astype(d.numpy), None, requires_grad, device, out)
+    return placed(np.power(base, powers).astype(d.numpy), out, requires_grad, device)
 
 
 def triangle(name: str, of: Callable, row: int, col: int, offset: int, dtype: Dtype, device: Any) -> Tensor:

@@ -114,6 +114,19 @@ def test_a_failed_write_at_places_changes_nothing(write):
     assert (x.tolist(), x._version) == ([0, 0, 0], 0)
 
 
+@run
+def values_at_places_have_the_tensors_dtype(torch):
+    def written(key, value, dtype=torch.float64):
+        x = torch.zeros(3, 2, dtype=dtype)
+        return [outcome(x.__setitem__, key, value), x]
+    mask, places = torch.tensor([True, False, True]), torch.tensor([0, 1])
+    return [written(places, torch.ones(2, dtype=torch.int32)), written(places, torch.tensor(1)), written(places, 1),
+            written(mask, torch.tensor([1, 2])), written(mask, torch.tensor(3)), written(mask, torch.tensor([3])),
+            written(places, torch.tensor([1.5, 2.0]), torch.int64), written(0, torch.tensor([1.5, 2.0]), torch.int64),
+            written((slice(None), [1]), torch.ones(3, 1, dtype=torch.int32)),
+            written(places, torch.ones(2, dtype=torch.float64))]
+
+
 # -- memory ------------------------------------------------------------------------------------------------------------
 
 @run
@@ -190,6 +203,35 @@ def positions_go_into_integers_alone(torch):
 @run
 def halves_of_complex_numbers_have_names(torch):
     return [str(torch.chalf), str(torch.complex32.to_real()), torch.chalf is torch.complex32]
+
+
+# -- creation ----------------------------------------------------------------------------------------------------------
+
+@run
+def out_gives_ranges_their_shape_and_all_their_dtype(torch):
+    def within(make, *numbers):
+        x = torch.zeros(2, 3)
+        return [list(make(*numbers, out=x.narrow(1, 1, 2)).shape), x]
+    return [within(torch.arange, 0, 4), within(torch.linspace, 0, 3, 4), within(torch.logspace, 0, 1, 4),
+            torch.linspace(0, 1, 3, out=torch.zeros(3, dtype=torch.int64)), torch.ones(2, out=torch.zeros(5)),
+            torch.eye(2, out=torch.zeros(2, 2, dtype=torch.uint8)), torch.zeros(2, out=torch.ones(2, dtype=torch.int8)),
+            torch.full((2,), 1.5, out=torch.zeros(2, dtype=torch.int64)), torch.full((2,), True, out=torch.zeros(2))] + [
+        outcome(make, dtype=dtype, out=torch.ones(3)) for make, dtype in (
+            (lambda **how: torch.arange(3, **how), torch.int64), (lambda **how: torch.zeros(3, **how), torch.float16),
+            (lambda **how: torch.linspace(0, 1, 3, **how), torch.float64), (lambda **how: torch.eye(3, **how), torch.float64))]
+
+
+@run
+def more_than_memory_can_have_is_refused(torch):
+    return [outcome(make) for make in (
+        lambda: torch.empty([8, 8, 2**29, 2**29]), lambda: torch.empty([0, 4, 2**61]), lambda: torch.zeros(2**62, 4),
+        lambda: torch.full((2**62, 4), 1), lambda: torch.empty_strided([8, 8], [2**61, 1]))]
+
+
+@run
+def nothing_is_joined_along_any_dimension(torch):
+    return [torch.cat([torch.ones(0), torch.ones(0)], 1), outcome(torch.linspace, 0, 1j, 3, dtype=torch.float32),
+            outcome(torch.logspace, 0j, 1, 3, dtype=torch.float64), torch.linspace(0, 1j, 3)]
 
 
 test_programs = run.test()

@@ -139,6 +139,8 @@ def write(x: Tensor, key: Any, value: Any) -> None:
     if not isinstance(value, Tensor):
         value = created(from_array(holding(value, x.dtype)))
     if value.array.dtype != x.array.dtype:
+        if value.array.size != 1 or any(t.array.dtype.kind != "b" for t in tensors):   # one number goes under a mask
+            check_same_dtype(x, value, bool(tensors))
         value = value.to(x.dtype)  # type: ignore[attr-defined]
     if tensors:
         x, parts = integers_first(x, parts, tensors)
@@ -151,6 +153,14 @@ def write(x: Tensor, key: Any, value: Any) -> None:
     while value.array.ndim > region.array.ndim and value.array.shape[0] == 1:
         value = value[0]  # type: ignore[index]
     assign(region, value)
+
+
+def check_same_dtype(x: Tensor, value: Tensor, indexed: bool = True) -> None:
+    """RuntimeError for values of another dtype than that of the tensor into which index tensors put them."""
+    if indexed and value.array.dtype != x.array.dtype:
+        raise RuntimeError(explain("Index put requires the source and destination dtypes match, got "
+                                   f"{x.dtype.scalar_type} for the destination and {value.dtype.scalar_type} for the "
+                                   "source.", "convert the values with .to(dtype)"))
 
 
 def iterate(x: Tensor) -> Iterator[Tensor]:

@@ -12,7 +12,7 @@ from rushlight.ops.arguments import wrap
 from rushlight.ops.arithmetic import scaled, writing
 from rushlight.ops.build import composite
 from rushlight.ops.index import write_at
-from rushlight.ops.indexing import choosing
+from rushlight.ops.indexing import check_same_dtype, choosing
 from rushlight.ops.kernels.index import HERE
 from rushlight.ops.node_names import called
 from rushlight.ops.results import into
@@ -186,10 +186,7 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     >>> rushlight.index_put(rushlight.zeros(3), (rushlight.tensor([0, 0]),), rushlight.tensor(2.), accumulate=True)
     tensor([4., 0., 0.])
     """
-    if values.array.dtype != input.array.dtype:
-        raise RuntimeError(explain("Index put requires the source and destination dtypes match, got "
-                                   f"{input.dtype.scalar_type} for the destination and {values.dtype.scalar_type} for the "
-                                   "source.", "convert the values with .to(dtype)"))
+    check_same_dtype(input, values)
     if len(indices) > input.array.ndim:
         raise IndexError(explain(f"too many indices for tensor of dimension {input.array.ndim} (got {len(indices)})"))
     key = tuple(slice(None) if index is None else HERE for index in indices)

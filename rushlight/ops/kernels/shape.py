@@ -291,7 +291,9 @@ def overwrite(x: ndarray, y: ndarray) -> ndarray:
 
 def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
     """One after another along `dim`; an empty 1-d tensor counts for nothing, as in torch."""
-    kept = [t for t in tensors if t.shape != (0,)] or list(tensors[:1])
+    kept = [t for t in tensors if t.shape != (0,)]
+    if not kept:                                  # along whichever dimension
+        return tensors[0].copy()
     try:
         return suggested(np.concatenate(kept, dim))
     except ValueError as error:
