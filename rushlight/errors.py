@@ -176,7 +176,7 @@ def suggesting(f: F, spellings: dict[str, str] | None = None, home: str | None =
     def call(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
             if spellings is not None:
-                kwargs = {spellings.get(name, name): value for name, value in kwargs.items()}
+                kwargs = {word if word in (known or ()) else spellings.get(word, word): v for word, v in kwargs.items()}
             if known is not None:
                 for word in kwargs:
                     if word not in known:

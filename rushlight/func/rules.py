@@ -69,7 +69,7 @@ def reduction(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     if not x.ndim:
         reduced_dims(dim, 0)
         return call(op, [x.value.unsqueeze(1)], ((1,), False))
-    dims = None if dim is None else reduced_dims(dim, x.ndim)
+    dims = None if dim is None else reduced_dims(dim, x.ndim, op.options.get("empty"))
     return call(op, [x.value], (tuple(d + 1 for d in (range(x.ndim) if dims is None else dims)), keepdim))
 
 

@@ -49,10 +49,12 @@ def wrap_all(dims: Any, ndim: int) -> tuple[int, ...]:
     return found
 
 
-def reduced_dims(dim: Any, ndim: int) -> tuple[int, ...] | None:
-    """The dimensions to reduce; None for all of them, which is also what an empty list means."""
-    if dim is None or not listed(dim):
+def reduced_dims(dim: Any, ndim: int, empty: tuple | None = None) -> tuple[int, ...] | None:
+    """The dimensions to reduce; None for all of them. An empty list means all as well, or `empty`: none."""
+    if dim is None:
         return None
+    if not listed(dim):
+        return empty
     dims = wrap_all(dim, ndim)
     return dims if ndim else ()
 

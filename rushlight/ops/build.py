@@ -9,7 +9,7 @@ import numpy as np
 
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.views import assign, wrote
-from rushlight.errors import NoArray, suggesting
+from rushlight.errors import NoArray, keywords, suggesting
 from rushlight.ops import families
 from rushlight.ops.arguments import Touched, constant
 from rushlight.ops.docstring import introduce
@@ -228,7 +228,7 @@ def composite(*names: str, tensor: bool = True, function: bool = True, looks: bo
     """
     def register(f: F) -> F:
         own = names or (f.__name__,)
-        f = suggesting(f, NUMPY if "dim" in parameters(f) else None)
+        f = suggesting(f, NUMPY if "dim" in (keywords(f) or parameters(f)) else None)
         if looks:
             f = sample_by_sample(f)
         for name in own:

@@ -51,6 +51,8 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     if isinstance(error, TypeError) and ("ufunc" in text or "not supported" in text):
         kinds = ", ".join(dict.fromkeys(f"'{t.dtype.scalar_type}'" for t in tensors))
         return NotImplementedError(explain(f'"{name}" not implemented for {kinds}', "convert with .to(dtype)", **facts))
+    if isinstance(error, TypeError) and "as an integer" in text:           # dim=1.5
+        return TypeError(explain(f"{name}(): {text}", **facts))
     what, _, cure = text.partition("; cure: ")
     if isinstance(error, IndexError):
         return IndexError(explain(index_words(what.replace("for axis", "for dimension"), args), cure, **facts))

@@ -252,7 +252,7 @@ def reduction(op: Op) -> Callable:
     op.make_node = partial(node_class, kept=True)
     differentiable, saves = op.rules["x"] is not None, op.saves
     only_shape = saves == ("x_shape",)
-    check_out = op.options.get("out")
+    check_out, empty = op.options.get("out"), op.options.get("empty")
 
     def call(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
              out: Tensor | None = None, **others: Any) -> Tensor:
@@ -268,7 +268,7 @@ def reduction(op: Op) -> Callable:
             input, = promoted(op, (input,))
             a = input.array
         try:
-            axes = None if dim is None else reduced_dims(dim, a.ndim)
+            axes = None if dim is None else reduced_dims(dim, a.ndim, empty)
             r = kernel(a, axes, keepdim)
         except Exception as error:
             t = otherwise(op, (input, dim), error, out, keepdim)

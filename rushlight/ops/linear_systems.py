@@ -25,7 +25,7 @@ from rushlight.ops.matrices import (
 from rushlight.ops.norms import tolerances
 from rushlight.ops.products import conjugate_transpose, matmul
 from rushlight.ops.reduce import sum as total
-from rushlight.ops.results import return_type
+from rushlight.ops.results import into, return_type
 from rushlight.ops.shape import narrow, permute, reshape, squeeze, tril, triu, unsqueeze
 from rushlight.tensor import Tensor, created, from_array
 
@@ -272,7 +272,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         residuals = squeeze(residuals, -1) if vector else residuals
     else:
         residuals = e.abs(narrow(reshape(x, (-1,)), 0, 0, 0))         # nothing, but in the graph
-    return given(out, LeastSquares((squeeze(x, -1) if vector else x, residuals, rank, values)))
+    made = squeeze(x, -1) if vector else x, residuals, rank, values
+    return LeastSquares(made if out is None else [into(o, r) for o, r in zip(out, made)])
 
 
 def least_squares_operands(A: Tensor, B: Tensor, driver: str | None) -> tuple[Tensor, bool]:

@@ -136,10 +136,20 @@ def apply_(self: Tensor, callable: Callable) -> Tensor:
 @method
 def map_(self: Tensor, tensor: Tensor, callable: Callable) -> Tensor:
     """Each element replaced by callable(it, the other tensor's); slow. RuntimeError if the tensor requires grad."""
-    check_unrecorded(self, "map_")
-    other = np.broadcast_to(tensor.array, self.array.shape)
-    found = np.array([callable(x, y) for x, y in zip(self.array.ravel().tolist(), other.ravel().tolist())])
-    return assign(self, from_array(found.reshape(self.array.shape).astype(self.array.dtype)), "map_")
+    return mapped(self, (tensor,), callable, "map_")
+
+
+@method
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable) -> Tensor:
+    """Each element replaced by callable(it, x's, y's); slow. RuntimeError if the tensor requires grad."""
+    return mapped(self, (x, y), callable, "map2_")
+
+
+def mapped(self: Tensor, others: tuple[Tensor, ...], callable: Callable, name: str) -> Tensor:
+    check_unrecorded(self, name)
+    rows = [np.broadcast_to(t.array, self.array.shape).ravel().tolist() for t in (self, *others)]
+    found = np.array([callable(*row) for row in zip(*rows)])
+    return assign(self, from_array(found.reshape(self.array.shape).astype(self.array.dtype)), name)
 
 
 @method

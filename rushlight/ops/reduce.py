@@ -44,8 +44,8 @@ amin       = reduction(lambda x, /, dim=None, keepdim=False: amin(x, dim, keepdi
                        x=lambda g, x, out, dims: g * evenly(x == out, dims, g), out=same_out)
 logsumexp  = averaging(lambda x, /, dim=None, keepdim=False: logsumexp(x, dim, keepdim),
                        x=lambda g, x, out: g * exp(x - out), rows=True)
-all        = reduction(lambda x, /, dim=None, keepdim=False: all(x, dim, keepdim), out=bool_out)
-any        = reduction(lambda x, /, dim=None, keepdim=False: any(x, dim, keepdim), out=bool_out)
+all        = reduction(lambda x, /, dim=None, keepdim=False: all(x, dim, keepdim), out=bool_out, empty=())
+any        = reduction(lambda x, /, dim=None, keepdim=False: any(x, dim, keepdim), out=bool_out, empty=())
 
 var_core   = inner_floating(lambda x, /, axes, correction: var(x, axes, True, correction), node="VarBackward0",
                        x=lambda g, x, axes, correction: g * (x - mean(x, axes, True)) * spread(x, axes, correction),

@@ -1,6 +1,7 @@
 """Reductions that are made of ops, with torch's signatures: max and min in their three forms, variances, norms."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -178,6 +179,31 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     return made if out is None else into(out, made)
 
 
+def running(name: str, input: Tensor, dim: int, dtype: Any, out: Tensor | None) -> Tensor:
+    """cumsum or cumprod, computed in the dtype asked for, which is also that of `out`."""
+    op = getattr(r, name)
+    wanted = out.dtype if dtype is None and out is not None else None if dtype is None else dtypes.as_dtype(dtype)
+    if wanted is dtypes.bool_:
+        raise NotImplementedError(explain(f'"{name}_out_cpu" not implemented for \'Bool\'', "give an integer dtype"))
+    if out is not None and out.dtype is not wanted:
+        raise RuntimeError(explain(f"Expected out tensor to have dtype {wanted}, but got {out.dtype} instead", op=name))
+    made = op(input, dim) if wanted is None else to(op(to(input, wanted), dim), wanted)
+    return made if out is None else into(out, made)
+
+
+def running_in_place(function: Callable) -> Callable:
+    """The form with an underscore, computed in the tensor's own dtype."""
+    write = writing(function)
+
+    def written(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+        if dtype is not None and dtypes.as_dtype(dtype) is not input.dtype:
+            raise RuntimeError(explain(f"Bad in-place call: input tensor dtype {input.dtype} and output tensor dtype {dtype} "
+                                       "should match", "leave dtype away", op=write.__name__))
+        return write(input, dim, dtype=input.dtype)
+    written.__name__, written.__qualname__, written.__doc__ = write.__name__, write.__qualname__, write.__doc__
+    return written
+
+
 @composite()
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """out_i = x_0 + ... + x_i along `dim`; integers add up in int64.
@@ -185,8 +211,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None, out: Tensor | None = N
     >>> rushlight.cumsum(rushlight.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
     """
-    made = r.cumsum(input, dim) if dtype is None else to(r.cumsum(to(input, dtype), dim), dtype)
-    return made if out is None else into(out, made)
+    return running("cumsum", input, dim, dtype, out)
 
 
 @composite()
@@ -196,12 +221,11 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None, out: Tensor | None = 
     >>> rushlight.cumprod(rushlight.tensor([1, 2, 3]), 0)
     tensor([1, 2, 6])
     """
-    made = r.cumprod(input, dim) if dtype is None else to(r.cumprod(to(input, dtype), dim), dtype)
-    return made if out is None else into(out, made)
+    return running("cumprod", input, dim, dtype, out)
 
 
 for function in (cumsum, cumprod):
-    method(writing(function))
+    method(running_in_place(function))
 
 
 @composite("argsort")

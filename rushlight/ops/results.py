@@ -18,6 +18,8 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
     `apart`: the tensors whose memory `out` must not share.
     """
     if isinstance(result, tuple):
+        for o, r in zip(out, result):
+            same_dtype(o, r)
         return type(result)([into(o, r, *apart) for o, r in zip(out, result)])
     if result.node is not None or (out.node is not None and mode().grad):
         raise RuntimeError(explain("functions with out=... arguments don't support automatic differentiation, but "
@@ -34,6 +36,13 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
     if mode().watch is not None:
         mode().watch.wrote(out, result)
     return out
+
+
+def same_dtype(out: Tensor, result: Tensor) -> None:
+    """RuntimeError for results of which torch converts none: values and indices, the parts of a decomposition."""
+    if out.dtype is not result.dtype:
+        raise RuntimeError(explain(f"Expected out tensor to have dtype {result.dtype}, but got {out.dtype} instead",
+                                   f"expected scalar type {result.dtype.scalar_type} but got {out.dtype.scalar_type}"))
 
 
 def check_memory(out: ndarray, apart: list[ndarray]) -> None:

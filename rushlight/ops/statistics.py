@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
+from math import isfinite, nan, prod
 from typing import Any
 
 import numpy as np
@@ -222,16 +222,17 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out
     >>> rushlight.histc(rushlight.tensor([1., 2., 2., 4.]), bins=3, min=1, max=4)
     tensor([1., 2., 1.])
     """
-    x = floats("histogram_cpu", input).array.reshape(-1)
+    half = input.array.dtype.kind == "V"          # bfloat16
+    x = (input.array.astype(np.float32) if half else floats("histogram_cpu", input).array).reshape(-1)
     check_bins([bins])
     if max < min:
         raise RuntimeError(explain("torch.histc: max must be larger than min", min=min, max=max))
     low, high = (min, max) if min != max or not x.size else (x.min(), x.max())
     if not (isfinite(low) and isfinite(high)):
-        raise RuntimeError(explain(f"torch.histc: range of [{low}, {high}] is not finite", "nan or inf in the input?"))
+        raise RuntimeError(explain(f"torch.histc: range of [{low:g}, {high:g}] is not finite", "nan or inf in the input?"))
     if low == high:
         low, high = low - 1, high + 1
-    made = from_array(kernels.counts_in_range(x, bins, low, high))
+    made = from_array(kernels.counts_in_range(x, bins, low, high).astype(input.array.dtype, copy=False))
     return made if out is None else into(out, made)
 
 
@@ -275,7 +276,8 @@ def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor |
                                    bins=len(each), innermost=d))
     if weight is not None and weight.array.shape == input.array.shape[:-1]:
         weight = reshape(weight, (-1,))
-    return HistogramDD(boxes(reshape(floats("histogramdd", input), (-1, d)), each, range, weight, density))
+    points = reshape(floats("histogramdd", input), (prod(input.array.shape[:-1]), d))
+    return HistogramDD(boxes(points, each, range, weight, density))
 
 
 def floats(name: str, input: Tensor) -> Tensor:
@@ -298,6 +300,12 @@ def boxes(points: Tensor, bins: list, range: Any, weight: Tensor | None, density
         raise RuntimeError(explain("torch.histogramdd: if weight tensor is provided it should have the same shape as the "
                                    "input tensor excluding its innermost dimension, but got input with shape "
                                    f"{list(x.shape)} and weight with shape {list(weight.array.shape)}"))
+    if weight is not None and weight.dtype is not points.dtype:
+        raise RuntimeError(explain(
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but "
+            f"got input({NAMES.get(points.dtype, points.dtype)}), and weight({NAMES.get(weight.dtype, weight.dtype)})"))
+    if not bins:                                  # no coordinates, so no boxes
+        return from_array(np.asarray(nan if density else 0, x.dtype)), ()
     edges = edges_of(points, bins, range)
     hist = kernels.counts_between(x, edges, None if weight is None else weight.array)
     if density:
@@ -343,6 +351,10 @@ def check_edges(i: int, b: Tensor, points: Tensor) -> None:
     if b.array.ndim != 1:
         raise RuntimeError(explain(f"torch.histogramdd: bins tensor should have one dimension, but got {b.array.ndim} "
                                    f"dimensions in the bins tensor for dimension {i}"))
+    if not b.array.size:
+        raise RuntimeError(explain("torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the "
+                                   f"bins tensor for dimension {i}"))
+    check_bins([b.array.size - 1])
 
 
 # -- places ------------------------------------------------------------------------------------------------------------

@@ -136,6 +136,7 @@ OPTIONS = {
     "list": "the outputs are a list of any length",
     "separate": "out= must not share memory with the inputs",
     "out": "(op, out, result) -> out: fills out= where it must have a certain dtype",
+    "empty": "what a reduction over an empty list of dimensions means where it is not all of them: ()",
     "strict": "operands of different dtypes are an error; in these words, if it is text",
     "copies": "a view that may have to copy",
     "strides": "a view that depends on how the tensor lies in memory",

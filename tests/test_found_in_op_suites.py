@@ -1,0 +1,67 @@
+"""What torch's own tests of reductions, elementwise ops, linear algebra and sparse tensors ask for, and no other test did."""
+
+from __future__ import annotations
+
+from programs import Programs, outcome
+
+run = Programs()
+
+
+@run
+def all_and_any_over_no_dimensions(torch):
+    x = torch.tensor([[0.0, 2.0], [3.0, 0.0]])
+    return [f(x, dim=dim, keepdim=keep) for f in (torch.all, torch.any) for dim in ((), []) for keep in (False, True)] + [
+        torch.sum(x, dim=()), torch.any(x.to(torch.uint8), dim=())]
+
+
+@run
+def running_sums_and_products_in_the_dtype_of_out(torch):
+    x = torch.tensor([[1.5, 2.0], [2.5, 3.0]])
+    made = []
+    for f in (torch.cumsum, torch.cumprod):
+        write = getattr(torch.Tensor, f.__name__ + "_")
+        made += [f(x, 0, out=torch.zeros(2, 2, dtype=d)) for d in (torch.int64, torch.float64)]
+        made += [outcome(f, x, 0, dtype=torch.float32, out=torch.zeros(2, 2, dtype=torch.float64)),
+                 outcome(write, x.clone(), 0, dtype=torch.float64), outcome(write, x > 2, 0), f(x > 2, 0),
+                 write((x * 50).to(torch.uint8), 0), write(x.to(torch.int32), 0), outcome(f, x, 0, dtype=torch.bool)]
+    return made
+
+
+@run
+def histograms_of_nothing_and_of_half_precision(torch):
+    x, histogram = torch.tensor([1.0, 2.0, 1.0]), torch.histogram
+    none = torch.histogramdd(torch.zeros(3, 0), []), torch.histogramdd(torch.zeros(3, 0), [], density=True)
+    return [*torch.histc(x.bfloat16(), 4, 0, 3).tolist(), *[n.hist for n in none], *[list(n.bin_edges) for n in none],
+            outcome(histogram, x, 1, weight=x.double()), outcome(histogram, x, x[:0]), outcome(histogram, x, x[:1])]
+
+
+@run
+def one_function_of_three_tensors_elements(torch):
+    a, b = torch.tensor([1.0, 5.0]), torch.tensor([3.0])
+    return [a.clone().map2_(a, b, lambda x, y, z: x + y * z)]
+
+
+@run
+def dimensions_are_integers(torch):
+    x = torch.ones(2, 3)
+    return [outcome(f, x, dim=d) for f in (torch.sum, torch.amax, torch.cumsum, torch.softmax) for d in ("a", 1.5)]
+
+
+@run
+def pairs_of_results_go_into_tensors_of_their_dtypes(torch):
+    x, pair = torch.tensor([[1.0, 4.0], [3.0, 2.0]]), lambda *dtypes: tuple(torch.zeros(2, dtype=d) for d in dtypes)
+    made = []
+    for f in (torch.max, torch.median, torch.sort, torch.mode, torch.cummax, lambda x, dim, out: torch.linalg.qr(x, out=out)):
+        made += [outcome(f, x, 0, out=pair(*d)) for d in ((torch.float64, torch.int64), (torch.float32, torch.int32))]
+    return [*made, *torch.max(x, 0, out=pair(torch.float32, torch.int64)),
+            str(torch.linalg.lstsq(x, x, out=pair(torch.float64, torch.float64, torch.int64, torch.float64))[0].dtype)]
+
+
+@run
+def numpys_names_of_keywords(torch):
+    x, y = torch.tensor([1.0, 5.0, 2.0]), torch.tensor([3.0, 1.0, 2.0])
+    return [*torch.aminmax(x, axis=0), torch.trapezoid(x, axis=0), torch.linalg.cross(x, y, axis=0),
+            torch.linalg.vector_norm(x=x, axis=0)]
+
+
+test_program = run.test()
