@@ -64,4 +64,38 @@ def numpys_names_of_keywords(torch):
             torch.linalg.vector_norm(x=x, axis=0)]
 
 
+@run
+def products_of_truth_values_are_refused(torch):
+    a, v = torch.eye(3) > 0, torch.tensor([True, False, True])
+    return [outcome(f, x, y) for f, x, y in (
+        (torch.mm, a, a), (torch.matmul, a, v), (torch.mv, a, v), (torch.dot, v, v), (torch.bmm, a[None], a[None]))] + [
+        outcome(torch.einsum, "ij,jk->ik", a, a), outcome(torch.nn.functional.linear, a, a), torch.outer(v, v)]
+
+
+@run
+def what_einsum_refuses(torch):
+    a, v = torch.ones(3, 3), torch.ones(3)
+
+    def said(*args):
+        try:
+            return torch.einsum(*args)
+        except (RuntimeError, ValueError) as error:
+            words = ("not match the number of dimensions", "operands were provided", "subscripts must be in [a-zA-Z]",
+                     "not part of any ellipsis", "more than once in the output", "any input operand", "does not broadcast",
+                     "valid range [0, 52)", "at least one operand")
+            return [type(error).__name__, *[w for w in words if w in str(error)]]
+    return [said(*args) for args in (
+        ("i1->i", a), ("i.j->ij", a), ("ij", v), ("i,j", v), ("i", v, v), ("i->ii", v), ("ij->k", a), ("i", a), ("",),
+        ("i,i->", v, v[:2]), (a, [0, 60], v, [60]), ("...i,i...", v, v), (a, [0, 51], v, [51]))]
+
+
+@run
+def norms_by_their_older_names(torch):
+    a = torch.tensor([[4.0, 1.0, 0.0], [1.0, 3.0, 2.0]])
+    return [torch.nuclear_norm(a), torch.nuclear_norm(a[None], (1, 2), True), torch.frobenius_norm(a, (0, 1)),
+            torch.frobenius_norm(a, 1, True), outcome(torch.linalg.vector_norm, a, "fro"),
+            outcome(torch.linalg.matrix_power, a[:, :2], 1.5), outcome(torch.tensordot, a, a, ([0], [5])),
+            torch.tensordot(a, a, ([-1], [-1]))]
+
+
 test_program = run.test()

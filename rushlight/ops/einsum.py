@@ -31,6 +31,8 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     """
     if not isinstance(equation, str):
         equation, operands = from_sublists((equation, *operands))
+    if not operands:
+        raise ValueError(explain("einsum(): must specify the equation string and at least one operand", equation=equation))
     tensors = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
     try:
         inputs, output = parse(equation, tuple([t.array.ndim for t in tensors]))
@@ -54,6 +56,9 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
 def from_sublists(args: tuple) -> tuple[str, tuple]:
     """einsum(a, [0, 1], b, [1, 2], [0, 2]) in letters."""
     def letters(numbers: Sequence) -> str:
+        if any(n is not Ellipsis and not 0 <= n < 52 for n in numbers):
+            raise ValueError(explain("einsum(): subscript in subscript list is not within the valid range [0, 52)",
+                                     subscripts=list(numbers)))
         return "".join("..." if n is Ellipsis else chr(ord("A") + n) if n < 26 else chr(ord("a") + n - 26)
                        for n in numbers)
     pairs, rest = args[:len(args) // 2 * 2], args[len(args) // 2 * 2:]
@@ -73,12 +78,20 @@ def parse(equation: str, dims: tuple[int, ...]) -> tuple[list[str], str]:
     left, arrow, output = text.partition("->")
     inputs = left.split(",")
     if len(inputs) != len(dims):
-        raise ValueError(f"the equation names {len(inputs)} operands, but {len(dims)} were given")
+        raise ValueError(f"{'fewer' if len(dims) < len(inputs) else 'more'} operands were provided than specified in the "
+                         f"equation: {len(dims)} for {len(inputs)}")
+    for s in (*inputs, output):
+        for c in s.replace("...", "", 1):
+            if c == ".":
+                raise ValueError(f"found '.' in '{s}' that is not part of any ellipsis")
+            if not (c.isascii() and c.isalpha()):
+                raise ValueError(f"invalid subscript given, '{c}': subscripts must be in [a-zA-Z]")
     extra = [ndim - len(s.replace("...", "")) for s, ndim in zip(inputs, dims)]
     for s, n, ndim in zip(inputs, extra, dims):
         if n < 0 or (n > 0 and "..." not in s):
             named = len(s.replace("...", ""))
-            raise ValueError(f"the subscript '{s}' names {named} dimensions, but the operand has {ndim}")
+            raise ValueError(f"the number of subscripts in the equation ({named}) does not match the number of dimensions "
+                             f"({ndim}) for the operand '{s}'" + " and no ellipsis was given" * ("..." not in s))
     dots = max((n for s, n in zip(inputs, extra) if "..." in s), default=0)
     spelled = "".join(chr(0x3B1 + i) for i in range(dots))
     inputs = [s.replace("...", spelled[dots - n:]) for s, n in zip(inputs, extra)]
@@ -87,8 +100,10 @@ def parse(equation: str, dims: tuple[int, ...]) -> tuple[list[str], str]:
         output = "..." + "".join(sorted(c for c in set(every) - set(spelled) if every.count(c) == 1))
     output = output.replace("...", spelled)
     for c in output:
-        if output.count(c) > 1 or not any(c in s for s in inputs):
-            raise ValueError(f"output subscript {c} appears more than once or in no operand")
+        if output.count(c) > 1:
+            raise ValueError(f"output subscript {c} appears more than once in the output")
+        if not any(c in s for s in inputs):
+            raise ValueError(f"output subscript {c} does not appear in the equation for any input operand")
     return inputs, output
 
 
@@ -98,7 +113,8 @@ def sizes_of(equation: str, inputs: Sequence[str], tensors: Sequence[Tensor]) ->
         for c, n in zip(letters, t.array.shape):
             if sizes.setdefault(c, n) != n:
                 if 1 not in (n, sizes[c]):
-                    raise wrong(equation, f"operands do not broadcast: subscript {c} has size {sizes[c]} and {n}",
+                    raise wrong(equation, f"subscript {c} has size {n}, which does not broadcast with previously seen "
+                                          f"size {sizes[c]}: operands do not broadcast",
                                 tensors)
                 sizes[c] = max(n, sizes[c])
     return sizes

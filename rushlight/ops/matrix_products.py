@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,7 @@ def contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
     in_a, in_b = (list(d) if isinstance(d, Sequence) else [d] for d in dims)
     if len(in_a) != len(in_b):
         raise RuntimeError(explain("both dimension lists should have same length"))
-    return in_a, in_b
+    return [wrap(d, a.array.ndim) for d in in_a], [wrap(d, b.array.ndim) for d in in_b]
 
 
 @composite()
@@ -285,6 +286,7 @@ def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
             [0., 1.]])
     """
     check_square(A, "linalg.matrix_power", numbers=False)
+    n = index(n)
     if n < 0:
         A, n = A.inverse(), -n  # type: ignore[attr-defined]
     if n == 0:

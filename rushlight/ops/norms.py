@@ -37,6 +37,9 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = Fals
     """
     check_tensor(x, "linalg.vector_norm", "x")
     check_numbers(x, "linalg.vector_norm", low=True)
+    if isinstance(ord, str):
+        raise TypeError(explain("linalg_vector_norm(): argument 'ord' (position 2) must be Number, not str",
+                                "linalg.matrix_norm knows 'fro' and 'nuc'"))
     x = in_dtype(x, dtype, "linalg.vector_norm")
     p = float(ord)
     axes = None if dim is None else reduced_dims(dim, x.array.ndim)
@@ -104,6 +107,18 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
         for d in sorted((rows, columns)):
             made = unsqueeze(made, d)
     return given(out, made)
+
+
+@composite(tensor=False)
+def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The sum of singular values: `linalg.matrix_norm(input, 'nuc')`."""
+    return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, out=out)
+
+
+@composite(tensor=False)
+def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """sqrt(sum |x|^2) over `dim`, which are two dimensions or one: `linalg.vector_norm(input, 2, dim)`."""
+    return vector_norm(input, 2, dim, keepdim, out=out)
 
 
 def of_singular_values(A: Tensor, ord: Any, rows: int, columns: int) -> Tensor:

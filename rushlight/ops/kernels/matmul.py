@@ -26,8 +26,11 @@ PAID = 1 << 35                                    # after which loops are compil
 
 
 def mm(x: ndarray, y: ndarray) -> ndarray:
-    if x.dtype.itemsize == 2 and x.dtype.kind in "Vf":
-        return converted(mm(single(x), single(y)), x.dtype)
+    if x.dtype.itemsize <= 2:
+        if x.dtype.kind in "Vf":
+            return converted(mm(single(x), single(y)), x.dtype)
+        if x.dtype.kind == "b":
+            raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'; cure: convert: x.float() @ y.float()")
     try:
         if x.ndim == 2 and y.ndim <= 2:
             if x.size * y.shape[-1] > FEW:
