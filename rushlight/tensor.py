@@ -178,6 +178,8 @@ class Tensor(Methods):
         if value is not None:
             if not isinstance(value, Tensor):
                 raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value)}")
+            if value is self:
+                raise RuntimeError("can't assign Variable as its own grad")
             check_assigned(value.shape, self.shape, value.dtype, self.dtype)
         self._grad = value
 

@@ -111,3 +111,14 @@ def test_what_does_not_go_together(oracle, name):
         except Exception as error:
             return [type(error).__name__, str(error)[:60]]
     assert ask(rushlight) == oracle(ask)
+
+
+def test_create_graph_records_inside_no_grad():
+    x, w = rushlight.tensor([1.0, 2.0]), rushlight.tensor([3.0, 4.0], requires_grad=True)
+    with rushlight.no_grad():
+        found = [functional.jacobian(lambda x: x**3, x, create_graph=True),
+                 functional.hessian(lambda x: (x**3).sum(), x, create_graph=True),
+                 functional.jacobian(lambda x: x**3, w, create_graph=True)]
+        plain = functional.jacobian(lambda x: x**3, w)
+    assert [t.requires_grad for t in (*found, plain)] == [True, True, True, False]
+    assert rushlight.autograd.grad(found[2].sum(), w)[0].tolist() == [18.0, 24.0]

@@ -146,3 +146,10 @@ def test_nodes_are_torchs_where_we_have_several(torch):
                 F.pixel_shuffle(x.reshape(1, 8, 1, 1), 2)]
         shown.append([*map(chain, (loss.grad_fn for loss in losses)), *(type(tensor.grad_fn).__name__ for tensor in made)])
     assert shown[0] == shown[1]
+
+
+def test_no_tensor_is_its_own_gradient():
+    x = rushlight.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="can't assign Variable as its own grad"):
+        x.grad = x
+    assert x.grad is None

@@ -232,3 +232,24 @@ def test_gradients_of_some_inputs_alone_go_with_the_other_kind():
         with pytest.raises(RuntimeError, match="incompatible with .grad\\(\\) or passing an `inputs`"):
             compute(module.checkpoint(layer, x, use_reentrant=True).sum())
     assert layer.weight.grad is None
+
+
+@pytest.mark.parametrize("early_stop", [True, False])
+def test_functions_that_differentiate_themselves(early_stop):
+    def checked(function):
+        return lambda x: module.checkpoint(function, x, use_reentrant=False)
+
+    def slope(function):
+        return lambda x: rushlight.autograd.grad(function(x), x, create_graph=True)[0]
+
+    def function(x):
+        return x.sin().exp().sin()
+    x = rushlight.tensor(0.7, requires_grad=True)
+    pairs = [(slope(function), checked(slope(function))), (slope(slope(function)), slope(checked(slope(function)))),
+             (slope(slope(function)), checked(slope(slope(checked(function))))),
+             (slope(slope(slope(function))), slope(checked(slope(checked(slope(checked(function)))))))]
+    with module.set_checkpoint_early_stop(early_stop):
+        for plain, parts in pairs:
+            ours, expected = parts(x), plain(x)
+            assert rushlight.allclose(ours, expected)
+            assert rushlight.allclose(*(rushlight.autograd.grad(y, x)[0] for y in (ours, expected)))

@@ -352,3 +352,18 @@ def test_refusing_hooks_on_saved_tensors_silences_nobody(oracle):
     answers, expected = ask(rushlight), oracle(ask)
     np.testing.assert_allclose(answers[0].array, expected[0])
     assert answers[1:] == list(expected[1:])
+
+
+def test_a_function_that_writes_has_the_tangents_of_before():
+    class Double(rushlight.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t.mul_(2)
+    with ours.dual_level():
+        x = ours.make_dual(rushlight.ones(2), rushlight.tensor([1.0, 3.0])).clone()
+        assert ours.unpack_dual(Double.apply(x)).tangent.tolist() == [2.0, 6.0]

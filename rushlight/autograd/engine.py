@@ -77,9 +77,8 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
     order = reachable(seeds, -1 if not targets else min([node.seq for node in targets]))    # older ones lead nowhere
     wanted = None if targets is None else leading_to(targets, order)
     order = told_at_once(order)
-    fast = world == "arrays"
+    fast, grads = world == "arrays", dict(seeds)
     total = sum_to_array if fast else sum_to_tensor
-    grads = dict(seeds)
     walk = Walk(order, wanted)
     if lazy:
         from rushlight.ops.chains import ready, whole  # loaded with the first large tensor
@@ -96,10 +95,8 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
         if targets is not None and node in targets and (node.leaf or not wanted_below(node, wanted)):
             yield node, g, ()
             continue
-        come = g                                  # of a target: what its tensor hooks give, not those on the node
-        if hooks is not None and hooks.before:
-            g = before(hooks, node, g, world)
-        saved = node.saved
+        come, saved = g, node.saved               # of a target: what its tensor hooks give, not those on the node
+        g = before(hooks, node, g, world) if hooks is not None and hooks.before else g
         if saved is None:
             raise second_time(node)
         if saved and clock.last_write > node.seq:
@@ -236,7 +233,7 @@ def after(hooks: Hooks, node: Node, g: Any, outgoing: Any, world: str) -> Any:
     """The gradients of the node's inputs after the hooks on them; on a leaf, the hooks told that `.grad` is there."""
     if node.leaf and (leaf := node.tensor()) is not None:   # type: ignore[attr-defined]
         for hook in tuple(hooks.done.values()):
-            if (answer := hook(leaf)) is not None and answer is not leaf:
+            if isinstance(answer := hook(leaf), Tensor) and answer is not leaf:
                 raise RuntimeError(explain("post accumulate grad hooks should return None.", "let it write to t.grad"))
     for hook in tuple(hooks.after.values()):
         inside = tuple(None if x is None else as_tensor(x, world) for x in outgoing)

@@ -106,10 +106,14 @@ class Level(Inner):
             if t is not None:
                 self.give(x, t)
 
+    def applying(self, node: Any, args: tuple) -> None:
+        super().applying(node, args)
+        node.ctx._tangents[self] = [self.tangent(a) if isinstance(a, Tensor) else None for a in args]
+
     def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
-        """A user's Function has run: its `jvp` gives the tangents."""
+        """A user's Function has run: its `jvp` gives the tangents, from those before forward wrote into its inputs."""
         super().applied(node, args, out, saved)
-        tangents = [self.tangent(a) if isinstance(a, Tensor) else None for a in args]
+        tangents = node.ctx._tangents.pop(self)
         if any([t is not None for t in tangents]):
             outs = list(out) if isinstance(out, (tuple, list)) else [out]
             remember_function(node, outs)

@@ -27,6 +27,7 @@ class Context:
         self._dirty: tuple = ()
         self._constant: tuple = ()
         self._forward: tuple | None = None        # what was saved, while `jvp` runs
+        self._tangents: dict = {}                 # of the inputs, while `forward` runs: {level of forward mode: tangents}
         self._materialize = True
         self._forward_cls = node.function
         self.needs_input_grad = needs_input_grad
@@ -202,6 +203,8 @@ class Function:
         recorded = mode().grad and any(edge is not None for edge in node.edges)
         batch = mode().batch
         mapped = None if batch is None else batch.forward_of(cls, args)      # inside vmap: func/custom.py
+        if (m := mode()).watch is not None:
+            m.watch.applying(node, args)
         made = None if mapped is None else mapped(*args, **kwargs)
         with no_grad():
             if mapped is not None:
@@ -213,7 +216,6 @@ class Function:
                 cls.setup_context(node.ctx, args, made)
         saved = node.ctx._to_save
         result = finish(node, args, made, recorded)
-        m = mode()
         if m.watch is not None:
             m.watch.applied(node, args, result, saved)
         return result

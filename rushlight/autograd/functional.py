@@ -69,8 +69,9 @@ def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bo
     """
     check_strategy(strategy, vectorize, create_graph, strict)
     xs, ys, tuples = run(func, inputs, create_graph, "jacobian")
-    table = columns_of(ys, xs) if strategy == "forward-mode" else [rows_of(y, xs, create_graph, strict, vectorize)
-                                                                   for y in ys]
+    with enable_grad():
+        table = columns_of(ys, xs) if strategy == "forward-mode" else [rows_of(y, xs, create_graph, strict, vectorize)
+                                                                       for y in ys]
     found = tuple([packed(row, tuples[0], create_graph) for row in table])
     return found if tuples[1] else found[0]
 
@@ -167,9 +168,9 @@ def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
 def run(func: Callable, inputs: Any, create_graph: bool, name: str) -> tuple[Tensors, Tensors, tuple[bool, bool]]:
     """The inputs as differentiated, the outputs, and whether each were a tuple."""
     given = as_tuple(inputs, "inputs given to", name)
-    xs = tuple([x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_()  # type: ignore[attr-defined]
-                for x in given])
     with enable_grad():
+        xs = tuple([x.view_as(x) if create_graph and x.requires_grad  # type: ignore[attr-defined]
+                    else x.detach().requires_grad_() for x in given])  # type: ignore[attr-defined]
         outputs = func(*xs)
     ys = as_tuple(outputs, "outputs of the user-provided function given to", name)
     return xs, ys, (isinstance(inputs, tuple), isinstance(outputs, tuple))

@@ -19,6 +19,9 @@ class Watcher:
     def ran(self, op: Any, args: tuple, out: Any) -> None:
         """An op of the table has run on `args` (canonical order) and returned `out`."""
 
+    def applying(self, node: Any, args: tuple) -> None:
+        """A user's Function is about to run."""
+
     def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
         """A user's Function has run, and its context has saved these tensors."""
         self.ran(type(node).function, args, out)
@@ -82,6 +85,10 @@ class Inner(Watcher):
     def ran(self, op: Any, args: tuple, out: Any) -> None:
         if self.outer is not None:
             self.outer.ran(op, args, out)
+
+    def applying(self, node: Any, args: tuple) -> None:
+        if self.outer is not None:
+            self.outer.applying(node, args)
 
     def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
         if self.outer is not None:

@@ -65,7 +65,9 @@ def checkpoint(function: Callable, *args: Any, use_reentrant: bool | None = None
     early_stop = early_stop if stops_early.get() is None else bool(stops_early.get())
     part = Part(function, args, kwargs, second, Surroundings(preserve), determinism_check == "default", early_stop)
     with saved_tensors_hooks(part.pack, part.unpack), first:
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+    part.done = True
+    return result
 
 
 def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None,
@@ -165,6 +167,7 @@ class Part:
         self.surroundings, self.checks, self.early_stop = surroundings, checks, early_stop
         self.kinds: list[tuple] = []              # shape and dtype of each tensor saved
         self.found: dict[int, Tensor] = {}        # what the second run saved and backward has not yet asked for
+        self.done = False                         # whether the first run is: it may ask for derivatives itself
 
     def pack(self, tensor: Tensor) -> int:
         self.kinds.append((tensor.shape, tensor.dtype))
@@ -179,14 +182,15 @@ class Part:
         """The second run. CheckpointError if it saves something else."""
         saved: list[Tensor] = []
 
-        def keep(tensor: Tensor) -> None:
+        def keep(tensor: Tensor) -> Tensor:
             saved.append(tensor.detach())
             if self.early_stop and len(saved) == len(self.kinds):
                 raise Enough
+            return saved[-1]                      # for a derivative that the function itself asks for
 
-        with self.surroundings.again(), saved_tensors_hooks(keep, lambda nothing: nothing), self.context, suppress(Enough):
+        with self.surroundings.again(), saved_tensors_hooks(keep, lambda kept: kept), self.context, suppress(Enough):
             self.function(*self.args, **self.kwargs)
-        if len(saved) != len(self.kinds):
+        if len(saved) < len(self.kinds) or self.done and len(saved) > len(self.kinds):
             raise CheckpointError(explain(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
                 f"recomputation.\nNumber of tensors saved during forward: {len(self.kinds)}\nNumber of tensors saved "
