@@ -249,3 +249,16 @@ def test_older_files_load_from_objects_that_only_read_and_seek():
     class Plain:
         read, readline, seek, tell = file.read, file.readline, file.seek, file.tell
     assert rushlight.load(Plain()).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("kind", ["ASGD", "Adadelta", "Adagrad", "Adam", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"])
+def test_two_steps_of_each_optimizer_can_be_differentiated(kind):
+    def trained(p, g):
+        p = p.clone()
+        optimizer = getattr(rushlight.optim, kind)([p], lr=0.1, differentiable=True)
+        for _ in range(2):
+            p.grad = g * p.clone()
+            optimizer.step()
+        return p
+    p, g = (rushlight.rand(3, dtype=rushlight.float64) + 0.5 for _ in range(2))
+    assert rushlight.autograd.gradcheck(trained, (p.requires_grad_(), g.requires_grad_()))

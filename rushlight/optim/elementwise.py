@@ -146,7 +146,10 @@ class Elementwise(PerParameter):
             assign(state["step"], state["step"] + 1)
         pieces = [p, *(state.get(name) for name in arrays[2:])]
         numbers = [*(state[name].to(float64) for name in counters), *(group[n] for n in settings[len(counters):])]
-        results = rebind(rule, TENSORS)(*as_real([p, g, *pieces[1:]]), *numbers)
+        given = [*as_real([p, g, *pieces[1:]]), *numbers]
+        if group.get("differentiable"):           # backward reads what is written over below
+            given = [v.clone() if isinstance(v, Tensor) else v for v in given]
+        results = rebind(rule, TENSORS)(*given)
         results = results if isinstance(results, tuple) else (results,)
         for target, result in zip([*pieces, *(state[name] for name in counters[1:])], results):
             if target is not None:
