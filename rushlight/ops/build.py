@@ -13,7 +13,6 @@ from rushlight.errors import NoArray, keywords, suggesting
 from rushlight.ops import families
 from rushlight.ops.arguments import Touched, constant
 from rushlight.ops.docstring import introduce
-from rushlight.ops.failures import flattened
 from rushlight.ops.later import expect
 from rushlight.ops.results import into
 from rushlight.ops.table import BOOL, FLOATING, NUMPY, REAL, SAME, TABLE, Op, entry, in_namespace, parameters
@@ -77,14 +76,17 @@ def placing(op: Op) -> Callable:
 
 def alone(x: Tensor, args: tuple) -> bool:
     """Whether a kernel may write into x's array, which no argument shares: in C order, and nothing is recorded."""
-    a = x.array
-    if a.__class__ is not np.ndarray or not a.flags.carray:
+    a, m, root = x.array, mode(), x.root
+    if m.watch is not None or a.__class__ is not np.ndarray or not a.flags.carray:
         return False
-    tensors = [t for t in flattened(args) if isinstance(t, Tensor)]
-    for t in tensors:
-        if t.array.__class__ is not np.ndarray or np.may_share_memory(a, t.array):
-            return False
-    return unrecorded(x, tuple(tensors))
+    if m.grad and (x.node is not None or root.node is not None):
+        return False
+    for arg in args:
+        for t in arg if arg.__class__ in (list, tuple) else (arg,):
+            if isinstance(t, Tensor) and (t.array.__class__ is not np.ndarray or (t.node is not None and m.grad)
+                                          or np.may_share_memory(a, t.array)):
+                return False
+    return True
 
 
 # The words that entries begin with.
