@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from programs import Programs, outcome
+
+import rushlight
 
 run = Programs()
 
@@ -98,4 +101,50 @@ def norms_by_their_older_names(torch):
             torch.tensordot(a, a, ([-1], [-1]))]
 
 
+def pieces(torch):
+    """Two sparse matrices, the second with a place stored twice, and one of vectors."""
+    at, values = torch.tensor([[0, 1, 1], [2, 0, 2]]), torch.tensor([3.0, 4.0, 5.0])
+    return (torch.sparse_coo_tensor(at, values, (2, 3)), torch.sparse_coo_tensor(at[:, [0, 1, 1]], values, (2, 3)),
+            torch.sparse_coo_tensor(at, torch.arange(6.0).reshape(3, 2), (2, 3, 2)))
+
+
+@run
+def sparse_tensors_stand_one_after_another(torch):
+    s, u, h = pieces(torch)
+    joined = [torch.cat([s, u]), torch.cat([s, u], -1), torch.cat([h, h]), torch.stack([s, u]), torch.stack([s, u], -1),
+              torch.stack([s, u], 1), torch.cat([s])]
+    return [part for t in joined for part in (t._indices(), t._values(), list(t.shape))] + [
+        torch.bmm(torch.stack([s, s]), torch.ones(2, 3, 2)), outcome(torch.cat, [s, u.to_dense()]),
+        outcome(torch.cat, [s, h]), outcome(torch.cat, [s, u.t()])]
+
+
+@run
+def parts_and_sums_of_sparse_tensors(torch):
+    s, u, h = pieces(torch)
+    dense = [s[1, 2], h[1, 2], h[1, 2, 1], torch.norm(s), torch.any(s), u.any(), torch.nn.functional.linear(s, torch.ones(2, 3)),
+             torch.nn.functional.linear(s, torch.ones(2, 3), torch.ones(2)), *torch.sparse.sum(s, 0, torch.float64).to_dense()]
+    sparse = [*s, *s.unbind(1), s.narrow_copy(1, 0, 2), s.narrow_copy(0, 1, 1), s // 2, s.floor_divide(2), u.signbit(),
+              torch.isposinf(s), u.nan_to_num(), torch.sum(s, 0, keepdim=True), s.sum(1, True), h[1]]
+    return [*dense, *[t.to_dense() for t in sparse], outcome(s.narrow_copy, 1, 2, 2), outcome(torch.argmax, s)]
+
+
+@run
+def pivots_are_rows(torch):
+    LU, pivots = torch.linalg.lu_factor(torch.tensor([[4.0, 1.0], [2.0, 3.0]]))
+    calls = [(torch.linalg.lu_solve, LU, p, torch.ones(2, 1)) for p in (pivots * 0, pivots + 2)]
+    return [outcome(*call) for call in (*calls, (torch.lu_unpack, LU, pivots * 0), (torch.lu_unpack, LU, pivots + 2))]
+
+
 test_program = run.test()
+
+
+def test_gradients_reach_the_parts_of_sparse_tensors():
+    parts = [s.requires_grad_() for s in pieces(rushlight)[:2]]
+    (rushlight.cat([parts[0], parts[1] * 2], 1).to_dense() ** 2).sum().backward()
+    assert parts[0].grad.to_dense().tolist() == [[0, 0, 6], [8, 0, 10]]
+    assert parts[1].grad.to_dense().tolist() == [[0, 0, 24], [72, 0, 0]]
+
+
+def test_shapes_of_products_are_told_where_they_are_empty():
+    with pytest.raises(RuntimeError, match="0x2 and 1x0"):
+        rushlight.mm(rushlight.ones(0, 2), rushlight.ones(1, 0))

@@ -356,7 +356,7 @@ def otherwise(op: Op, args: Sequence[Any], error: Exception, out: Any = None, *m
     in terms of the user's call. Kernels look at shapes first: what they find wrong there is wrong for each sample too.
     """
     if isinstance(error, NoArray):
-        return error.instead(op.name, *args)
+        return error.instead(op.name, *args, *more)
     if isinstance(error, Touched):
         batch = error.batch
     else:

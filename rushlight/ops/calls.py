@@ -24,7 +24,7 @@ from rushlight.autograd.clock import tick
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Output, outside, remember, user
 from rushlight.autograd.views import register
-from rushlight.errors import PACKAGE
+from rushlight.errors import PACKAGE, NoArray
 from rushlight.ops.arguments import binder, otherwise, promoted, same_dtype, unbound
 from rushlight.ops.failures import check_tensors, failure
 from rushlight.ops.results import into, result_type
@@ -56,7 +56,7 @@ def source(op: Op, view: bool = False) -> str:
     ruled = [i for i in single if op.rules[op.inputs[i]] is not None]
     apart = [i for i in ruled if i not in promoted_here]
     bound, behind, counted = unbound(op)
-    lines = ["def run(kernel, args, kwargs, out):", " try:", f"  if {bound}: args = bind(args, kwargs)",
+    lines = ["def run(kernel, args, kwargs, out):", " try:", f"  if {bound}: args, kwargs = bind(args, kwargs), {{}}",
              *[f"  elif {behind}: args = ({counted},)"] * bool(behind), f"  {values} = values = args"]
     if promoted_here:
         some = ", ".join(f"v{i}" for i in promoted_here) + ","
@@ -68,7 +68,8 @@ def source(op: Op, view: bool = False) -> str:
     lines += [f"  a{i} = None if v{i} is None else v{i}.array" for i in single]
     if listed is not None:
         lines += [f"  a{listed} = [t.array for t in v{listed}]"]
-    lines += [f" except {'Exception' if view else 'AttributeError'} as error:",
+    lines += [" except NoArray as error:", "  return error.instead(op.name, *args, **kwargs)",
+              f" except {'Exception' if view else 'AttributeError'} as error:",
               "  raise failure(op, args, error) from error"]
     if len(apart) > 1:
         first, *others = [f"a{i}" for i in apart]
@@ -147,8 +148,11 @@ def of_list(op: Op, values: Sequence[Any], place: int, one_dtype: bool) -> tuple
         if t.__class__ is not Tensor:             # a class of the user's, or no tensor
             check_tensors(op, [*values[:place], tensors, *values[place + 1:]])
             break
-    if one_dtype and len({t.array.dtype for t in tensors}) > 1:
-        tensors = tuple(promoted(op, tensors))
+    try:
+        if one_dtype and len({t.array.dtype for t in tensors}) > 1:
+            tensors = tuple(promoted(op, tensors))
+    except NoArray:                               # the kernel meets it next, and asks what is done instead
+        pass
     return tensors
 
 
@@ -187,4 +191,5 @@ def finish(op: Op, args: Sequence[Any], edges: tuple | None, r: Any, result: Cal
 # What the texts name besides the op's own.
 SCOPE = {"Tensor": Tensor, "ndarray": ndarray, "asarray": asarray, "new": object.__new__, "mode": mode, "tick": tick,
          "frame": frame, "user": user, "remember": remember, "otherwise": otherwise, "failure": failure, "into": into,
-         "finish": finish, "alike": alike, "register": register, "together": together, "of_list": of_list}
+         "finish": finish, "alike": alike, "register": register, "together": together, "of_list": of_list,
+         "NoArray": NoArray}

@@ -44,6 +44,8 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
         of = of.detach().requires_grad_()  # type: ignore[attr-defined]
     elif of.requires_grad and of.is_leaf:         # the sparse tensor is made of a leaf, and none itself
         of = of.view_as(of)  # type: ignore[attr-defined]
+    elif not of.requires_grad:                    # requires_grad_() of the sparse tensor is not that of the user's values
+        of = of.detach()  # type: ignore[attr-defined]
     return made(from_array(places), of, size, bool(is_coalesced))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.errors import explain
-from rushlight.ops.arguments import wrap, wrap_all
+from rushlight.ops.arguments import wrap, wrap_all, wrap_new
 from rushlight.ops.arithmetic import div as dense_div
 from rushlight.ops.shape import cat as dense_cat
 from rushlight.sparse.tensor import OPS, SparseTensor, holder, made, new_zeros, offers, unique_places
@@ -15,7 +15,8 @@ from rushlight.tensor import Tensor, from_array
 
 # f(0) = 0: what of the elements that are not stored need not be said. They add up first, where f is not linear.
 KEEPING_ZERO = ("abs", "asin", "asinh", "atan", "atanh", "ceil", "erf", "erfinv", "expm1", "floor", "frac", "isinf", "isnan",
-                "log1p", "relu", "round", "sgn", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc")
+                "isneginf", "isposinf", "log1p", "nan_to_num", "relu", "round", "sgn", "sign", "signbit", "sin", "sinh", "sqrt",
+                "square", "tan", "tanh", "trunc")
 LINEAR = ("conj", "deg2rad", "neg", "positive", "rad2deg")
 
 
@@ -32,6 +33,20 @@ for _name in KEEPING_ZERO:
     setattr(SparseTensor, _name, of_values(_name))
 for _name in LINEAR:
     setattr(SparseTensor, _name, offers(_name)(holder(_name)))
+
+
+@offers("any")
+def any_(input: SparseTensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether any element is not 0."""
+    if dim is not None:
+        raise NotImplementedError("any of a sparse tensor over some dimensions is not there: x.to_dense().any(dim)")
+    return input.coalesce()._of.any()  # type: ignore[attr-defined]
+
+
+@offers("floor_divide")
+def floor_divide(input: SparseTensor, other: Any) -> SparseTensor:
+    """A sparse tensor by a number, rounded down."""
+    return div(input, other, rounding_mode="floor")
 
 
 @offers("pow")
@@ -124,7 +139,6 @@ def seen(dense: Tensor, by: SparseTensor) -> Tensor:
 
 # -- sums ------------------------------------------------------------------------------------------------------------
 
-@offers("sum")
 def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """The sum of all elements, or over some dimensions: sparse, unless no sparse dimension is left.
 
@@ -146,6 +160,15 @@ def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Tensor:
         return values.sum(0)
     size = (*(input.shape[d] for d in kept), *values.shape[1:])
     return made(from_array(input._at.array[kept]), values, size, len(kept) == n and input._sorted).coalesce()
+
+
+@offers("sum")
+def summed(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum, as of dense tensors: with `keepdim` the dimensions stay, of size 1."""
+    made_of = sum(input, dim, dtype)
+    for d in sorted(wrap_all(dim, input.ndim)) if keepdim and dim is not None else ():
+        made_of = made_of.unsqueeze(d)  # type: ignore[attr-defined]
+    return made_of
 
 
 def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
@@ -261,10 +284,12 @@ def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
     return made(from_array(at), input._of, (*input.shape[:d], 1, *input.shape[d:]), input._sorted)
 
 
+@offers("cat")
 def cat(tensors: list[Any], dim: int = 0, stacked: bool = False) -> SparseTensor:
     """One after another along a sparse dimension; `stacked`: at the same places, one on the other."""
     first = tensors[0]
     d = wrap(dim, first.ndim)
+    check_alike(tensors, d)
     offset, places = 0, []
     for one in tensors:
         at = one._at.array.copy()
@@ -275,6 +300,57 @@ def cat(tensors: list[Any], dim: int = 0, stacked: bool = False) -> SparseTensor
     return made(from_array(np.concatenate(places, 1)), dense_cat([one._of for one in tensors], 0), size)
 
 
+def check_alike(tensors: list[Any], d: int) -> None:
+    """RuntimeError unless all are sparse, of one size but for dimension d, which is counted by indices."""
+    for i, one in enumerate(tensors):
+        if not one.is_sparse:
+            raise RuntimeError(explain(f"Concatenating sparse tensors, but a dense tensor was found at position {i}.",
+                                       "x.to_sparse() makes it sparse"))
+        others = [tuple(n for i, n in enumerate(t.shape) if i != d) for t in (tensors[0], one)]
+        if one.sparse_dim() != tensors[0].sparse_dim() or others[0] != others[1]:
+            raise RuntimeError(explain("All tensors must have the same shape (except in the concatenating dimension), and as "
+                                       f"many sparse dimensions, but got {list(tensors[0].shape)} and {list(one.shape)}"))
+        if d >= one.sparse_dim():
+            raise NotImplementedError(explain(f"cat along dimension {d} of sparse tensors, which is dense, is not there",
+                                              "x.to_dense()"))
+
+
+@offers("stack")
+def stack(tensors: list[Any], dim: int = 0) -> SparseTensor:
+    """Beside each other along a new sparse dimension."""
+    return cat([one.unsqueeze(dim) if one.is_sparse else one for one in tensors], wrap_new(dim, tensors[0].ndim))
+
+
+@offers("unbind")
+def unbind(input: SparseTensor, dim: int = 0) -> tuple:
+    """The slices along a dimension."""
+    return tuple([select(input, dim, i) for i in range(input.shape[wrap(dim, input.ndim)])])
+
+
+@offers("narrow_copy")
+def narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> SparseTensor:
+    """The slices from `start` on, `length` of them."""
+    d = wrap(dim, input.ndim)
+    if not 0 <= start <= input.shape[d] or not 0 <= length <= input.shape[d] - start:
+        raise RuntimeError(explain("Invalid range to narrow. range(start, start+length) must be a subset of range(0, "
+                                   f"{input.shape[d]}).", start=start, length=length))
+    if d >= input.sparse_dim():
+        return input.holding(input._of.narrow(d - input.sparse_dim() + 1, start, length))  # type: ignore[attr-defined]
+    at = input._at.array
+    inside = np.flatnonzero((at[d] >= start) & (at[d] < start + length))
+    at = at[:, inside]
+    at[d] -= start
+    size = [length if i == d else n for i, n in enumerate(input.shape)]
+    return made(from_array(at), input._of[from_array(inside)], size, input._sorted)  # type: ignore[index]
+
+
+@offers("linear")
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """input weight^T + bias, one of the two a sparse matrix."""
+    made_of = OPS["matmul"](input, weight.t())  # type: ignore[attr-defined]
+    return made_of if bias is None else made_of + bias
+
+
 def norm(input: SparseTensor, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The norm of all elements."""
     if dim is not None:
@@ -282,11 +358,18 @@ def norm(input: SparseTensor, p: Any = 2, dim: Any = None, keepdim: bool = False
     return input.coalesce()._of.norm(p)  # type: ignore[attr-defined]
 
 
+@offers("vector_norm")
+def length(input: SparseTensor, p: float, axes: tuple | None, keepdim: bool = False) -> Tensor:
+    """What `torch.norm` asks for."""
+    return norm(input, p, axes, keepdim)
+
+
 def attach() -> None:
     """Make them the methods and operators of sparse tensors."""
-    for name, f in {"add": add, "sub": sub, "mul": mul, "div": div, "pow": power, "sum": sum, "transpose": transpose,
+    for name, f in {"add": add, "sub": sub, "mul": mul, "div": div, "pow": power, "sum": summed, "transpose": transpose,
                     "permute": permute, "t": t, "select": select, "index_select": index_select, "unsqueeze": unsqueeze,
-                    "norm": norm, "__add__": add, "__sub__": sub, "__mul__": mul, "__truediv__": div, "__pow__": power,
+                    "norm": norm, "any": any_, "floor_divide": floor_divide, "__floordiv__": floor_divide,
+                    "unbind": unbind, "narrow_copy": narrow_copy, "__add__": add, "__sub__": sub, "__mul__": mul, "__truediv__": div, "__pow__": power,
                     "__neg__": OPS["neg"], "__abs__": OPS["abs"], "__rmul__": mul, "multiply": mul, "true_divide": div,
                     "__radd__": lambda self, other: add(other, self), "mm": OPS["mm"], "mv": OPS["mv"], "bmm": OPS["bmm"],
                     "__rsub__": lambda self, other: sub(other, self), "matmul": OPS["matmul"],

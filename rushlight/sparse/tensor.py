@@ -6,7 +6,7 @@ the ops of the library, so that nothing here has a derivative of its own. It has
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -272,7 +272,13 @@ class SparseTensor(Tensor):
     # -- operators -------------------------------------------------------------------------------------------------
 
     def __getitem__(self, i: Any) -> Any:
-        return OPS["select"](self, 0, i)
+        found = self
+        for one in i if isinstance(i, tuple) else (i,):
+            found = OPS["select"](found, 0, one) if found.is_sparse else found[one]
+        return found
+
+    def __iter__(self) -> Iterator:
+        return iter(OPS["unbind"](self))
 
     def __matmul__(self, other: Any) -> Any:
         return OPS["matmul"](self, other) if isinstance(other, Tensor) else NotImplemented

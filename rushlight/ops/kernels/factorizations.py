@@ -163,6 +163,10 @@ def lu_core(x: ndarray) -> tuple[ndarray, ndarray, ndarray]:
 
 def order_of(pivots: ndarray, n: int) -> ndarray:
     """The order of rows that exchanging row i with row pivots[i] gives, for i = 0, 1, ...: x[order] = L U."""
+    if pivots.size and not 1 <= pivots.min() <= pivots.max() <= n:
+        raise RuntimeError(f"pivots must all be greater or equal to 1 and smaller or equal to LU.size(-2): between 1 and "
+                           f"LU.size(-2). They are {pivots.min()} to {pivots.max()}, for {n} rows; cure: pass those of "
+                           "lu_factor")
     order = np.broadcast_to(np.arange(n), (*pivots.shape[:-1], n)).copy()
     for i in range(pivots.shape[-1]):
         there = pivots[..., i:i + 1].astype(np.int64) - 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from math import prod
 
 import numpy as np
 from numpy import ndarray
@@ -29,7 +30,7 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
     if x.dtype.itemsize <= 2:
         if x.dtype.kind in "Vf":
             return converted(mm(single(x), single(y)), x.dtype)
-        if x.dtype.kind == "b":
+        if x.dtype.kind == "b" and x.size:
             raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'; cure: convert: x.float() @ y.float()")
     try:
         if x.ndim == 2 and y.ndim <= 2:
@@ -42,7 +43,7 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
             return x * y                          # outer products: a third of np.matmul's time
         return large(x, y) if 2 < x.ndim == y.ndim and x.size * y.shape[-1] > FEW else np.matmul(x, y)
     except ValueError:
-        left, right = (f"{a.size // max(a.shape[-1], 1)}x{a.shape[-1]}" for a in (x, y))
+        left, right = (f"{prod(a.shape[:-1])}x{a.shape[-1]}" for a in (x, y))
         if x.shape[-1] == y.shape[-2]:
             raise                                 # it is leading dimensions that do not broadcast
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({left} and {right}); cure: the first's last size "
