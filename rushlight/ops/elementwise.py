@@ -68,9 +68,9 @@ elu        = floating(lambda x, /, alpha=1.0, scale=1.0, input_scale=1.0:
                       x=lambda g, x, alpha, scale, input_scale: where(
                           x > 0, g * scale, g * exp(minimum(x, 0) * input_scale) * (alpha * scale * input_scale)))
 erf        = floating(lambda x, /: erf(x),          x=lambda g, x: g * exp(-x * x) * 1.1283791670955126,
-                      alias="special_erf")
+                      alias="special_erf", passes=80)
 erfc       = floating(lambda x, /: erfc(x),         x=lambda g, x: -g * exp(-x * x) * 1.1283791670955126,
-                      alias="special_erfc")
+                      alias="special_erfc", passes=80)
 
 # -- steps: flat almost everywhere
 
