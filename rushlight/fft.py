@@ -4,4 +4,5 @@ from __future__ import annotations
 from rushlight.ops import transforms as transforms
 from rushlight.ops.build import members
 
+__all__ = sorted(members("fft"))
 globals().update(members("fft"))

@@ -4,4 +4,5 @@ from __future__ import annotations
 from rushlight.ops import special_functions as special_functions
 from rushlight.ops.build import members
 
+__all__ = sorted(members("special"))
 globals().update(members("special"))

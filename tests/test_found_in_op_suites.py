@@ -135,6 +135,20 @@ def pivots_are_rows(torch):
     return [outcome(*call) for call in (*calls, (torch.lu_unpack, LU, pivots * 0), (torch.lu_unpack, LU, pivots + 2))]
 
 
+@run
+def factors_are_numbers_of_the_results_kind(torch):
+    x, n = torch.ones(2), torch.ones(2, dtype=torch.int64)
+    return [outcome(f, t, t, alpha=alpha) for f in (torch.add, torch.sub) for t in (x, n) for alpha in (True, 1j, 1.5)] + [
+        torch.add(x > 0, x > 0, alpha=True)]
+
+
+@run
+def logarithms_of_complex_numbers_near_one(torch):
+    parts = [(a, b) for a in (0.0, 1e-19, -1e-10, 0.5, -0.5, -2.0, 1e20) for b in (0.0, 1e-12, -1e-5, 3.0)]
+    made = torch.log1p(torch.tensor([complex(*p) for p in parts], dtype=torch.complex128))
+    return [f"{part:.9e}" for z in made.tolist() for part in (z.real, z.imag)]
+
+
 test_program = run.test()
 
 

@@ -47,7 +47,7 @@ def add(input: Tensor, other: Any, *, alpha: Number = 1, out: Tensor | None = No
     >>> rushlight.add(rushlight.tensor([1., 2.]), 10, alpha=2)
     tensor([21., 22.])
     """
-    return e.add(input, other if alpha == 1 else scaled(input, other, alpha), out=out)
+    return e.add(input, other if alpha == 1 and alpha is not True else scaled(input, other, alpha), out=out)
 
 
 def sub(input: Tensor, other: Any, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
@@ -56,7 +56,7 @@ def sub(input: Tensor, other: Any, *, alpha: Number = 1, out: Tensor | None = No
     >>> rushlight.sub(rushlight.tensor([1., 2.]), 10, alpha=2)
     tensor([-19., -18.])
     """
-    return e.sub(input, other if alpha == 1 else scaled(input, other, alpha), out=out)
+    return e.sub(input, other if alpha == 1 and alpha is not True else scaled(input, other, alpha), out=out)
 
 
 def scaled(input: Any, other: Any, alpha: Number) -> Any:
@@ -68,6 +68,11 @@ def scaled(input: Any, other: Any, alpha: Number) -> Any:
     if isinstance(alpha, float) and common.category < dtypes.FLOATING:
         raise RuntimeError(explain("For integral input tensors, argument alpha must not be a floating point number.",
                                    "convert the tensor: x.float()", dtype=other.dtype))
+    if isinstance(alpha, complex) and not common.is_complex:
+        raise RuntimeError(explain("For non-complex input tensors, argument alpha must not be a complex number.",
+                                   "convert the tensor: x.cfloat()", dtype=other.dtype))
+    if isinstance(alpha, bool) and common is not dtypes.bool_:
+        raise RuntimeError(explain("Boolean alpha only supported for Boolean results.", "give 1 or 0", dtype=other.dtype))
     product = e.mul(other if same else to(other, common), alpha)     # in their own dtype small integers would wrap around
     return to(product, common) if common is dtypes.bool_ else product            # bool times 2 is int64
 
@@ -81,7 +86,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
     if not isinstance(input, Tensor):
         raise TypeError(explain(f"rsub() received an invalid combination of arguments - got ({type(input).__name__}, "
                                 f"{type(other).__name__})", "the first argument is a tensor"))
-    made = e.sub(other, input if alpha == 1 else scaled(other, input, alpha))
+    made = e.sub(other, input if alpha == 1 and alpha is not True else scaled(other, input, alpha))
     return called(made, f"RsubBackward{0 if isinstance(other, Tensor) else 1}")
 
 

@@ -61,7 +61,8 @@ def needs(op: Op, saved: str) -> tuple[bool, ...]:
 
 def least_large(op: Op) -> float:
     """From how many elements on there may be something faster than the kernel."""
-    return inf if not op.elementwise or "passes" in op.options else HUGE if isinstance(op.kernel, np.ufunc) else LARGE
+    ufunc = isinstance(getattr(op.kernel, "ufunc", op.kernel), np.ufunc)
+    return inf if not op.elementwise or "passes" in op.options else HUGE if ufunc else LARGE
 
 
 def unary(op: Op) -> Callable:

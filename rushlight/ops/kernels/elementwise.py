@@ -23,7 +23,6 @@ from numpy import (  # noqa: F401
     isneginf,
     isposinf,
     log,
-    log1p,
     log2,
     log10,
     logaddexp2,
@@ -210,6 +209,20 @@ def sign(x: ndarray) -> ndarray:
 
 def sgn(x: ndarray) -> ndarray:
     return np.sign(x) if x.dtype.kind == "c" else sign(x)
+
+
+def log1p(x: ndarray) -> ndarray:
+    """log(1 + x); NumPy's of complex numbers loses the digits of small ones."""
+    if x.dtype.kind != "c":
+        return np.log1p(x)
+    a, b = x.real, x.imag
+    more = a * (2 + a) + b * b                    # |1 + x|^2 - 1
+    small = np.abs(more) < 0.5
+    size = np.where(small, 0.5 * np.log1p(np.where(small, more, 0)), np.log(np.hypot(1 + a, b)))
+    return (size + 1j * np.arctan2(b, 1 + a)).astype(x.dtype, copy=False)
+
+
+log1p.ufunc = np.log1p  # type: ignore[attr-defined]
 
 
 def heaviside(x: ndarray, y: ndarray) -> ndarray:
