@@ -296,7 +296,7 @@ class Tensor(Methods):
 
     def __bool__(self) -> bool:
         if self.array.size != 1:
-            what = "no value" if self.array.size == 0 else "more than one value"
+            what = "no values" if self.array.size == 0 else "more than one value"
             raise RuntimeError(explain(f"Boolean value of Tensor with {what} is ambiguous",
                                        "use .any() or .all(), or compare one element", shape=tuple(self.shape)))
         noticed(self)
@@ -342,7 +342,8 @@ class Tensor(Methods):
                              contents=tensor_contents)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if self.array.ndim == 0 else object.__format__(self, spec)
+        known = self.array.ndim == 0 and not self.is_meta
+        return format(self.item(), spec) if known else object.__format__(self, spec)
 
 
 class AccumulateGrad(Node):

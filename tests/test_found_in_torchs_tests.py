@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -127,6 +129,26 @@ def values_at_places_have_the_tensors_dtype(torch):
             written(places, torch.ones(2, dtype=torch.float64))]
 
 
+@run
+def a_number_has_one_place(torch):
+    x, at, beyond, v = torch.tensor(1.0), torch.tensor([0]), torch.tensor([1]), torch.tensor([2.0])
+    return [[outcome(x.index_copy, 0, i, v), outcome(x.index_select, 0, i), outcome(x.scatter, 0, i, v),
+             outcome(x.scatter_add, 0, i, v)] for i in (at, beyond)]
+
+
+@run
+def what_is_in_a_tensor_is_a_number_or_a_tensor(torch):
+    x = torch.tensor([1.0, 2.0])
+    return [1 in x, 1.5 in x, torch.ones(1) in x, np.float64(2) in x, outcome(lambda: "a" in x), outcome(lambda: None in x),
+            outcome(lambda: [1] in x)]
+
+
+@run
+def tensors_in_opposite_order_are_tensors(torch):
+    return [reversed(torch.arange(6).view(3, 2)), reversed(torch.tensor(1)), str(torch.ones((), device="meta")),
+            f"{torch.ones((), device='meta')}"]
+
+
 # -- memory ------------------------------------------------------------------------------------------------------------
 
 @run
@@ -218,7 +240,14 @@ def out_gives_ranges_their_shape_and_all_their_dtype(torch):
             torch.full((2,), 1.5, out=torch.zeros(2, dtype=torch.int64)), torch.full((2,), True, out=torch.zeros(2))] + [
         outcome(make, dtype=dtype, out=torch.ones(3)) for make, dtype in (
             (lambda **how: torch.arange(3, **how), torch.int64), (lambda **how: torch.zeros(3, **how), torch.float16),
-            (lambda **how: torch.linspace(0, 1, 3, **how), torch.float64), (lambda **how: torch.eye(3, **how), torch.float64))]
+            (lambda **how: torch.linspace(0, 1, 3, **how), torch.float64),
+            (lambda **how: torch.eye(3, **how), torch.float64))]
+
+
+def test_generators_are_pickled_under_torchs_name():
+    program = ("import pickle, torch; g = torch.Generator().manual_seed(3); h = pickle.loads(pickle.dumps(g)); "
+               "assert torch.equal(torch.rand(2, generator=h), torch.rand(2, generator=g))")
+    subprocess.run([sys.executable, "-c", "import rushlight.compat; rushlight.compat.install(); " + program], check=True)
 
 
 @run

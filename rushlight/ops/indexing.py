@@ -15,7 +15,7 @@ from rushlight.errors import explain
 from rushlight.ops.build import unrecorded
 from rushlight.ops.index import index, write_at
 from rushlight.ops.kernels.index import HERE
-from rushlight.ops.shape import getitem
+from rushlight.ops.shape import flip, getitem
 from rushlight.ops.shapes import unbind
 from rushlight.tensor import Tensor, created, from_array, method, noticed
 
@@ -171,7 +171,10 @@ def iterate(x: Tensor) -> Iterator[Tensor]:
 
 
 def contains(x: Tensor, value: Any) -> bool:
-    """Whether some element equals the value."""
+    """Whether some element equals the value, a number or a tensor. RuntimeError for other things."""
+    if not isinstance(value, (Tensor, int, float, complex, np.generic)):
+        raise RuntimeError(explain("Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+                                   f"{type(value)}."))
     noticed(x)
     return bool((x.array == (value.array if isinstance(value, Tensor) else value)).any())
 
@@ -179,4 +182,10 @@ def contains(x: Tensor, value: Any) -> bool:
 method(read, "__getitem__")
 method(write, "__setitem__")
 method(iterate, "__iter__")
+def backwards(x: Tensor) -> Tensor:
+    """reversed(x): the slices along the first dimension in opposite order, as a tensor."""
+    return flip(x, (0,)) if x.array.ndim else x
+
+
 method(contains, "__contains__")
+method(backwards, "__reversed__")

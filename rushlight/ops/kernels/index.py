@@ -190,6 +190,7 @@ def scatter_add_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> n
     if index.size == 0:
         return r
     if r.ndim == 0:
+        check_index(index, 1, "scatter_add", dim, RuntimeError)
         r += source.reshape(-1)[:index.size].sum(dtype=r.dtype)
         return r
     land(r, index, source[tuple([slice(n) for n in index.shape])], dim, "sum", "scatter_add")
@@ -207,6 +208,7 @@ def scatter_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarr
         return r
     part = source if source.ndim == 0 else source[tuple(slice(n) for n in index.shape)]
     if r.ndim == 0:
+        check_index(index, 1, "scatter", dim, RuntimeError)
         r[...] = part.reshape(-1)[-1] if part.ndim else part
         return r
     line = line_of(index, r.shape, dim)
@@ -221,6 +223,7 @@ def scatter_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarr
 def index_select(x: ndarray, index: ndarray, dim: int) -> ndarray:
     """The slices of x at `index` along `dim`."""
     if x.ndim == 0:
+        check_index(index, 1, "index_select")
         return x.copy()
     check_index(index, extent(x, dim), "index_select")
     return np.take(x, index.reshape(-1), dim)
@@ -234,6 +237,7 @@ def index_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
 def index_add_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
     """`index_add` into r, which lies in C order."""
     if r.ndim == 0:
+        check_index(index, 1, "index_add")
         r += source.sum(dtype=r.dtype)
         return r
     check_index(index, extent(r, dim), "index_add", dim, RuntimeError if r.ndim > 1 else IndexError)   # as torch
@@ -249,6 +253,7 @@ def index_copy(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray
 def index_copy_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
     """`index_copy` into r."""
     if r.ndim == 0:
+        check_index(index, 1, "index_copy")
         r[...] = source.reshape(())
         return r
     check_index(index, extent(r, dim), "index_copy")
