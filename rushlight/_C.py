@@ -8,6 +8,7 @@ from rushlight.copying import disabled as _disabled_torch_function_impl
 from rushlight.device import device
 from rushlight.errors import LinAlgError as _LinAlgError
 from rushlight.overrides import DisableTorchFunction, DisableTorchFunctionSubclass
+from rushlight.random import Generator as Generator
 from rushlight.tensor import Tensor
 
 _TensorMeta = type(Tensor)

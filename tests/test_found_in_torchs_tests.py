@@ -149,6 +149,23 @@ def tensors_in_opposite_order_are_tensors(torch):
             f"{torch.ones((), device='meta')}"]
 
 
+@run
+def lists_of_places_are_tuples(torch):
+    x, a, b = torch.arange(16).view(4, 4), torch.tensor([0, 1]), torch.tensor([1, 0])
+
+    def written(key):
+        y = x.clone()
+        y[key] = -1
+        return y
+    keys = [[[0, 1], [1, 0]], [a, b], [0, 1], [a[0], b[0]], [slice(0, 2), 1], [None, 0], [..., 0], [(0, 1), (1, 0)],
+            [0, [1, 2]], [True, False, True, False], [[True, False, True, False]], [a], [[[0, 1]]], [a[0], 1],
+            np.array([[0, 1], [1, 0]]), [np.array([0, 1]), np.array([1, 0])], [[0, 1]] * 32, [np.int64(1), 0], []]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [outcome(x.__getitem__, key) for key in keys] + [outcome(written, key) for key in keys] + [
+            outcome(x.__delitem__, 0)]
+
+
 # -- memory ------------------------------------------------------------------------------------------------------------
 
 @run

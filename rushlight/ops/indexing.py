@@ -22,7 +22,7 @@ from rushlight.tensor import Tensor, created, from_array, method, noticed
 
 def parse(x: Tensor, key: Any) -> tuple[tuple, list[Tensor]]:
     """The key in NumPy's terms, HERE standing for each index tensor, and those tensors."""
-    parts = key if isinstance(key, tuple) else (key,)
+    parts = key if isinstance(key, tuple) or key.__class__ is list and stands_for_tuple(key) else (key,)
     found: list[Any] = []
     tensors: list[Tensor] = []
     elided = False
@@ -44,6 +44,12 @@ def parse(x: Tensor, key: Any) -> tuple[tuple, list[Tensor]]:
     if not elided:
         found.append(Ellipsis)                    # so that NumPy returns a view also of one element
     return tuple(found), tensors
+
+
+def stands_for_tuple(key: list) -> bool:
+    """Whether torch takes a list for a tuple: x[[[0, 1], [1, 0]]] is x[[0, 1], [1, 0]], as in NumPy of old."""
+    parts = (Tensor, list, tuple, slice, range, ndarray)
+    return len(key) < 32 and any(part is None or part is Ellipsis or isinstance(part, parts) for part in key)
 
 
 def integers_first(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple[Tensor, tuple]:
@@ -187,5 +193,11 @@ def backwards(x: Tensor) -> Tensor:
     return flip(x, (0,)) if x.array.ndim else x
 
 
+def delete(x: Tensor, key: Any) -> None:
+    """del x[key]: TypeError, as the elements of a tensor stay."""
+    raise TypeError(explain("Tensor does not support deleting items", "choose those that stay: x[mask], torch.cat"))
+
+
+method(delete, "__delitem__")
 method(contains, "__contains__")
 method(backwards, "__reversed__")
