@@ -251,7 +251,8 @@ def test_older_files_load_from_objects_that_only_read_and_seek():
     assert rushlight.load(Plain()).tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("kind", ["ASGD", "Adadelta", "Adagrad", "Adam", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"])
+@pytest.mark.parametrize("kind", [
+    "ASGD", "Adadelta", "Adagrad", "Adam", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"])
 def test_two_steps_of_each_optimizer_can_be_differentiated(kind):
     def trained(p, g):
         p = p.clone()
@@ -262,3 +263,46 @@ def test_two_steps_of_each_optimizer_can_be_differentiated(kind):
         return p
     p, g = (rushlight.rand(3, dtype=rushlight.float64) + 0.5 for _ in range(2))
     assert rushlight.autograd.gradcheck(trained, (p.requires_grad_(), g.requires_grad_()))
+
+
+# -- distributions -------------------------------------------------------------------------------------------------------
+
+def test_counts_of_even_chances_have_a_slope():
+    from rushlight.distributions import Binomial
+    for k in (0.0, 1.0, 2.0):
+        logits = tensor(0.0, requires_grad=True)
+        Binomial(2, logits=logits).log_prob(tensor(k)).backward()
+        assert logits.grad.item() == k - 1.0
+    assert Binomial(2, logits=tensor([-100.0, 100.0])).log_prob(tensor([0.0, 2.0])).tolist() == [0.0, 0.0]
+
+
+def test_lazy_properties_are_part_of_the_graph():
+    x = leaf()
+
+    class Lazy:
+        @rushlight.distributions.utils.lazy_property
+        def doubled(self):
+            return x * 2
+    one = Lazy()
+    with rushlight.no_grad():
+        assert one.doubled.requires_grad
+    assert one.doubled is one.doubled
+
+
+def test_gammas_take_numbers():
+    assert rushlight.distributions.Gamma(tensor(1.0), tensor(2.0)).log_prob(0) == rushlight.log(tensor(2.0))
+
+
+def test_densities_of_wisharts_have_gradients_in_whole_matrices():
+    from rushlight.distributions import Wishart
+    x = (3 * rushlight.eye(3) + 0.1).double().requires_grad_()
+    d = Wishart(tensor(7.0).double(), covariance_matrix=rushlight.eye(3).double(), validate_args=False)
+    assert rushlight.autograd.gradcheck(d.log_prob, (x,))
+
+
+def test_transforms_to_intervals_of_tensors():
+    from rushlight.distributions import biject_to, constraints, transform_to
+    low, high = tensor([0.0, 1.0]), tensor([1.0, 3.0])
+    for registry in (biject_to, transform_to):
+        assert registry(constraints.interval(low, high))(rushlight.zeros(2)).tolist() == [0.5, 2.0]
+        assert registry(constraints.greater_than(low))(rushlight.zeros(2)).tolist() == [1.0, 2.0]

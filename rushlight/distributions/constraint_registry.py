@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Number
 from typing import Any
 
 from rushlight.distributions import constraints as c
@@ -47,7 +48,14 @@ def key(constraint: Any) -> Any:
     return constraint.name.partition("(")[0] if type(constraint) is Constraint else type(constraint)
 
 
+def equals(bound: Any, number: float) -> bool:
+    """Whether a bound is this number; tensors, of which each element has its own bound, are not."""
+    return isinstance(bound, Number) and bound == number
+
+
 def above(constraint: Any) -> t.Transform:
+    if equals(constraint.lower_bound, 0):
+        return t.ExpTransform()
     return t.ComposeTransform([t.ExpTransform(), t.AffineTransform(constraint.lower_bound, 1)])
 
 
@@ -57,7 +65,7 @@ def below(constraint: Any) -> t.Transform:
 
 def between(constraint: Any) -> t.Transform:
     low, high = constraint.lower_bound, constraint.upper_bound
-    if low == 0 and high == 1:
+    if equals(low, 0) and equals(high, 1):
         return t.SigmoidTransform()
     return t.ComposeTransform([t.SigmoidTransform(), t.AffineTransform(low, high - low)])
 
@@ -67,7 +75,7 @@ biject_to, transform_to = ConstraintRegistry("biject_to"), ConstraintRegistry("t
 for registry in (biject_to, transform_to):
     registry.register(c.real, lambda constraint: t.identity_transform)
     for one in (c.positive, c.nonnegative):
-        registry.register(one, lambda constraint: t.ExpTransform() if constraint.lower_bound == 0 else above(constraint))
+        registry.register(one, above)
     registry.register(c.less_than(0), below)
     for one in (c.unit_interval, c.half_open_interval(0, 1)):
         registry.register(one, between)

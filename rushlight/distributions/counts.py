@@ -103,11 +103,12 @@ class Binomial(OfOutcomes):
             return rushlight.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """k logits - n log(1 + exp(logits)), with no large number in between."""
-        k, n = self.checked(value), self.total_count
-        normalizer = n * (self.logits.clamp(min=0) + rushlight.log1p(rushlight.exp(-self.logits.abs()))) \
+        """k logits - n log(1 + exp(logits)), with no large number in between; at logits 0 the slope of both sides."""
+        k, n, logits = self.checked(value), self.total_count, self.logits
+        positive = (logits.clamp(min=0) + logits - logits.clamp(max=0)) / 2
+        normalizer = n * (positive + rushlight.log1p(rushlight.exp(-logits.abs()))) \
             - rushlight.lgamma(n + 1)
-        return k * self.logits - rushlight.lgamma(k + 1) - rushlight.lgamma(n - k + 1) - normalizer
+        return k * logits - rushlight.lgamma(k + 1) - rushlight.lgamma(n - k + 1) - normalizer
 
     def entropy(self) -> Tensor:
         if not holds(self.total_count == self.total_count.max()):

@@ -96,7 +96,8 @@ class Gamma(ExponentialFamily):
         return at_least(x, tiny_of(x))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        a, rate, x = self.concentration, self.rate, self.checked(value)
+        a, rate = self.concentration, self.rate
+        x = self.checked(rushlight.as_tensor(value, dtype=rate.dtype))
         return rushlight.xlogy(a, rate) + rushlight.xlogy(a - 1, x) - rate * x - rushlight.lgamma(a)
 
     def entropy(self) -> Tensor:

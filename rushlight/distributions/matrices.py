@@ -251,7 +251,7 @@ class Wishart(OfMatrix, ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         x, n, df = self.checked(value), self._event_shape[-1], self.df
-        log_det = 2 * log_diagonal(rushlight.linalg.cholesky(x))
+        log_det = rushlight.linalg.slogdet(x).logabsdet          # of whole x: a triangle alone gives no gradient of it
         trace = rushlight.cholesky_solve(x, self.scale_tril).diagonal(dim1=-2, dim2=-1).sum(-1)
         return (-df * (n * math.log(2) / 2 + self.half_log_det()) - rushlight.mvlgamma(df / 2, n)
                 + (df - n - 1) / 2 * log_det - trace / 2)

@@ -1,14 +1,23 @@
 """torch.distributions.utils: probabilities and logits, triangles as vectors."""
 from __future__ import annotations
 
-from functools import cached_property as lazy_property
+from functools import cached_property
 from typing import Any
 
 import rushlight
+from rushlight.autograd.grad_mode import enable_grad
 from rushlight.distributions.distribution import broadcast_all, clamp_probs
 from rushlight.distributions.shaping import in_triangle, of_triangle
 from rushlight.distributions.transform import sum_last as _sum_rightmost  # noqa: F401  # torch's private name
 from rushlight.tensor import Tensor
+
+
+class lazy_property(cached_property):
+    """A cached_property whose value, as it stays, is a part of the graph also where no_grad asks first."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        with enable_grad():
+            return super().__get__(instance, owner)
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
