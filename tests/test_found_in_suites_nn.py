@@ -306,3 +306,18 @@ def test_transforms_to_intervals_of_tensors():
     for registry in (biject_to, transform_to):
         assert registry(constraints.interval(low, high))(rushlight.zeros(2)).tolist() == [0.5, 2.0]
         assert registry(constraints.greater_than(low))(rushlight.zeros(2)).tolist() == [1.0, 2.0]
+
+
+# -- norms ---------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("dtype", [rushlight.float16, rushlight.bfloat16])
+@pytest.mark.parametrize("norm", [nn.BatchNorm2d(4), nn.BatchNorm2d(4).eval(), nn.GroupNorm(2, 4), nn.LayerNorm(3),
+                                  nn.InstanceNorm2d(4, affine=True)])
+def test_norms_of_halves_beside_float32_weights(norm, dtype):
+    x = rushlight.randn(2, 4, 3, 3).to(dtype).requires_grad_()
+    made, whole = norm(x), norm(x.detach().float())
+    assert made.dtype is dtype
+    assert rushlight.equal(made, whole.to(dtype))
+    made.sum().backward()
+    assert x.grad.dtype is dtype
+    assert norm.weight.grad.dtype is rushlight.float32

@@ -1,7 +1,8 @@
 """Normalization over batches, features, groups and instances."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from math import prod
 from typing import Any
 
@@ -22,6 +23,18 @@ from rushlight.ops.shape import squeeze as squeezed
 from rushlight.tensor import Tensor
 
 
+def of_halves(function: Callable) -> Callable:
+    """A norm that takes float16 or bfloat16 beside float32 weights and statistics: computed in float32, rounded once."""
+    @wraps(function)
+    def normalized(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if input.array.dtype.itemsize == 2 and input.is_floating_point() and any(
+                isinstance(a, Tensor) and a.dtype is dtypes.float32 for a in (*args, *kwargs.values())):
+            return to(function(to(input, dtypes.float32), *args, **kwargs), input.dtype)
+        return function(input, *args, **kwargs)
+    return normalized
+
+
+@of_halves
 def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Tensor:
     """(x - mean) / sqrt(var + eps) * weight + bias, over the last dimensions, which have `normalized_shape`.
@@ -76,6 +89,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
     return out if weight is None else e.mul(out, weight)
 
 
+@of_halves
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
                bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
     """(x - mean) / sqrt(var + eps) * weight + bias, mean and var over all but the channels in dimension 1.
@@ -141,6 +155,7 @@ def check_channels(input: Tensor, **vectors: Tensor | None) -> None:
                                        "the input (dimension 1)", input=list(input.shape)))
 
 
+@of_halves
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
                   weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
                   momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
@@ -158,6 +173,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     return called(out, "ViewBackward0")
 
 
+@of_halves
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Tensor:
     """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's groups of channels.

@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from math import ceil
-from types import GeneratorType
-from typing import Any, Generic, TypeVar
+from types import GeneratorType, GenericAlias
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -22,10 +22,9 @@ from rushlight.utils.data.team import WorkerIterator, check_context
 from rushlight.utils.data.worker import Job
 
 FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
-T_co = TypeVar("T_co", covariant=True)
 
 
-class DataLoader(Suggesting, Generic[T_co]):
+class DataLoader(Suggesting):
     """Batches of a data set; iterate over it once for each epoch.
 
     `batch_size` samples each (None: single samples), in order, shuffled (`shuffle`), by a `sampler` of numbers or a
@@ -50,6 +49,8 @@ class DataLoader(Suggesting, Generic[T_co]):
     """
 
     _initialized = False
+
+    __class_getitem__ = classmethod(GenericAlias)  # DataLoader[T] says what a batch is
 
     def __init__(self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None,
                  sampler: Iterable | None = None, batch_sampler: Iterable | None = None, num_workers: int = 0,
