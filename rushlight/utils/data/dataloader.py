@@ -50,7 +50,7 @@ class DataLoader(Suggesting):
 
     _initialized = False
 
-    __class_getitem__ = classmethod(GenericAlias)  # DataLoader[T] says what a batch is
+    __class_getitem__: Any = classmethod(GenericAlias)  # DataLoader[T] says what a batch is
 
     def __init__(self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None,
                  sampler: Iterable | None = None, batch_sampler: Iterable | None = None, num_workers: int = 0,
