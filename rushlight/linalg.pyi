@@ -29,8 +29,7 @@ from rushlight.ops.decompositions import linalg_cholesky as _linalg_cholesky
 cholesky = _linalg_cholesky
 def cholesky_ex(A: _Tensor, *, upper: _bool = ..., check_errors: _bool = ..., out: Any = ...) -> Any: ...
 from rushlight.ops.norms import cond as cond
-from rushlight.ops.matrix_products import linalg_cross as _linalg_cross
-cross = _linalg_cross
+def cross(input: _Tensor, other: _Tensor, *, dim: _int = ..., out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight.ops.linear_systems import det as det
 def diagonal(A: _Tensor, *, offset: _int = ..., dim1: _int = ..., dim2: _int = ...) -> _Tensor: ...
 from rushlight.ops.decompositions import eig as eig
@@ -68,5 +67,5 @@ from rushlight.ops.linear_systems import tensorinv as tensorinv
 from rushlight.ops.linear_systems import tensorsolve as tensorsolve
 from rushlight.ops.matrix_products import linalg_vander as _linalg_vander
 vander = _linalg_vander
-from rushlight.ops.matrix_products import vecdot as vecdot
+def vecdot(x: _Tensor, y: _Tensor, *, dim: _int = ..., out: _Tensor | None = ...) -> _Tensor: ...
 def vector_norm(x: _Tensor, ord: _float = ..., dim: Any = ..., keepdim: _bool = ..., *, dtype: Any = ..., out: _Tensor | None = ...) -> _Tensor: ...

@@ -1,4 +1,4 @@
-"""What torch's own tests of reductions, elementwise ops, linear algebra and sparse tensors ask for, and no other test did."""
+"""What torch's tests of reductions, elementwise ops, linear algebra and sparse tensors ask for, and no other test did."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def dimensions_are_integers(torch):
 def pairs_of_results_go_into_tensors_of_their_dtypes(torch):
     x, pair = torch.tensor([[1.0, 4.0], [3.0, 2.0]]), lambda *dtypes: tuple(torch.zeros(2, dtype=d) for d in dtypes)
     made = []
-    for f in (torch.max, torch.median, torch.sort, torch.mode, torch.cummax, lambda x, dim, out: torch.linalg.qr(x, out=out)):
+    for f in (torch.max, torch.median, torch.sort, torch.mode, torch.cummax, lambda x, _, out: torch.linalg.qr(x, out=out)):
         made += [outcome(f, x, 0, out=pair(*d)) for d in ((torch.float64, torch.int64), (torch.float32, torch.int32))]
     return [*made, *torch.max(x, 0, out=pair(torch.float32, torch.int64)),
             str(torch.linalg.lstsq(x, x, out=pair(torch.float64, torch.float64, torch.int64, torch.float64))[0].dtype)]
@@ -120,9 +120,9 @@ def sparse_tensors_stand_one_after_another(torch):
 
 @run
 def parts_and_sums_of_sparse_tensors(torch):
-    s, u, h = pieces(torch)
-    dense = [s[1, 2], h[1, 2], h[1, 2, 1], torch.norm(s), torch.any(s), u.any(), torch.nn.functional.linear(s, torch.ones(2, 3)),
-             torch.nn.functional.linear(s, torch.ones(2, 3), torch.ones(2)), *torch.sparse.sum(s, 0, torch.float64).to_dense()]
+    (s, u, h), linear, w = pieces(torch), torch.nn.functional.linear, torch.ones(2, 3)
+    dense = [s[1, 2], h[1, 2], h[1, 2, 1], torch.norm(s), torch.any(s), u.any(), linear(s, w), linear(s, w, w[:, 0]),
+             *torch.sparse.sum(s, 0, torch.float64).to_dense()]
     sparse = [*s, *s.unbind(1), s.narrow_copy(1, 0, 2), s.narrow_copy(0, 1, 1), s // 2, s.floor_divide(2), u.signbit(),
               torch.isposinf(s), u.nan_to_num(), torch.sum(s, 0, keepdim=True), s.sum(1, True), h[1]]
     return [*dense, *[t.to_dense() for t in sparse], outcome(s.narrow_copy, 1, 2, 2), outcome(torch.argmax, s)]

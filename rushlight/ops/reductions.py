@@ -197,8 +197,8 @@ def running_in_place(function: Callable) -> Callable:
 
     def written(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
         if dtype is not None and dtypes.as_dtype(dtype) is not input.dtype:
-            raise RuntimeError(explain(f"Bad in-place call: input tensor dtype {input.dtype} and output tensor dtype {dtype} "
-                                       "should match", "leave dtype away", op=write.__name__))
+            raise RuntimeError(explain(f"Bad in-place call: input tensor dtype {input.dtype} and output tensor dtype "
+                                       f"{dtype} should match", "leave dtype away", op=write.__name__))
         return write(input, dim, dtype=input.dtype)
     written.__name__, written.__qualname__, written.__doc__ = write.__name__, write.__qualname__, write.__doc__
     return written

@@ -302,8 +302,8 @@ def boxes(points: Tensor, bins: list, range: Any, weight: Tensor | None, density
                                    f"{list(x.shape)} and weight with shape {list(weight.array.shape)}"))
     if weight is not None and weight.dtype is not points.dtype:
         raise RuntimeError(explain(
-            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but "
-            f"got input({NAMES.get(points.dtype, points.dtype)}), and weight({NAMES.get(weight.dtype, weight.dtype)})"))
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, "
+            f"but got input({NAMES.get(points.dtype, points.dtype)}), and weight({NAMES.get(weight.dtype, weight.dtype)})"))
     if not bins:                                  # no coordinates, so no boxes
         return from_array(np.asarray(nan if density else 0, x.dtype)), ()
     edges = edges_of(points, bins, range)
@@ -352,8 +352,8 @@ def check_edges(i: int, b: Tensor, points: Tensor) -> None:
         raise RuntimeError(explain(f"torch.histogramdd: bins tensor should have one dimension, but got {b.array.ndim} "
                                    f"dimensions in the bins tensor for dimension {i}"))
     if not b.array.size:
-        raise RuntimeError(explain("torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the "
-                                   f"bins tensor for dimension {i}"))
+        raise RuntimeError(explain("torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in "
+                                   f"the bins tensor for dimension {i}"))
     check_bins([b.array.size - 1])
 
 

@@ -15,8 +15,8 @@ from rushlight.tensor import Tensor, from_array
 
 # f(0) = 0: what of the elements that are not stored need not be said. They add up first, where f is not linear.
 KEEPING_ZERO = ("abs", "asin", "asinh", "atan", "atanh", "ceil", "erf", "erfinv", "expm1", "floor", "frac", "isinf", "isnan",
-                "isneginf", "isposinf", "log1p", "nan_to_num", "relu", "round", "sgn", "sign", "signbit", "sin", "sinh", "sqrt",
-                "square", "tan", "tanh", "trunc")
+                "isneginf", "isposinf", "log1p", "nan_to_num", "relu", "round", "sgn", "sign", "signbit", "sin", "sinh",
+                "sqrt", "square", "tan", "tanh", "trunc")
 LINEAR = ("conj", "deg2rad", "neg", "positive", "rad2deg")
 
 
@@ -308,8 +308,8 @@ def check_alike(tensors: list[Any], d: int) -> None:
                                        "x.to_sparse() makes it sparse"))
         others = [tuple(n for i, n in enumerate(t.shape) if i != d) for t in (tensors[0], one)]
         if one.sparse_dim() != tensors[0].sparse_dim() or others[0] != others[1]:
-            raise RuntimeError(explain("All tensors must have the same shape (except in the concatenating dimension), and as "
-                                       f"many sparse dimensions, but got {list(tensors[0].shape)} and {list(one.shape)}"))
+            raise RuntimeError(explain("All tensors must have the same shape (except in the concatenating dimension), and "
+                                       f"as many sparse dimensions, but got {list(tensors[0].shape)} and {list(one.shape)}"))
         if d >= one.sparse_dim():
             raise NotImplementedError(explain(f"cat along dimension {d} of sparse tensors, which is dense, is not there",
                                               "x.to_dense()"))
@@ -369,7 +369,8 @@ def attach() -> None:
     for name, f in {"add": add, "sub": sub, "mul": mul, "div": div, "pow": power, "sum": summed, "transpose": transpose,
                     "permute": permute, "t": t, "select": select, "index_select": index_select, "unsqueeze": unsqueeze,
                     "norm": norm, "any": any_, "floor_divide": floor_divide, "__floordiv__": floor_divide,
-                    "unbind": unbind, "narrow_copy": narrow_copy, "__add__": add, "__sub__": sub, "__mul__": mul, "__truediv__": div, "__pow__": power,
+                    "unbind": unbind, "narrow_copy": narrow_copy,
+                    "__add__": add, "__sub__": sub, "__mul__": mul, "__truediv__": div, "__pow__": power,
                     "__neg__": OPS["neg"], "__abs__": OPS["abs"], "__rmul__": mul, "multiply": mul, "true_divide": div,
                     "__radd__": lambda self, other: add(other, self), "mm": OPS["mm"], "mv": OPS["mv"], "bmm": OPS["bmm"],
                     "__rsub__": lambda self, other: sub(other, self), "matmul": OPS["matmul"],
