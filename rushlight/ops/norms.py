@@ -109,18 +109,6 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
     return given(out, made)
 
 
-@composite(tensor=False)
-def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The sum of singular values: `linalg.matrix_norm(input, 'nuc')`."""
-    return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, out=out)
-
-
-@composite(tensor=False)
-def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """sqrt(sum |x|^2) over `dim`, which are two dimensions or one: `linalg.vector_norm(input, 2, dim)`."""
-    return vector_norm(input, 2, dim, keepdim, out=out)
-
-
 def of_singular_values(A: Tensor, ord: Any, rows: int, columns: int) -> Tensor:
     rest = tuple(d for d in range(A.array.ndim) if d not in (rows, columns))
     values = linalg_svdvals(permute(A, (*rest, rows, columns)))
