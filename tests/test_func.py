@@ -292,3 +292,37 @@ def test_what_is_refused(oracle, name):
     expected, text = oracle(ask)
     assert kind == expected
     assert words[:30] == text[:30]
+
+
+def test_rows_one_by_one_need_no_rule_for_batches():
+    x = rushlight.tensor([1.0, 2.0, 3.0])
+    plain, single = (func.jacrev(lambda x: (x**2 * x[0], x.sum()), chunk_size=size)(x) for size in (None, 1))
+    for a, b in zip(plain, single, strict=True):
+        agree(a, b.array)
+
+    class Counted(rushlight.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * len(g.nonzero())           # of a shape that depends on the numbers: no batch has it
+    assert func.jacrev(Counted.apply, chunk_size=1)(x).tolist() == np.eye(3).tolist()
+    with pytest.raises(RuntimeError, match="dynamic shape"):
+        func.jacrev(Counted.apply, chunk_size=2)(x)
+
+
+@pytest.mark.parametrize("name", ["jacrev", "jacfwd"])
+def test_jacobians_are_of_real_numbers(name):
+    jacobian = getattr(func, name)
+    with pytest.raises(RuntimeError, match=f"{name}: Expected all inputs to be real"):
+        jacobian(rushlight.conj)(rushlight.ones(1, dtype=rushlight.complex64))
+    with pytest.raises(RuntimeError, match=f"{name}: Expected all outputs to be real"):
+        jacobian(lambda x: x * 1j)(rushlight.ones(1))
+
+
+@pytest.mark.parametrize("numbers", [((1.0,), (rushlight.ones(1),)), ((rushlight.ones(1),), (1.0,))])
+def test_jvp_is_of_tensors(numbers):
+    with pytest.raises(RuntimeError, match="to only contain Tensors"):
+        func.jvp(rushlight.sin, *numbers)

@@ -192,7 +192,7 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward and record it."""
-        if kwargs or cls.setup_context is not None:
+        if kwargs or cls.setup_context is not None and getattr(cls.forward, "__defaults__", None):
             args, kwargs = by_place(cls, args, kwargs)
         node = object.__new__(node_class(cls))
         places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]

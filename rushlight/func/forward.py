@@ -34,6 +34,9 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
                    f"with structure {wanted} and tangents with structure {given}")
     if not xs:
         raise RuntimeError(f"{JVP}: Expected primals to contain at least one Tensor.")
+    for what, parts in (("primals", xs), ("tangents", ts)):
+        if not all([isinstance(part, Tensor) for part in parts]):
+            raise RuntimeError(explain(f"{JVP}: Expected {what} to only contain Tensors.", "torch.tensor(1.0)"))
     with Level() as level:
         for x, t in zip(xs, ts):
             check_dual(level, x, t)

@@ -11,6 +11,7 @@ from rushlight.func.forward import linearize
 from rushlight.func.mapping import vmap
 from rushlight.func.reverse import vjp
 from rushlight.func.variables import ArgNums, all_settled, numbers_of, outputs_of, split
+from rushlight.ops.shape import stack
 from rushlight.tensor import Tensor
 from rushlight.utils.pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
 
@@ -34,8 +35,10 @@ def jacrev(func: Callable, argnums: ArgNums = 0, *, has_aux: bool = False, chunk
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         call, given = of_chosen(func, args, kwargs, argnums)
+        check_real("jacrev", "inputs", tree_flatten(given)[0])
         made, pull, *aux = vjp(call, *given, has_aux=has_aux)
         ys, form = tree_flatten(made)
+        check_real("jacrev", "outputs", ys)
         rows = along_basis(lambda *parts: pull(tree_unflatten(parts, form)), ys, chunk_size)
         by_input, inputs_form = tree_flatten(rows)                     # each (all outputs, *input)
         table = [[part.reshape((*y.shape, *part.shape[1:])) for part, y in zip(apart(J, ys), ys)]
@@ -63,9 +66,10 @@ def jacfwd(func: Callable, argnums: ArgNums = 0, has_aux: bool = False, *, rando
 
         def output(*xs: Any) -> Any:
             made, more = split(call(*xs), has_aux, "jvp(f, primals, tangents)")
-            outputs_of(made, "jvp(f, primals, tangents)")
+            check_real("jacfwd", "outputs", outputs_of(made, "jvp(f, primals, tangents)")[0])
             aux.append(more)
             return made
+        check_real("jacfwd", "inputs", tree_flatten(given)[0])
         made, push = linearize(output, *given)
         xs, inputs_form = tree_flatten(given)
         columns = along_basis(lambda *parts: push(*tree_unflatten(parts, inputs_form)), xs, None)
@@ -107,7 +111,18 @@ def along_basis(function: Callable, like: Sequence[Tensor], chunk_size: int | No
         return tree_map(lambda row: row.unsqueeze(0), function(ones_like(like[0])))
     unit = eye(total, dtype=like[0].dtype) if len({t.dtype for t in like}) == 1 else eye(total)
     basis = [part.reshape(total, *t.shape).to(t.dtype) for part, t in zip(apart(unit, like, 1), like)]
+    if chunk_size == 1 and total:                 # one by one, also what has no rule for batches
+        rows = [tree_flatten(function(*row)) for row in zip(*basis)]
+        return tree_unflatten(map(stack, zip(*[parts for parts, _ in rows])), rows[0][1])
     return vmap(function, chunk_size=chunk_size)(*basis)
+
+
+def check_real(name: str, what: str, parts: Sequence) -> None:
+    """RuntimeError for complex numbers: which derivative would be meant?"""
+    for i, part in enumerate(parts):
+        if isinstance(part, Tensor) and part.is_complex():
+            raise RuntimeError(explain(f"{name}: Expected all {what} to be real but received complex tensor at flattened "
+                                       f"input idx: {i}", "torch.view_as_real() has both parts"))
 
 
 def apart(J: Tensor, like: Sequence[Tensor], dim: int = 0) -> Sequence[Tensor]:
