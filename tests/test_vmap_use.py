@@ -425,3 +425,11 @@ def test_a_function_without_a_rule(x):
     old = type("Old", (torch.autograd.Function,), {"forward": staticmethod(lambda ctx, x: x)})
     with pytest.raises(RuntimeError, match="must override the setup_context staticmethod"):
         vmap(old.apply)(x)
+
+
+def test_one_hot_of_each_sample():
+    labels = torch.tensor([[2, 0], [1, 1], [0, 2]])
+    ours = vmap(lambda x: F.one_hot(x, 3), in_dims=1)(labels)
+    assert ours.tolist() == F.one_hot(labels.T, 3).tolist()
+    with pytest.raises(RuntimeError, match="smaller than num_classes"):
+        vmap(lambda x: F.one_hot(x, 2))(labels)

@@ -11,7 +11,7 @@ from rushlight.ops import positions as places
 from rushlight.ops import reduce as r
 from rushlight.ops.reductions import norm
 from rushlight.ops.shape import reshape, unsqueeze
-from rushlight.tensor import Tensor, created, from_array, noticed
+from rushlight.tensor import Tensor, created, from_array, holder, noticed
 
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
@@ -205,14 +205,15 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
                                    "convert with .long()", dtype=tensor.dtype))
     if t.size == 0 and num_classes <= 0:
         raise RuntimeError(explain("Can not infer total number of classes from empty tensor."))
-    if t.size and t.min() < 0:
+    known = t if num_classes < 0 or tensor.is_meta else holder(tensor).array          # in vmap of all samples
+    if t.size and known.min() < 0:
         raise RuntimeError(explain("Class values must be non-negative."))
     if num_classes < 0:
         noticed(tensor)
         num_classes = int(t.max()) + 1
-    elif t.size and t.max() >= num_classes:
+    elif t.size and known.max() >= num_classes:
         noticed(tensor)
-        raise RuntimeError(explain("Class values must be smaller than num_classes.", largest=t.max()))
+        raise RuntimeError(explain("Class values must be smaller than num_classes.", largest=known.max()))
     if t.__class__ is np.ndarray and grad_mode().watch is None:         # in a third of the time
         made = np.zeros((*t.shape, num_classes), np.int64)
         made.reshape(-1, num_classes or 1)[np.arange(t.size), t.reshape(-1)] = 1
