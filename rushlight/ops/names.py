@@ -17,15 +17,16 @@ is_neg is_nonzero is_pinned is_same_size is_set_to is_shared is_signed isclose i
 ldexp_ ldl_factor ldl_factor_ex ldl_solve le_ lerp_ less_ less_equal_ lgamma lgamma_ linalg_cholesky linalg_diagonal
 linalg_lu linalg_lu_solve linalg_qr linalg_svd log10_ log1p_ log2_ log_ log_normal_ log_softmax logaddexp2_ logaddexp_
 logcumsumexp logdet logical_and_ logical_not_ logical_or_ logical_xor_ logit logit_ lt_ lu lu_factor lu_factor_ex
-lu_solve map_ masked_fill masked_fill_ masked_scatter masked_scatter_ masked_select matrix_exp matrix_power max maximum_
-median min minimum_ mode msort mul_ multinomial multiply_ mvlgamma mvlgamma_ nan_to_num_ nanmean nanmedian nanquantile
-narrow_copy ne_ neg_ negative_ new nextafter nextafter_ nonzero nonzero_static norm normal_ not_equal_ orgqr ormqr
-pin_memory pinverse polygamma polygamma_ positive pow_ prelu put put_ qr quantile rad2deg rad2deg_ random_ ravel real
-reciprocal_ relu_ remainder_ renorm renorm_ resize_ resize_as_ resolve_conj resolve_neg rot90 row_indices rsqrt_ scatter
-scatter_ scatter_add scatter_add_ scatter_reduce scatter_reduce_ select_scatter set_ sgn_ share_memory_ sigmoid_ sign_
-sin sin_ sinc sinc_ sinh sinh_ slice_scatter slogdet softmax sparse_dim sparse_mask sqrt_ square_ squeeze_ std stft
-storage sum_to_size svd svdvals swapaxes swapaxes_ swapdims_ t_ take take_along_dim tan tan_ tanh_ tensor_split to_dense
-to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr trace transpose_ triangular_solve tril_
-triu_ trunc_ type uniform_ unique unique_consecutive unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze_
-untyped_storage values var vdot vecdot view_as_complex view_as_real vsplit where xlogy_
+lu_solve map2_ map_ masked_fill masked_fill_ masked_scatter masked_scatter_ masked_select matrix_exp matrix_power max
+maximum_ median min minimum_ mode msort mul_ multinomial multiply_ mvlgamma mvlgamma_ nan_to_num_ nanmean nanmedian
+nanquantile narrow_copy ne_ neg_ negative_ new nextafter nextafter_ nonzero nonzero_static norm normal_ not_equal_ orgqr
+ormqr pin_memory pinverse polygamma polygamma_ positive pow_ prelu put put_ qr quantile rad2deg rad2deg_ random_ ravel
+real reciprocal_ relu_ remainder_ renorm renorm_ resize_ resize_as_ resolve_conj resolve_neg rot90 row_indices rsqrt_
+scatter scatter_ scatter_add scatter_add_ scatter_reduce scatter_reduce_ select_scatter set_ sgn_ share_memory_ sigmoid_
+sign_ sin sin_ sinc sinc_ sinh sinh_ slice_scatter slogdet softmax sparse_dim sparse_mask sqrt_ square_ squeeze_ std
+stft storage sum_to_size svd svdvals swapaxes swapaxes_ swapdims_ t_ take take_along_dim tan tan_ tanh_ tensor_split
+to_dense to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr trace transpose_
+triangular_solve tril_ triu_ trunc_ type uniform_ unique unique_consecutive unsafe_chunk unsafe_split
+unsafe_split_with_sizes unsqueeze_ untyped_storage values var vdot vecdot view_as_complex view_as_real vsplit where
+xlogy_
 """
