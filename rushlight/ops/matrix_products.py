@@ -92,6 +92,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     middle = prod(a.array.shape[d] for d in in_a)
     left = reshape(permute(a, (*kept_a, *in_a)), (prod(a.array.shape[d] for d in kept_a), middle))
     right = reshape(permute(b, (*in_b, *kept_b)), (middle, prod(b.array.shape[d] for d in kept_b)))
+    if not shape and left.dtype is dtypes.bool_:  # which matmul refuses, and a sum of products does not
+        return given(out, total(e.mul(reshape(left, (-1,)), reshape(right, (-1,))), dtype=left.dtype))
     return given(out, reshape(matmul(left, right), tuple(shape)))
 
 
