@@ -106,7 +106,10 @@ def test_targets_on_the_way_and_a_graph_that_stays():
 def test_a_hook_sees_what_it_always_saw():
     """Nor is anything put off then: the hook may write to what a formula would read."""
     x, w = leaves(SHAPE, SHAPE)
-    w.register_post_accumulate_grad_hook(lambda p: p.data.zero_())
+
+    def erase(p):
+        p.data.zero_()
+    w.register_post_accumulate_grad_hook(erase)
     seen, before = [], w.detach().clone()
     y = x * w
     y.register_hook(lambda g: seen.append(g.clone()))
