@@ -165,11 +165,13 @@ def test_hooks_on_parameters(kind):
             (p * x).sum().backward()
             optimizer.step()
             return p.sum().detach()
+        def thrice(p):
+            p.grad.mul_(3)
         f, found = make(step), []
         for i in range(8):
             if i == 3:
                 handle = p.register_hook(lambda g: g * 10) if kind == "tensor" else \
-                    p.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(3))
+                    p.register_post_accumulate_grad_hook(thrice)
             if i == 6:
                 handle.remove()
             found.append(f(torch.ones(2)).item())

@@ -778,7 +778,9 @@ def test_what_was_not_asked_has_no_gradient():
 def test_hooks_on_parameters_run_in_the_callers_backward(kind):
     """A compiled model is no part of them: they are there in its backward, as they are in eager's."""
     def clipped(told):
-        return told.clamp_(-0.01, 0.01) if kind == "register_hook" else told.grad.mul_(3)
+        if kind == "register_hook":
+            return told.clamp_(-0.01, 0.01)
+        told.grad.mul_(3)
 
     def ran(make):
         torch.manual_seed(0)

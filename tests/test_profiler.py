@@ -23,7 +23,9 @@ backward_module = sys.modules["rushlight.autograd.backward"]
 
 
 def kernels():
-    cells = {name: dict(zip(op.call.__code__.co_freevars, op.call.__closure__)) for name, op in TABLE.items()}
+    calls = {(name, i): call for name, op in TABLE.items()
+             for i, call in enumerate(getattr(op.call, "forms", (op.call,)))}
+    cells = {name: dict(zip(call.__code__.co_freevars, call.__closure__)) for name, call in calls.items()}
     return {name: found["kernel"].cell_contents for name, found in cells.items()}
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -228,7 +229,8 @@ class Passage:
         places = [i for i, r in enumerate(parts) if isinstance(r, Tensor)]
         if not any(parts[i].requires_grad for i in places):
             return result
-        passed = Gate.apply(lambda grads, like: self.outside(grads, like, places, len(parts)), *[parts[i] for i in places])
+        seen = partial(self.outside, places=places, outputs=len(parts))      # it must not hold the parts: a cycle
+        passed = Gate.apply(seen, *[parts[i] for i in places])
         for i, t in zip(places, passed):
             parts[i] = t
         if not isinstance(result, tuple):

@@ -71,6 +71,7 @@ def placing(op: Op) -> Callable:
         own(*args, **kwargs)
         wrote(out)
         return out
+    call.forms = copying, own  # type: ignore[attr-defined]
     return call
 
 

@@ -183,8 +183,8 @@ class Clocks:
 
     def put(self) -> None:
         later.complete()
-        for op in TABLE.values():
-            cells = dict(zip(op.call.__code__.co_freevars, op.call.__closure__ or ()))  # type: ignore[attr-defined]
+        for op, call in [(op, call) for op in TABLE.values() for call in getattr(op.call, "forms", (op.call,))]:
+            cells = dict(zip(call.__code__.co_freevars, call.__closure__ or ()))
             if "kernel" in cells:
                 self.swap(cells["kernel"], timed(op.called, cells["kernel"].cell_contents))
         engine = sys.modules["rushlight.autograd.backward"]
