@@ -198,6 +198,11 @@ def test_results_stay_in_the_graphs_around():
     value, pull = func.vjp(lambda x: x * w, x)
     assert value.requires_grad
     assert pull(x)[0].requires_grad
+    with rushlight.no_grad():
+        value, pull = func.vjp(lambda x: x * w, x)
+        assert not pull(x)[0].requires_grad
+    assert not value.requires_grad
+    assert pull(x)[0].requires_grad               # the mode where it is called counts
 
 
 def test_recording_turned_off_inside_is_off_and_outside_is_on():
@@ -326,3 +331,11 @@ def test_jacobians_are_of_real_numbers(name):
 def test_jvp_is_of_tensors(numbers):
     with pytest.raises(RuntimeError, match="to only contain Tensors"):
         func.jvp(rushlight.sin, *numbers)
+
+
+@pytest.mark.parametrize("output", [None, ()])
+def test_a_function_without_output(output):
+    x = rushlight.ones(2)
+    for call in (lambda f: func.vjp(f, x), lambda f: func.jvp(f, (x,), (x,)), lambda f: func.jacrev(f)(x)):
+        with pytest.raises(RuntimeError, match="Expected f to be a function that has non-empty output"):
+            call(lambda x: output)

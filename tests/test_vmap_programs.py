@@ -236,3 +236,54 @@ def test_attention_of_samples_is_the_loop(name):
                                                                           for a, d in zip(given, dims)])
         for a, b in zip((*made, value), (*expected, one)):
             np.testing.assert_allclose(a[i], b, rtol=1e-9, atol=1e-12)
+
+
+# -- a user's Function of lists of tensors -------------------------------------------------------------------------------
+
+
+@program
+def functions_of_lists(torch):
+    class Line(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x, line):
+            return x * line[0] + line[1]
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs[1])
+
+        @staticmethod
+        def backward(ctx, g):
+            return 10 * g * ctx.saved_tensors[0], None
+
+    class Told(Line):
+        generate_vmap_rule = False
+
+        @staticmethod
+        def vmap(info, in_dims, x, line):
+            seen.append(in_dims)
+            return Line.apply(x, line), 0
+
+    seen = []
+    x, a = grid(torch, 3).requires_grad_(), grid(torch, 3) + 2
+    ours = torch.func.vmap(lambda x, a: Line.apply(x, [a, x]))(x, a)
+    shared = torch.func.vmap(Line.apply, in_dims=(None, [0, None]))(x, [a, x])
+    told = torch.func.vmap(Told.apply)(x, [a, x])
+    torch.func.vmap(Told.apply, in_dims=(0, [0, None]))(x, [a, x])
+    each = torch.func.vmap(torch.func.grad(lambda x, a: Line.apply(x, [a, x])))(x, a)
+    return ours, shared, told, each, seen, torch.autograd.grad(ours.sum() + told.sum(), x)
+
+
+def test_the_rule_of_a_function_gives_outputs_and_their_dims():
+    def rule(answer):
+        return type("Odd", (rushlight.autograd.Function,), {
+            "forward": staticmethod(lambda x: x), "setup_context": staticmethod(lambda ctx, inputs, output: None),
+            "vmap": staticmethod(lambda info, in_dims, x: answer(x))}).apply
+    for answer in (lambda x: x, lambda x: (x, x, 0, 0)):
+        with pytest.raises(RuntimeError, match="to have two returns"):
+            vmap(rule(answer))(rushlight.ones(2))
+    for answer in (lambda x: (x, (None,)), lambda x: ([x], (None,))):
+        with pytest.raises(RuntimeError, match="returned an incompatible"):
+            vmap(rule(answer))(rushlight.ones(2))

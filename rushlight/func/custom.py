@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from rushlight.autograd.function import Function
 from rushlight.autograd.grad_mode import current, mode
 from rushlight.errors import explain
-from rushlight.func.batching import Batch, Level, Part, innermost, tensors_of, wrap
+from rushlight.func.batching import Batch, Level, Part, innermost, wrap
 from rushlight.func.reverse import vjp
 from rushlight.ops.worlds import TENSORS
 from rushlight.tensor import Tensor
-from rushlight.utils.pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
+from rushlight.utils.pytree import TreeSpec, _broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_unflatten
 
 MORE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
 
@@ -30,7 +30,7 @@ class VmapInfo(NamedTuple):
 
 def forward_of(level: Level, cls: type[Function], args: Sequence) -> Callable | None:
     """What to run in the place of forward; None where no argument is batched. RuntimeError if there is no rule."""
-    if not any(isinstance(t.array, Batch) for t in tensors_of(args)):
+    if not any(isinstance(t, Tensor) and isinstance(t.array, Batch) for t in tree_leaves(args)):
         return None
     own = cls.vmap is not Function.vmap
     if cls.setup_context is None:
@@ -46,12 +46,13 @@ def forward_of(level: Level, cls: type[Function], args: Sequence) -> Callable | 
     return partial(by_rule if own else generated, cls)
 
 
-def values_of(args: Sequence) -> tuple[Level, list, list]:
-    """The level, the values of all arguments, and which of them have the batch in front."""
-    level = innermost(args)
-    parts = [Part(a, level) if isinstance(a, Tensor) else a for a in args]
+def values_of(args: Sequence) -> tuple[Level, list, list, TreeSpec]:
+    """The level, the values of all leaves of the arguments, which of them have the batch in front, and the tree."""
+    flat, tree = tree_flatten(tuple(args))
+    level = innermost(flat)
+    parts = [Part(a, level) if isinstance(a, Tensor) else a for a in flat]
     return (level, [p.value if isinstance(p, Part) else p for p in parts],
-            [p.mapped if isinstance(p, Part) else False for p in parts])
+            [p.mapped if isinstance(p, Part) else False for p in parts], tree)
 
 
 def outside(level: Level, function: Callable, *args: Any) -> Any:
@@ -65,28 +66,36 @@ def outside(level: Level, function: Callable, *args: Any) -> Any:
 
 def by_rule(cls: type[Function], *args: Any) -> Any:
     """cls.vmap(info, in_dims, *values) -> (outputs, out_dims)."""
-    level, values, mapped = values_of(args)
-    made, dims = outside(level, cls.vmap, VmapInfo(level.size, level.randomness), tuple(0 if m else None for m in mapped),
-                         *values)
+    level, values, mapped, inputs = values_of(args)
+    answer = outside(level, cls.vmap, VmapInfo(level.size, level.randomness),
+                     tree_unflatten([0 if m else None for m in mapped], inputs), *tree_unflatten(values, inputs))
+    if not (isinstance(answer, tuple) and len(answer) == 2):
+        raise RuntimeError(explain(f"{cls.__name__}.vmap: expected the vmap staticmethod to have two returns, the outputs "
+                                   f"and their out_dims, got {type(answer).__name__}", "return outputs, out_dims"))
+    made, dims = answer
     flat, tree = tree_flatten(made)
     found = _broadcast_to_and_flatten(dims, tree)
     if found is None:
-        raise RuntimeError(explain(f"{cls.__name__}.vmap: the out_dims {dims} do not fit the outputs {tree}"))
+        raise RuntimeError(explain(f"{cls.__name__}.vmap returned an incompatible pair: the out_dims {dims} do not "
+                                   f"fit the outputs {tree}"))
     return tree_unflatten([t if d is None or not isinstance(t, Tensor) else wrap(TENSORS["movedim"](t, d, 0), level)
                            for t, d in zip(flat, found)], tree)
 
 
 def generated(cls: type[Function], *args: Any) -> Any:
-    level, values, mapped = values_of(args)
-    made = outside(level, batched(cls, level.size, level.randomness, mapped).apply, *values)
+    level, values, mapped, inputs = values_of(args)
+    made = outside(level, batched(cls, level.size, level.randomness, mapped, inputs).apply, *values)
     flat, tree = tree_flatten(made)
     return tree_unflatten([wrap(t, level) for t in flat], tree)
 
 
-def batched(cls: type[Function], size: int, randomness: str, mapped: list[bool]) -> type[Function]:
-    """The Function of all samples: its forward and backward are cls's, each mapped."""
+def batched(cls: type[Function], size: int, randomness: str, mapped: list[bool], inputs: TreeSpec) -> type[Function]:
+    """The Function of all samples, of the arguments' leaves: its forward and backward are cls's, each mapped."""
+    def flat_forward(*values: Any) -> Any:
+        return cls.forward(*tree_unflatten(values, inputs))
+
     def forward(*values: Any) -> Any:
-        return over(cls.forward, size, randomness, mapped, values)
+        return over(flat_forward, size, randomness, mapped, values)
 
     def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
         ctx.save_for_backward(*[v if isinstance(v, Tensor) else None for v in inputs])
@@ -102,7 +111,7 @@ def batched(cls: type[Function], size: int, randomness: str, mapped: list[bool])
             def outputs(*xs: Tensor) -> Any:
                 for i, x in zip(smooth, xs):
                     whole[i] = x
-                return cls.apply(*whole)
+                return cls.apply(*tree_unflatten(whole, inputs))
             primals = [both[i] for i in smooth]
             given = both[len(values):]
             return vjp(outputs, *primals)[1](given if len(given) > 1 else given[0])

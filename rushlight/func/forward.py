@@ -69,7 +69,7 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
         xs, inputs_form = tree_flatten(inside)
         vs = [variables.fresh(zeros_like(y)) for y in ys]
         rows = pulled(ys, xs, vs, True, True)
-    together = variables.reached(ys)
+        together = variables.reached(ys)
 
     def push(*tangents: Any) -> Any:
         ts = same_form(tangents, inputs_form, lambda given, wanted: f"Expected the tangents {given} to have the same "

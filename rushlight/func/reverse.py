@@ -102,7 +102,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
         made, aux = split(func(*inside), has_aux, who)
         ys, form = outputs_of(made, who)
         xs, inputs_form = tree_flatten(inside)
-    together = variables.reached(ys)
+        together = variables.reached(ys)          # whatever the mode around: it counts where the function is called
 
     def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         vs = same_form(cotangents, form, lambda given, wanted: "Expected pytree structure of cotangents to be the same as "

@@ -144,12 +144,12 @@ def split(made: Any, has_aux: bool, who: str) -> tuple[Any, Any]:
 def outputs_of(made: Any, who: str) -> tuple[list[Tensor], TreeSpec]:
     """The output's tensors. RuntimeError for anything else in it, or nothing."""
     ys, spec = tree_flatten(made)
+    if not ys or made is None:
+        raise RuntimeError(explain(f"{who}: Expected f to be a function that has non-empty output (got output = {made})"))
     for y in ys:
         if not isinstance(y, Tensor):
             raise RuntimeError(explain(f"{who}: expected f(*primals) to return only tensors, got unsupported type {type(y)}",
                                        "return numbers and text as aux, with has_aux=True"))
-    if not ys:
-        raise RuntimeError(explain(f"{who}: Expected f to be a function that has non-empty output (got output = {made})"))
     return ys, spec
 
 
