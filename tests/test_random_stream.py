@@ -348,7 +348,7 @@ def test_states_go_both_ways(torch, seed):
         g.normal(n)
         assert (torch.get_rng_state().numpy() == g.get_state().numpy()).all()
     ours, theirs = Generator(), torch.Generator()
-    ours.set_state(torch.get_rng_state())
+    assert ours.set_state(torch.get_rng_state()) is ours
     theirs.set_state(torch.from_numpy(g.get_state().numpy()))
     for n in (15, 700):
         assert (ours.normal(n) == torch.randn(n, generator=theirs).numpy()).all()
@@ -383,7 +383,7 @@ def test_the_state_is_a_tensor_of_bytes():
     state = g.get_state()
     assert (state.dtype, tuple(state.shape)) == (rushlight.uint8, (5056,))
     first = g.uniform(3)
-    assert (g.set_state(state), g.uniform(3).tolist()) == (None, first.tolist())
+    assert (g.set_state(state), g.uniform(3).tolist()) == (g, first.tolist())
     assert (random.get_rng_state().dtype, rushlight.get_rng_state().dtype) == (rushlight.uint8,) * 2
 
 

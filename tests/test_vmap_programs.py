@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -236,6 +237,21 @@ def test_attention_of_samples_is_the_loop(name):
                                                                           for a, d in zip(given, dims)])
         for a, b in zip((*made, value), (*expected, one)):
             np.testing.assert_allclose(a[i], b, rtol=1e-9, atol=1e-12)
+
+
+# -- random numbers ----------------------------------------------------------------------------------------------------
+
+
+@program
+def choices_of_rows(torch):
+    """Samples whose weights are a matrix, or share one, draw as many rows."""
+    torch.manual_seed(1)
+    weights, each = grid(torch, 3, 2, 6) + 1, grid(torch, 3)
+    draw = partial(torch.func.vmap, randomness="different")
+    return [draw(lambda w: torch.multinomial(w, 3))(weights),
+            draw(lambda w: torch.multinomial(w, 3, True), in_dims=2)(weights),
+            draw(lambda _: torch.multinomial(weights[0], 3))(each),
+            draw(draw(lambda w: torch.multinomial(w, 2)))(grid(torch, 2, 3, 2, 4) + 1)]
 
 
 # -- a user's Function of lists of tensors -------------------------------------------------------------------------------

@@ -42,6 +42,10 @@ class Draws:
         size = self.level.size
         if name == "randperm":
             made = np.stack([method(*args, **kwargs) for _ in range(size)])
+        elif name == "multinomial" and args[0].ndim == 2:                # (B, n, c) are rows like any others
+            weights = from_array(self.spread(args[0]))
+            rows = method(weights.flatten(0, 1).array, *args[1:], **kwargs)  # type: ignore[attr-defined]
+            made = from_array(rows).reshape(*weights.shape[:2], -1).array  # type: ignore[attr-defined]
         else:
             places = PLACES.get(name, (0,))
             made = method(*[self.spread(a) if i in places else a for i, a in enumerate(args)], **kwargs)

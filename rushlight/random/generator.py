@@ -111,7 +111,7 @@ class Generator(Stream):
         return from_array(self.state())
 
     @locked
-    def set_state(self, state: Any) -> None:
+    def set_state(self, state: Any) -> Generator:
         """Goes on from a state that `get_state` gave, here or in torch. TypeError or RuntimeError if it is none."""
         array = state.array if isinstance(state, Tensor) else np.asarray(state)
         if array.dtype != np.uint8:
@@ -121,6 +121,7 @@ class Generator(Stream):
                                f"size to be {array.size}: pass what get_state() returned")
         told()
         self.restore(array)
+        return self
 
     def clone_state(self) -> Generator:
         """A second generator that will draw the same numbers."""
