@@ -271,6 +271,41 @@ def test_functional_call_refuses():
     assert not hasattr(m, "other")
 
 
+def test_functional_call_of_a_module_inside_itself():
+    class Ring(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(1, 1)
+            self.inner.whole = self
+
+        def forward(self, x):
+            return self.inner(x)
+
+    m, x = Ring(), rl.tensor([3.0])
+    weight, bias = m.inner.weight, m.inner.bias
+    values = {"inner.whole.inner.weight": rl.tensor([[2.0]]), "inner.bias": rl.tensor([1.0])}
+    assert stateless.functional_call(m, values, x, tie_weights=False).item() == 7
+    assert m.inner.weight is weight
+    assert m.inner.bias is bias
+
+
+def test_functional_call_without_a_bias_and_with_more_parameters():
+    """None takes a tensor away; a new parameter is one of the module's meanwhile, and what is tied is not missing."""
+    class Counts(nn.Linear):
+        def forward(self, x):
+            return super().forward(x), len(list(self.parameters()))
+
+    m, x = Counts(2, 1), rl.ones(2)
+    y, count = stateless.functional_call(m, {"weight": rl.ones(1, 2), "bias": None, "more": nn.Parameter(x)}, x)
+    assert (y.item(), count) == (2, 2)
+    assert list(m.state_dict()) == ["weight", "bias"]
+    tied = stateless.functional_call(Tied(rl, nn), {"a": rl.ones(1) * 3, "c": rl.zeros(1)}, x, strict=True)
+    assert tied.tolist() == [7, 7]
+    m.scale = 2.0
+    with pytest.raises(TypeError, match="attribute `scale`: 2.0 is not an instance of torch.Tensor"):
+        stateless.functional_call(m, {"scale": x}, x)
+
+
 def test_functional_call_puts_back_after_an_error():
     m = nn.Linear(2, 1)
     weight = m.weight

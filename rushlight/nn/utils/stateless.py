@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rushlight.nn.module import Module
+from rushlight.nn.parameter import Parameter
 from rushlight.ops.shape import stack
 from rushlight.tensor import Tensor
 
@@ -53,8 +54,8 @@ MISSING: Any = object()
 def replaced(module: Module, state: dict[str, Tensor], tie_weights: bool = True, strict: bool = False) -> Iterator[None]:
     """Within it the module has other tensors under these names."""
     homes = homes_of(module)
-    check_names(module, homes, state, strict)
     values = tied(homes, state) if tie_weights else dict(state)
+    check_names(module, homes, values, strict)
     before = [(full, *homes[full], homes[full][0].get(homes[full][1], MISSING)) for full in values]
     for full, kept, name, _ in before:
         kept[name] = values[full]
@@ -74,8 +75,17 @@ def replaced(module: Module, state: dict[str, Tensor], tie_weights: bool = True,
 def homes_of(module: Module) -> dict[str, tuple[dict, str]]:
     """Every parameter and buffer by its dotted name: the dict that holds it, and its name there."""
     return {f"{prefix}.{name}" if prefix else name: (owner.__dict__[kind], name)
-            for prefix, owner in module.named_modules(remove_duplicate=False)
+            for prefix, owner in modules_of(module)
             for kind in ("_parameters", "_buffers") for name in owner.__dict__[kind]}
+
+
+def modules_of(module: Module, prefix: str = "", above: tuple[Module, ...] = ()) -> Iterator[tuple[str, Module]]:
+    """(name, module) for all of them under all their names, but for the endless ones of a module inside itself."""
+    yield prefix, module
+    above = (*above, module)
+    for name, child in module._modules.items():
+        if child is not None and not any(child is one for one in above):
+            yield from modules_of(child, f"{prefix}.{name}" if prefix else name, above)
 
 
 def check_names(module: Module, homes: dict[str, tuple[dict, str]], state: dict[str, Tensor], strict: bool) -> None:
@@ -84,7 +94,7 @@ def check_names(module: Module, homes: dict[str, tuple[dict, str]], state: dict[
     Names that a module of that name lacks become attributes of it for the time of the call.
     """
     for value in state.values():
-        if not isinstance(value, Tensor):
+        if value is not None and not isinstance(value, Tensor):
             raise TypeError(f"{value} is not an instance of torch.Tensor")
     unknown = [name for name in state if name not in homes]
     lacking = [name for name, (kept, key) in homes.items() if name not in state and kept[key] is not None]
@@ -92,9 +102,19 @@ def check_names(module: Module, homes: dict[str, tuple[dict, str]], state: dict[
         words = [f"{what} key(s): {', '.join(map(repr, names))}." for what, names in (
             ("Unexpected", unknown), ("Missing", lacking)) if names]
         raise RuntimeError(f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(words))
-    for full in unknown:
-        owner, _, name = full.rpartition(".")
-        homes[full] = module.get_submodule(owner).__dict__, name
+    homes.update((full, home_of(module, full, state[full])) for full in unknown)
+
+
+def home_of(module: Module, full: str, value: Any) -> tuple[dict, str]:
+    """Where a value under another name goes: to a parameter or buffer reached in a circle, or a new attribute."""
+    prefix, _, name = full.rpartition(".")
+    owner = module.get_submodule(prefix).__dict__
+    for kind in ("_parameters", "_buffers"):
+        if name in owner[kind]:
+            return owner[kind], name
+    if not isinstance(old := owner.get(name), Tensor | None):
+        raise TypeError(f"attribute `{name}`: {old} is not an instance of torch.Tensor")
+    return owner["_parameters"] if isinstance(value, Parameter) and old is None else owner, name
 
 
 def tied(homes: dict[str, tuple[dict, str]], state: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -107,8 +127,8 @@ def tied(homes: dict[str, tuple[dict, str]], state: dict[str, Tensor]) -> dict[s
     for group in names.values():
         given = [name for name in group if name in state]
         if len({id(state[name]) for name in given}) > 1:
-            raise ValueError(f"functional_call got multiple values for keys {group}, which are tied. Consider using "
-                             "tie_weights=False")
+            raise ValueError(f"functional_call got multiple values for keys {sorted(group)}, which are tied. Consider "
+                             "using tie_weights=False")
         if given:
             values.update((name, state[given[0]]) for name in group)
     return values
