@@ -403,3 +403,21 @@ def test_arguments_by_name_are_recorded():
     x = rushlight.ones(2, requires_grad=True)
     Times.apply(x=x, n=3.0).sum().backward()
     assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_an_input_handed_back_is_saved_as_the_input():
+    """Its second derivative goes through the input, not by way of the output and this very backward."""
+    class Odd(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            x, = ctx.saved_tensors
+            return -5 * g * x * x
+
+    x = rushlight.tensor(3.0, requires_grad=True)
+    g, = rushlight.autograd.grad(Odd.apply(x), x, create_graph=True)
+    assert (g.item(), rushlight.autograd.grad(g, x)[0].item()) == (-45, -30)

@@ -259,15 +259,16 @@ def finish(node: FunctionNode, args: tuple, made: Any, recorded: bool) -> Any:
         node.where = (f.f_code, f.f_lasti)
         node.seq = tick()
         link(node, outs, originals, several)
-        node.saved = tuple(SavedOutput(i, outs[i]) if (i := position(t, originals, outs)) is not None else t
+        node.saved = tuple(SavedOutput(i, outs[i]) if (i := position(t, outs)) is not None else t
                            for t in node.ctx._to_save)
     node.ctx._to_save = node.ctx._dirty = node.ctx._constant = ()
     return (type(made)(outs) if type(made) in (tuple, list) else tuple(outs)) if several else outs[0]
 
 
-def position(t: Any, originals: list, outs: list) -> int | None:
-    for i, (a, b) in enumerate(zip(originals, outs)):
-        if t is not None and (t is a or t is b) and b.node is not None:
+def position(t: Any, outs: list) -> int | None:
+    """Which output a saved tensor is. An input handed back unchanged is none: the alias is, and has another gradient."""
+    for i, out in enumerate(outs):
+        if t is not None and t is out and out.node is not None:
             return i
     return None
 
