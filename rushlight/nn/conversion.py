@@ -1,6 +1,7 @@
 """A module's parameters and buffers in another dtype."""
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -11,6 +12,8 @@ from rushlight.device import placed
 from rushlight.errors import explain
 from rushlight.nn.parameter import Parameter
 from rushlight.tensor import Tensor
+
+ORDER = re.compile("([td]|[pn][dn])b?b?|[pn]?")    # of the arguments of `to`, by `kind_of`
 
 C = TypeVar("C", bound="Convertible")
 
@@ -106,9 +109,23 @@ def put(module: Any, device: Any) -> None:
         module._apply(lambda t: t.to(place))
 
 
+def kind_of(arg: Any) -> str:
+    """An argument's letter in `ORDER`: tensor, dtype, flag, none, place."""
+    return "t" if isinstance(arg, Tensor) else "d" if isinstance(arg, dtypes.dtype) or arg in (float, complex, int) else \
+        "b" if isinstance(arg, bool) else "n" if arg is None else "p"
+
+
 def target(*args: Any, dtype: Any = None, device: Any = None, tensor: Tensor | None = None, non_blocking: bool = False,
-           copy: bool = False, memory_format: Any = None) -> tuple[dtypes.dtype | None, Any]:
-    """The dtype and device that the arguments of `to` name."""
+           copy: bool | None = None, memory_format: Any = None) -> tuple[dtypes.dtype | None, Any]:
+    """The dtype and device that the arguments of `to` name. TypeError for another order than torch's, RuntimeError for
+    `copy`: a module is converted in place."""
+    order = "".join([kind_of(arg) for arg in args])
+    if not ORDER.fullmatch(order):
+        raise TypeError(explain("to() received an invalid combination of arguments - got "
+                                f"({', '.join(type(a).__name__ for a in args)})",
+                                "to(device, dtype), to(dtype) or to(tensor), and after these non_blocking"))
+    if copy is not None or order.endswith("bb"):
+        raise RuntimeError(explain(".to() does not accept copy argument", "copy.deepcopy(module).to(...)"))
     for arg in args:
         if isinstance(arg, Tensor):
             tensor = arg

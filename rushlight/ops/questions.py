@@ -9,6 +9,7 @@ import numpy as np
 from rushlight.autograd.views import assign
 from rushlight.errors import explain
 from rushlight.ops.build import MORE
+from rushlight.ops.storage import between_processes
 from rushlight.tensor import Tensor, from_array, method
 
 # Methods that write into their tensor and that torch has as functions too: rushlight.exp_(x).
@@ -75,10 +76,7 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
 @method
 def is_shared(self: Tensor) -> bool:
     """Whether `share_memory_` has been called: processes that this one forks see each other's writes."""
-    base: Any = self.array
-    while isinstance(base, np.ndarray):
-        base = base.base
-    return type(base).__name__ == "mmap"
+    return between_processes(self.array)
 
 
 @method

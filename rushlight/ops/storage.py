@@ -37,6 +37,10 @@ class UntypedStorage:
     def __array_interface__(self) -> dict:
         return np.asarray(self.memory).__array_interface__
 
+    def is_shared(self) -> bool:
+        """Whether the processes that this one forks see each other's writes, as after `share_memory_` of a tensor."""
+        return between_processes(self.memory)
+
     def nbytes(self) -> int:
         return self.memory.size
 
@@ -83,6 +87,9 @@ class TypedStorage:
     def untyped(self) -> UntypedStorage:
         return UntypedStorage(self.elements.view(np.uint8))
 
+    def is_shared(self) -> bool:
+        return self.untyped().is_shared()
+
     def nbytes(self) -> int:
         return self.elements.nbytes
 
@@ -120,6 +127,13 @@ class TypedStorage:
     def __repr__(self) -> str:
         lines = "".join(f" {value}\n" for value in self.elements.tolist())
         return f"{lines}[torch.storage.TypedStorage(dtype={self.dtype}, device=cpu) of size {len(self)}]"
+
+
+def between_processes(array: Any) -> bool:
+    """Whether the memory under an array is shared with the processes that this one forks."""
+    while isinstance(array, ndarray):
+        array = array.base
+    return type(array).__name__ == "mmap"
 
 
 def bytes_of(x: Tensor) -> ndarray:

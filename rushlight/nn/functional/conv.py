@@ -6,7 +6,7 @@ from typing import Any
 
 from rushlight.errors import explain
 from rushlight.nn.functional.padding import pad
-from rushlight.nn.functional.sizes import each, with_batch, without_batch
+from rushlight.nn.functional.sizes import check_filled, each, with_batch, without_batch
 from rushlight.ops import elementwise as e
 from rushlight.ops.build import composite
 from rushlight.ops.conv import col2im, conv_input_grad, convolution, im2col
@@ -163,6 +163,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 
     (N, C, H, W) -> (N, C kh kw, L), or without N. RuntimeError where no window fits.
     """
+    check_filled(input, 2)
     x, added = with_batch(input, 2, "unfold")
     sizes = [each(v, 2, name) for v, name in ((kernel_size, "kernel_size"), (dilation, "dilation"),
                                               (padding, "padding"), (stride, "stride"))]
@@ -175,6 +176,7 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
 
     RuntimeError where the columns do not fit the output size.
     """
+    check_filled(input, 1)
     x, added = with_batch(input, 1, "fold")
     sizes = [each(v, 2, name) for v, name in ((output_size, "output_size"), (kernel_size, "kernel_size"),
                                               (dilation, "dilation"), (padding, "padding"), (stride, "stride"))]

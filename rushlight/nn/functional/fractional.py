@@ -27,6 +27,9 @@ def fractional_max_pooling(n: int) -> tuple[Callable, Callable]:
         x, added = with_batch(input, n, name)
         if output_size is None:
             ratios = output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * n
+            if len(ratios) != n:
+                raise ValueError(explain(f"{name} requires output_ratio to either be a single Int or tuple of Ints.",
+                                         f"one for each of {n} dimensions", output_ratio=ratios))
             output_size = tuple(int(s * float(r)) for s, r in zip(x.array.shape[2:], ratios))
         out = whole(output_size, n, name, "output_size")
         check(x, kernel, n, name)

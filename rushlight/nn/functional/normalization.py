@@ -184,7 +184,9 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
         raise RuntimeError(explain("Expected at least 2 dimensions for input tensor but received "
                                    f"{input.array.ndim}"))
     n, c, *size = input.array.shape
-    if num_groups <= 0 or c % num_groups:
+    if num_groups <= 0:
+        raise RuntimeError(explain(f"Expected num groups to be greater than 0, got {num_groups}"))
+    if c % num_groups:
         raise RuntimeError(explain("Expected number of channels in input to be divisible by num_groups, but got "
                                    "input of "
                                    f"shape {list(input.shape)} and num_groups={num_groups}"))
@@ -194,6 +196,9 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
                                        "input, "
                                        f"but got {what} of shape {list(t.shape)} and input of shape "
                                        f"{list(input.shape)}", f"make the layer take {c} (num_channels={c})"))
+    if n * (c // num_groups) * prod(size) == 1:
+        raise ValueError(explain(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}",
+                                 f"num_groups={num_groups} leaves one number in a group"))
     return norm.group_norm(input, weight, bias, num_groups, eps)[0]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rushlight.errors import explain
+from rushlight.nn.functional.sizes import check_filled
 from rushlight.ops.pad import constant_pad
 from rushlight.ops.resize import blend
 from rushlight.tensor import Tensor
@@ -40,6 +41,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: mode {mode!r}, {n} "
             "dimensions "
             f"of an input of {ndim}", "pad 1 to 3 spatial dimensions, in mode 'reflect', 'replicate' or 'circular'"))
+    if mode != "circular":
+        check_filled(input, n)
     for i in range(n):
         input = taken(input, ndim - 1 - i, amounts[2 * i], amounts[2 * i + 1], mode)
     return input

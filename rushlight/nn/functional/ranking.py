@@ -53,7 +53,9 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     """
     reduction = settled(size_average, reduce, reduction)
     n = target.array.ndim
-    if n > 1 or input1.array.ndim != n + 1 or input2.array.ndim != n + 1:
+    if n > 1:
+        raise RuntimeError(explain("0D or 1D target tensor expected, multi-target not supported", target=list(target.shape)))
+    if input1.array.ndim != n + 1 or input2.array.ndim != n + 1:
         raise RuntimeError(explain(f"{n}D target tensor expects {n + 1}D input tensors, but found inputs with sizes "
                                    f"{list(input1.shape)} and {list(input2.shape)}."))
     tiny = 1e-12

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -110,14 +111,27 @@ def target_size(input: Tensor, n: int, size: Any, scale_factor: Any,
     if scale_factor is None:
         if recompute:
             raise ValueError(explain("recompute_scale_factor is not meaningful with an explicit size."))
-        out, factors = tuple(int(v) for v in values), None
+        out, factors = whole_numbers(values), None
     else:
         out = tuple(math.floor(float(s) * f) for s, f in zip(input.array.shape[2:], values))
         factors = None if recompute else [float(f) for f in values]
-    if any(o < 1 for o in out) or 0 in input.array.shape[1:]:
+    if input.array.shape[1] == 0:
+        raise RuntimeError(explain(f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes "
+                                   f"{list(input.shape)}", "give it channels"))
+    if any(o < 1 for o in out) or 0 in input.array.shape[2:]:
         raise RuntimeError(explain("Input and output sizes should be greater than 0, but got input "
                                    f"{list(input.array.shape[2:])} and output {list(out)}"))
     return out, factors
+
+
+def whole_numbers(values: list) -> tuple[int, ...]:
+    """The numbers of a size. TypeError for others, fractions among them, which could mean a factor."""
+    try:
+        return tuple([index(v) for v in values])
+    except TypeError:
+        raise TypeError(explain(
+            "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with "
+            f"types {[type(v) for v in values]}", "round them, or give scale_factor")) from None
 
 
 def resized(x: Tensor, dim: int, out: int, scale: float | None, mode: str, align: bool, antialias: bool) -> Tensor:

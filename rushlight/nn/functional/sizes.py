@@ -34,6 +34,14 @@ def with_batch(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
                                f"size: {list(input.shape)}", "add or drop dimensions: unsqueeze(), flatten()"))
 
 
+def check_filled(input: Tensor, n: int) -> None:
+    """RuntimeError where (C, *size) of n spatial dimensions, with or without a batch before them, hold nothing."""
+    shape = input.array.shape
+    if len(shape) not in (n + 1, n + 2) or 0 in shape[-n - 1:]:
+        raise RuntimeError(explain(f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other "
+                                   f"non-zero dimensions for input, but got: {list(shape)}"))
+
+
 def without_batch(output: Tensor, added: bool) -> Tensor:
     """The output without the batch dimension that `with_batch` added."""
     return output.squeeze(0) if added else output

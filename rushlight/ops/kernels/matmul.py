@@ -164,7 +164,10 @@ def mv(x: ndarray, y: ndarray) -> ndarray:
 def linear(x: ndarray, weight: ndarray, bias: ndarray | None) -> ndarray:
     """x w^T + b; x of any leading shape as one product."""
     if x.shape[-1:] != weight.shape[-1:]:
-        n = x.shape[-1] if x.ndim else 1
+        if not x.ndim:
+            raise ValueError(f"both arguments to linear need to be at least 1D, but they are 0D and {weight.ndim}D; cure: "
+                             "x.reshape(1)")
+        n = x.shape[-1]
         raise ValueError(f"mat1 and mat2 shapes cannot be multiplied ({x.size // max(n, 1)}x{n} and "
                          f"{weight.shape[-1]}x{weight.shape[0]}): the input has {n} features, "
                          f"the weight takes {weight.shape[-1]}; cure: make the layer take {n} (in_features={n}), or the "

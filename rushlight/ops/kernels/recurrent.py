@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -75,14 +76,19 @@ def first_rows(state: ndarray, start: ndarray, n: int) -> ndarray:
     return state[:n] if len(state) >= n else np.concatenate([state, start[len(state):n]])
 
 
+def rows_of(x: ndarray) -> ndarray:
+    """(..., H) -> (rows, H), also where H is 0."""
+    return x.reshape(prod(x.shape[:-1]), x.shape[-1])
+
+
 def in_gates(x: ndarray, gates: int) -> ndarray:
     """(..., gates H) -> (gates, rows, H), a view of contiguous x."""
-    return x.reshape(-1, gates, x.shape[-1] // gates).swapaxes(0, 1)
+    return x.reshape(prod(x.shape[:-1]), gates, x.shape[-1] // gates).swapaxes(0, 1)
 
 
 def by_gate(weight: ndarray, order: Sequence[int]) -> ndarray:
     """(gates H, P) -> (gates, P, H), in this order, to be multiplied from the left by states (n, P)."""
-    return np.take(weight.reshape(len(order), -1, weight.shape[1]).swapaxes(1, 2), order, axis=0)
+    return np.take(weight.reshape(len(order), len(weight) // len(order), weight.shape[1]).swapaxes(1, 2), order, axis=0)
 
 
 def widened(arrays: Arrays) -> list[ndarray]:
@@ -153,7 +159,7 @@ def lstm_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
     x, h0, c0, weight, *more, out, saved, g_out, g_h, g_c = widened(tensors)
     bias, projection = bias_and_projection(more)
     steps, hidden = steps_of(x, len(h0), sizes, reverse), c0.shape[1]
-    out, g_out = out.reshape(-1, h0.shape[1]), g_out.reshape(-1, h0.shape[1])
+    out, g_out = rows_of(out), rows_of(g_out)
     tanh_c = np.tanh(saved[4])
     slopes, o_slope = lstm_slopes(saved, tanh_c, steps.before(c0, saved[4]))
     grads = np.empty((len(out), 4 * hidden), x.dtype)
@@ -206,7 +212,7 @@ def gru(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
     steps, rows, w = steps_of(x, len(h0), sizes, reverse), in_gates(x, 3), by_gate(weight, (0, 1, 2))
     saved, out = np.empty((4, *rows.shape[1:]), x.dtype), np.empty((rows.shape[1], h0.shape[1]), x.dtype)
     half, scratch, h = x.dtype.type(.5), np.empty((3, *h0.shape), x.dtype), h0
-    b_h = bias[0].reshape(3, 1, -1) if bias else None
+    b_h = bias[0].reshape(3, 1, len(bias[0]) // 3) if bias else None
     for a, b in steps.spans:
         h, t, n = first_rows(h, h0, b - a), scratch[:, :b - a], saved[2, a:b]
         rz = t[:2]
@@ -232,7 +238,7 @@ def gru_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
     """The gradients of what `gru` took, from that, what it gave, and the gradients of out and h."""
     x, h0, weight, *bias, out, saved, g_out, g_h = widened(tensors)
     steps, hidden = steps_of(x, len(h0), sizes, reverse), h0.shape[1]
-    out, g_out = out.reshape(-1, hidden), g_out.reshape(-1, hidden)
+    out, g_out = rows_of(out), rows_of(g_out)
     before = steps.before(h0, out)
     slopes, n_slope = gru_slopes(saved, before)
     grads = np.empty((len(out), 3 * hidden), x.dtype)              # of w h + b
@@ -266,7 +272,7 @@ def gru_slopes(saved: ndarray, h: ndarray) -> tuple[ndarray, ndarray]:
 def rnn(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
     """x (rows, H), h (N, H), weight (H, H), and if there is one the bias (H,) -> out (rows, H), h."""
     x, h0, weight, *bias = widened(tensors)
-    steps, rows, w = steps_of(x, len(h0), sizes, reverse), x.reshape(-1, x.shape[-1]), np.ascontiguousarray(weight.T)
+    steps, rows, w = steps_of(x, len(h0), sizes, reverse), rows_of(x), np.ascontiguousarray(weight.T)
     rows = rows + bias[0] if bias else rows
     out, product, h = np.empty_like(rows), np.empty_like(h0), h0
     for a, b in steps.spans:
@@ -282,7 +288,7 @@ def rnn_back(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> list[n
     """The gradients of what `rnn` took, from that, what it gave, and the gradients of out and h."""
     x, h0, weight, *bias, out, g_out, g_h = widened(tensors)
     steps = steps_of(x, len(h0), sizes, reverse)
-    out, g_out = out.reshape(-1, h0.shape[1]), g_out.reshape(-1, h0.shape[1])
+    out, g_out = rows_of(out), rows_of(g_out)
     slopes = (out > 0).astype(out.dtype) if relu else 1 - out * out
     grads, dh = np.empty_like(out), g_h.copy()
     for a, b in reversed(steps.spans):

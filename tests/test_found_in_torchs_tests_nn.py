@@ -1,0 +1,77 @@
+"""What torch's own tests ask of layers, and no other test did."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from programs import Programs, outcome
+
+import rushlight
+
+run = Programs()
+
+
+@run
+def cells_of_no_hidden_numbers(torch):
+    def of(kind):
+        x, cell = torch.ones(2, 3, requires_grad=True), getattr(torch.nn, kind)(3, 0)
+        found = cell(x)
+        first = found[0] if kind == "LSTMCell" else found
+        first.sum().backward()
+        return [first.detach(), x.grad]
+    return [of(kind) for kind in ("RNNCell", "GRUCell", "LSTMCell")]
+
+
+@run
+def layers_refuse_images_of_nothing(torch):
+    f, zeros = torch.nn.functional, torch.zeros
+    shapes = [(3, 0, 4), (0, 3, 4), (0, 4), (2, 3, 0), (0, 0, 4)]
+    pads = [(shape, mode) for shape in shapes for mode in ("reflect", "replicate")]
+    return [*[outcome(f.pad, zeros(shape), (2, 2), mode=mode) for shape, mode in pads],
+            *[outcome(f.pad, zeros(shape), (2, 2), mode="circular") for shape in [(3, 0, 4), (0, 3, 4)]],
+            *[outcome(f.unfold, zeros(shape), 2) for shape in [(1, 0, 5, 5), (0, 2, 5, 5), (0, 5, 5)]],
+            *[outcome(f.fold, zeros(shape), (4, 5), 2) for shape in [(1, 0, 12), (0, 4, 12), (0, 12)]],
+            *[outcome(f.interpolate, zeros(shape), 2) for shape in [(2, 0, 4, 4), (0, 2, 4, 4), (2, 0, 4), (2, 1, 0)]],
+            *[outcome(f.group_norm, zeros(shape), groups) for shape, groups in [((1, 4), 4), ((2, 4), 4), ((1, 4), 2)]]]
+
+
+@run
+def sizes_are_whole_numbers(torch):
+    f, x = torch.nn.functional, torch.zeros(1, 1, 4)
+    sizes = [2.0, (2.0,), torch.tensor(2.0), "a", (None,), 2, torch.tensor(2), (torch.tensor(2),), np.int64(2),
+             (np.int32(3),)]
+    ratios = [[0.5, 0.5, 0.6], (0.5, 0.25)]
+    return [*[outcome(f.interpolate, x, size=size) for size in sizes],
+            *[outcome(f.fractional_max_pool2d, torch.zeros(1, 1, 8, 8), 2, output_ratio=r) for r in ratios]]
+
+
+@run
+def the_order_of_where_a_module_goes(torch):
+    cpu, double, like = torch.device("cpu"), torch.float64, torch.zeros(1)
+    orders = [(cpu, True), (None, True), ("cpu", double, True), (double, True), (like, True), (like, True, True),
+              (double, cpu), (like, double), (double, True, True), (cpu, cpu), (None,), (), (None, double),
+              (None, None, True), (torch.long,)]
+    def where(*args, **kwargs):
+        return str(torch.nn.Linear(1, 1).to(*args, **kwargs).weight.dtype)
+    return [*[outcome(where, *order) for order in orders], *[outcome(where, "cpu", copy=copy) for copy in (True, False)]]
+
+
+@pytest.mark.parametrize(("words", "call"), [
+    ("0D or 1D target tensor expected, multi-target not supported",
+     lambda x: rushlight.nn.functional.cosine_embedding_loss(x, x, x)),
+    ("both arguments to linear need to be at least 1D, but they are 0D and 2D",
+     lambda x: rushlight.nn.Linear(1, 1)(rushlight.tensor(1.0))),
+    ("Expected num groups to be greater than 0, got -2", lambda x: rushlight.nn.functional.group_norm(x, -2))])
+def test_layers_say_what_they_expected(words, call):
+    with pytest.raises(RuntimeError, match=words):
+        call(rushlight.zeros(2, 4))
+
+
+def test_storages_say_whether_they_are_shared():
+    x = rushlight.zeros(2)
+    assert [x.storage().is_shared(), x.untyped_storage().is_shared()] == [False, False]
+    x.share_memory_()
+    assert [x.storage().is_shared(), x.untyped_storage().is_shared()] == [True, True]
+
+
+test_programs = run.test()
