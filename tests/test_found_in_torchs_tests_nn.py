@@ -67,6 +67,13 @@ def test_layers_say_what_they_expected(words, call):
         call(rushlight.zeros(2, 4))
 
 
+@pytest.mark.parametrize("mode", ["constant", "reflect", "replicate", "circular"])
+def test_padding_by_nothing_is_a_tensor_of_its_own(mode):
+    x = rushlight.zeros(1, 1, 4, 4)
+    rushlight.nn.functional.pad(x, (0, 0, 0, 0), mode=mode).fill_(4)
+    assert not x.any()
+
+
 def test_storages_say_whether_they_are_shared():
     x = rushlight.zeros(2)
     assert [x.storage().is_shared(), x.untyped_storage().is_shared()] == [False, False]

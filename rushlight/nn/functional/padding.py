@@ -7,6 +7,7 @@ from rushlight.errors import explain
 from rushlight.nn.functional.sizes import check_filled
 from rushlight.ops.pad import constant_pad
 from rushlight.ops.resize import blend
+from rushlight.ops.shape import clone
 from rushlight.tensor import Tensor
 
 PICKS = ("reflect", "replicate", "circular")
@@ -43,6 +44,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             f"of an input of {ndim}", "pad 1 to 3 spatial dimensions, in mode 'reflect', 'replicate' or 'circular'"))
     if mode != "circular":
         check_filled(input, n)
+    if not any(amounts):
+        return clone(input)                       # a tensor of its own, as for other amounts
     for i in range(n):
         input = taken(input, ndim - 1 - i, amounts[2 * i], amounts[2 * i + 1], mode)
     return input
