@@ -61,6 +61,7 @@ def the_order_of_where_a_module_goes(torch):
      lambda x: rushlight.nn.functional.cosine_embedding_loss(x, x, x)),
     ("both arguments to linear need to be at least 1D, but they are 0D and 2D",
      lambda x: rushlight.nn.Linear(1, 1)(rushlight.tensor(1.0))),
+    ("smaller than num_classes", lambda x: rushlight.nn.functional.one_hot(x.long(), -2)),
     ("Expected num groups to be greater than 0, got -2", lambda x: rushlight.nn.functional.group_norm(x, -2))])
 def test_layers_say_what_they_expected(words, call):
     with pytest.raises(RuntimeError, match=words):

@@ -205,10 +205,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
                                    "convert with .long()", dtype=tensor.dtype))
     if t.size == 0 and num_classes <= 0:
         raise RuntimeError(explain("Can not infer total number of classes from empty tensor."))
-    known = t if num_classes < 0 or tensor.is_meta else holder(tensor).array          # in vmap of all samples
+    known = t if num_classes == -1 or tensor.is_meta else holder(tensor).array          # in vmap of all samples
     if t.size and known.min() < 0:
         raise RuntimeError(explain("Class values must be non-negative."))
-    if num_classes < 0:
+    if num_classes == -1:
         noticed(tensor)
         num_classes = int(t.max()) + 1
     elif t.size and known.max() >= num_classes:
