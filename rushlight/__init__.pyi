@@ -321,6 +321,7 @@ def frac(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = inpu
 def frac_(input: _Tensor) -> _Tensor: """out = input - trunc(input). The fraction, with the number's sign."""
 def frexp(input: _Tensor, *, out: Any = ...) -> _MantissaExponent: """out = frexp(input). m and e with input = m 2^e and 1/2 <= |m| < 1."""
 from rushlight.creation import from_dlpack as from_dlpack
+from rushlight.ops.storage import from_file as from_file
 from rushlight.creation import from_numpy as from_numpy
 def frombuffer(buffer: Any, *, dtype: _dtype, count: _int = ..., offset: _int = ..., requires_grad: _bool = ...) -> _Tensor: ...
 def full(size: Any, fill_value: Any, *, out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., pin_memory: _bool = ...) -> _Tensor: ...

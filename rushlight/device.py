@@ -34,6 +34,9 @@ class device:
             kind, position = type.type, type.index
         elif isinstance(type, str):
             kind, position = _parsed(type, index)
+        elif type.__class__ is int and index is None:
+            raise RuntimeError("device(): " + ("Device index must not be negative" if type < 0 else "Cannot access "
+                               "accelerator device when none is available") + f": {type}: write 'cpu'")
         else:
             raise TypeError(f"device(): a string such as 'cpu' or a device is needed, not {type!r}"
                             + ("" if index is None else f" with index {index!r}"))

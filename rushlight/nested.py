@@ -13,6 +13,7 @@ from rushlight.errors import explain
 from rushlight.tensor import Tensor, noticed
 
 NUMBERS = (bool, int, float, complex)
+DEEPEST = 64                                      # dimensions of an array of NumPy's
 
 
 def dtype_of(data: Any, array: np.ndarray) -> dtypes.dtype:
@@ -57,9 +58,11 @@ def plain_lists(data: Any, depth: int) -> Any:
 
 def depth_of(data: Any) -> int:
     """How deep lists are nested, by the first in each: a tensor there counts as a number."""
-    depth = 0
+    depth, kind = 0, type(data).__name__
     while isinstance(data, (list, tuple)) and data:
         data, depth = data[0], depth + 1
+        if depth > DEEPEST:                       # a list that holds itself has no end
+            raise ValueError(explain(f"too many dimensions '{kind}'", f"arrays have at most {DEEPEST}"))
     return depth + (data.ndim if isinstance(data, np.ndarray) else 0)
 
 

@@ -28,8 +28,8 @@ from rushlight.tensor import Tensor
 asleep: ContextVar[bool] = ContextVar("asleep", default=False)             # whether functions are to ask nobody
 NAMESPACES = ("rushlight", "rushlight.nn.functional", "rushlight.linalg", "rushlight.fft", "rushlight.special")
 modes: ContextVar[tuple[TorchFunctionMode, ...]] = ContextVar("modes", default=())     # that are entered, the innermost last
-SILENT = {"is_tensor", "is_storage", "tensor", "as_tensor", "asarray", "from_numpy", "from_dlpack", "save", "load",
-          "compile", "typename", "result_type", "can_cast", "promote_types", "manual_seed", "get_default_dtype",
+SILENT = {"is_tensor", "is_storage", "tensor", "as_tensor", "asarray", "from_numpy", "from_file", "from_dlpack", "save",
+          "load", "compile", "typename", "result_type", "can_cast", "promote_types", "manual_seed", "get_default_dtype",
           "set_default_dtype", "vmap", "export", "explain", "contributions", "is_grad_enabled", "is_inference_mode_enabled"}
 PLAIN = {Tensor, int, float, bool, str, type(None)}     # what has nothing to say
 TENSORS = ("T", "H", "mT", "mH", "real", "imag", "data")           # attributes that are tensors

@@ -280,4 +280,53 @@ def nothing_is_joined_along_any_dimension(torch):
             outcome(torch.logspace, 0j, 1, 3, dtype=torch.float64), torch.linspace(0, 1j, 3)]
 
 
+@run
+def lists_that_hold_themselves_have_no_end(torch):
+    endless = []
+    endless.append(endless)
+    return [outcome(torch.tensor, endless), outcome(torch.as_tensor, endless)]
+
+
+@run
+def a_type_makes_tensors_of_a_named_size(torch):
+    return [list(torch.ones(1, dtype=torch.int16).new(size=(2, 3)).shape), outcome(torch.device, -1),
+            outcome(torch.device, True), outcome(torch.ones(1).apply_, "abs")]
+
+
+@run
+def bools_are_no_dimensions(torch):
+    x = torch.arange(9.0).reshape(3, 3)
+    names = ("sum", "mean", "all", "amax", "argmax", "sort", "argsort", "softmax", "cumsum", "squeeze", "unsqueeze", "flatten",
+             "std", "max")
+    return [outcome(getattr(x, name), True) for name in names] + [outcome(x.topk, 1, True), outcome(torch.cat, [x], True)]
+
+
+@run
+def slices_to_add_or_copy_have_one_shape(torch):
+    at, two, zeros = torch.tensor([0]), torch.tensor(2.0), torch.zeros(2, 3)
+    return [outcome(getattr(x, name), 0, at, y) for name in ("index_add", "index_copy")
+            for x in (torch.tensor(1.0), torch.zeros(3), zeros) for y in (two, two.reshape(1), two.reshape(1, 1))]
+
+
+@run
+def wider_elements_stand_where_whole_ones_do(torch):
+    x = torch.arange(24, dtype=torch.int16)
+    views = (x.view(4, 2, 3), x[:20].view(4, 5)[:, 1:], x.view(8, 3)[:, :2], x.view(6, 4).T, x[1:3], x[2:6], x[0])
+    return [outcome(v.view, dtype) for v in views for dtype in (torch.int32, torch.int8, torch.float16)]
+
+
+def test_tensors_in_files(tmp_path, oracle):
+    def ask(lib):
+        path = str(tmp_path / lib.__name__)
+        shared = lib.from_file(path, shared=True, size=4, dtype=lib.float64)
+        shared[1] = 5.0
+        own = lib.from_file(path, size=3, dtype=lib.float64)
+        own += 1.0
+        assert type(shared.numpy()) is np.ndarray
+        with pytest.raises(RuntimeError):
+            lib.from_file(path, size=200)
+        return np.concatenate([np.fromfile(path), own.numpy()])
+    np.testing.assert_array_equal(ask(rushlight), oracle(ask))
+
+
 test_programs = run.test()

@@ -23,6 +23,8 @@ from rushlight.tensor import Tensor, created, from_array, holder
 def wrap(dim: Any, ndim: int) -> int:
     """A dimension counted from the front. IndexError if there is none such; a 0-d tensor has 0 and -1."""
     n = ndim or 1
+    if dim.__class__ is bool:                     # x.sum(True) was to be keepdim, x.sort(True) descending
+        raise TypeError(explain(f"argument 'dim' must be int, not bool: {dim}", "name it: keepdim=True, descending=True"))
     dim = index(dim)
     if not -n <= dim < n:
         raise out_of_range(dim, n)

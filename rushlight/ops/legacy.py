@@ -89,13 +89,13 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 @method
-def new(self: Tensor, *args: Any) -> Tensor:
+def new(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
     """A tensor of the same dtype: x.new(2, 3) uninitialised, x.new([1, 2]) of these numbers. `new_tensor` is newer.
 
     >>> rushlight.ones(1).new([2, 3])
     tensor([2., 3.])
     """
-    return tensortype.__call__(TYPES_OF[self.dtype], *args)
+    return tensortype.__call__(TYPES_OF[self.dtype], *args, **keywords)
 
 
 @method

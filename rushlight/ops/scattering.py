@@ -142,12 +142,14 @@ def check_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, name: s
         raise RuntimeError(explain(f"{name}(): self ({input.dtype.scalar_type}) and source ({source.dtype.scalar_type}) "
                                    "must have the same scalar type", "convert with .to(dtype)"))
     dim = wrap(dim, len(x))
-    if x and y and (x[:dim] + x[dim + 1:] != y[:dim] + y[dim + 1:] or len(x) != len(y)):
-        raise RuntimeError(explain("source tensor shape must match self tensor shape, excluding the specified dimension. "
-                                   f"Got self.shape = {list(x)} source.shape = {list(y)}", op=name))
+    kind = RuntimeError if name == "index_add" else IndexError
+    ranks = len(x) != len(y) and (x and y or kind is RuntimeError)      # index_copy takes a number as a slice of one
+    if ranks or x[:dim] + x[dim + 1:] != y[:dim] + y[dim + 1:]:
+        raise (kind if ranks else RuntimeError)(explain(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(x)} source.shape = {list(y)}", op=name))
     n = y[dim] if dim < len(y) else 1
     if n != index.array.size:
-        kind = RuntimeError if name == "index_add" else IndexError
         raise kind(explain(f"{name}(): Number of indices ({index.array.size}) should be equal to source.size(dim) "
                            f"({n})"))
 

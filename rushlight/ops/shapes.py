@@ -143,19 +143,29 @@ def seen_as(input: Tensor, dtype: dtypes.dtype) -> Tensor:
     """The same bytes as elements of another dtype, which have no gradient."""
     if dtype is input.dtype:
         return input
-    a, name = input.array, dtype.scalar_type
-    try:
-        t = from_array(a.view(dtype.numpy))
-    except ValueError as error:
-        what = f"self.size(-1) must be divisible by {dtype.itemsize // a.itemsize}"
-        if not a.ndim:
-            what = "self.dim() cannot be 0"
-        elif a.strides[-1] != a.itemsize:
-            what = "self.stride(-1) must be 1"
-        raise RuntimeError(explain(f"{what} to view {input.dtype.scalar_type} as {name} (different element sizes), but got "
-                                   f"{list(a.shape)}", "use .to(dtype) to convert the numbers")) from error
+    a = input.array
+    what = unlike(input, dtype.itemsize // a.itemsize) if dtype.itemsize != a.itemsize else None
+    if what is not None:
+        raise RuntimeError(explain(f"{what[0]} to view {input.dtype.scalar_type} as {dtype.scalar_type} (different element "
+                                   f"sizes){what[1]}", "use .to(dtype) to convert the numbers", shape=list(a.shape)))
+    t = from_array(a.view(dtype.numpy))
     register(t, input, seen_as, (dtype,))
     return t
+
+
+def unlike(x: Tensor, times: int) -> tuple[str, str] | None:
+    """What keeps elements of `times` the size (0: smaller ones) from standing where x's do: the rule, and what x has."""
+    if not x.array.ndim:
+        return "self.dim() cannot be 0", ""
+    steps = x.stride()
+    if steps[-1] != 1:
+        return "self.stride(-1) must be 1", f", but got {steps[-1]}"
+    if times:
+        for what, n in (("size(-1)", x.array.shape[-1]), ("storage_offset()", x.storage_offset()),
+                        *((f"stride({d})", step) for d, step in enumerate(steps[:-1]))):
+            if n % times:
+                return f"self.{what} must be divisible by {times}", f", but got {n}"
+    return None
 
 
 @composite()

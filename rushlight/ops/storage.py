@@ -1,6 +1,7 @@
 """The memory under a tensor, as torch's programs ask for it: `x.untyped_storage()` in bytes, `x.storage()` in elements."""
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -27,7 +28,7 @@ class UntypedStorage:
     @classmethod
     def from_file(cls, filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
         """The bytes of a file, read where they are needed; with `shared` what is written goes into the file."""
-        return cls(np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,) if nbytes else None))
+        return cls(in_file(filename, shared, nbytes))
 
     def untyped(self) -> UntypedStorage:
         """Itself."""
@@ -136,6 +137,27 @@ def between_processes(array: Any) -> bool:
     return type(array).__name__ == "mmap"
 
 
+def in_file(filename: str, shared: bool, nbytes: int) -> ndarray:
+    """The first bytes of a file, or all, (n,) uint8; with `shared` what is written goes there, and it grows if need be."""
+    mode = ("r+" if os.path.exists(filename) else "w+") if shared else "c"
+    if mode == "c" and nbytes > os.path.getsize(filename):
+        raise RuntimeError(explain(f"unable to mmap {nbytes} bytes from file <{filename}>: it has "
+                                   f"{os.path.getsize(filename)}", "shared=True lets it grow"))
+    return np.asarray(np.memmap(filename, np.uint8, mode, shape=(nbytes,) if nbytes else None))
+
+
+def from_file(filename: str, shared: bool | None = None, size: int | None = 0, *, dtype: dtypes.dtype | None = None,
+              requires_grad: bool = False) -> Tensor:
+    """A tensor of the first `size` numbers of a file, read where they are needed; with `shared` what is written into it goes
+    into the file, which is made, and grows, if need be.
+
+    RuntimeError if there are not as many. `numpy.ndarray.tofile` writes such files.
+    """
+    dtype = dtype or dtypes.get_default_dtype()
+    made = in_file(filename, bool(shared), size * dtype.itemsize) if size else np.empty(0, np.uint8)
+    return from_array(made.view(dtype.numpy)).requires_grad_(requires_grad)
+
+
 def bytes_of(x: Tensor) -> ndarray:
     """The bytes of the array that owns the tensor's memory, (n,) uint8."""
     noticed(x)
@@ -209,4 +231,4 @@ def is_storage(obj: Any) -> bool:
     return isinstance(obj, (TypedStorage, UntypedStorage))
 
 
-MORE.update(UntypedStorage=UntypedStorage, TypedStorage=TypedStorage, is_storage=is_storage)
+MORE.update(UntypedStorage=UntypedStorage, TypedStorage=TypedStorage, is_storage=is_storage, from_file=from_file)
