@@ -296,8 +296,8 @@ def a_type_makes_tensors_of_a_named_size(torch):
 @run
 def bools_are_no_dimensions(torch):
     x = torch.arange(9.0).reshape(3, 3)
-    names = ("sum", "mean", "all", "amax", "argmax", "sort", "argsort", "softmax", "cumsum", "squeeze", "unsqueeze", "flatten",
-             "std", "max")
+    names = ("sum", "mean", "all", "amax", "argmax", "sort", "argsort", "softmax", "cumsum", "squeeze", "unsqueeze",
+             "flatten", "std", "max")
     return [outcome(getattr(x, name), True) for name in names] + [outcome(x.topk, 1, True), outcome(torch.cat, [x], True)]
 
 
