@@ -183,7 +183,7 @@ class Clocks:
 
     def put(self) -> None:
         later.complete()
-        for op, call in [(op, call) for op in TABLE.values() for call in getattr(op.call, "forms", (op.call,))]:
+        for op, call in [(one, call) for one in TABLE.values() for call in getattr(one.call, "forms", (one.call,))]:
             cells = dict(zip(call.__code__.co_freevars, call.__closure__ or ()))
             if "kernel" in cells:
                 self.swap(cells["kernel"], timed(op.called, cells["kernel"].cell_contents))
