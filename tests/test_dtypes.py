@@ -238,7 +238,13 @@ def test_missing_devices_have_names_but_no_tensors(name):
                 put(place)
 
 
-@pytest.mark.parametrize("args", [(0,), (None,), (3.5,), ("cpu", True), ("cpu", 0.0), (device("cpu"), 0)])
+@pytest.mark.parametrize("number", [0, -1])
+def test_a_device_by_number_is_none_of_the_cpu(number):
+    with pytest.raises(RuntimeError, match="write 'cpu'"):
+        device(number)
+
+
+@pytest.mark.parametrize("args", [(None,), (3.5,), ("cpu", True), ("cpu", 0.0), (device("cpu"), 0)])
 def test_device_needs_a_string(args):
     with pytest.raises(TypeError):
         device(*args)
