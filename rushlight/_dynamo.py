@@ -1,8 +1,8 @@
 """torch._dynamo, as far as programs call it: `torch.compiler`, and marks that mean nothing here."""
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ContextDecorator, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,22 +12,13 @@ from rushlight.compile.module import OptimizedModule
 from rushlight.compiler import allow_in_graph, assume_constant_result, disable, is_compiling, reset
 
 
-class Same(ContextDecorator):
-    """A context, and a decorator, in which nothing is different."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *exc: object) -> None:
-        return None
-
-
 class Config(SimpleNamespace):
     """Settings of torch's compiler: they may be read and set, and change nothing."""
 
-    def patch(self, *args: Any, **kwargs: Any) -> Same:
-        """A context in which nothing is different; also a decorator."""
-        return Same()
+    @contextmanager
+    def patch(self, *args: Any, **kwargs: Any) -> Iterator[None]:
+        """A context, or a decorator of functions, in which nothing is different."""
+        yield
 
 
 def explain(f: Callable, *args: Any, **kwargs: Any) -> Any:

@@ -1,7 +1,6 @@
 """x[key] and x[key] = value: keys of integers, slices, None, Ellipsis, lists, masks and index tensors."""
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from operator import index as as_integer
 from typing import Any
@@ -11,7 +10,7 @@ from numpy import ndarray
 
 from rushlight.autograd.views import assign
 from rushlight.dtypes import holding
-from rushlight.errors import explain
+from rushlight.errors import explain, warn
 from rushlight.ops.build import unrecorded
 from rushlight.ops.index import index, write_at
 from rushlight.ops.kernels.index import HERE
@@ -112,8 +111,7 @@ def choosing(index: Tensor) -> Tensor:
     """A tensor that stands in a key: torch's masks of old, of uint8, as masks."""
     if index.array.dtype != np.uint8:
         return index
-    warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead: mask.bool()",
-                  stacklevel=5)
+    warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead: mask.bool()")
     return index != 0  # type: ignore[return-value]
 
 
@@ -145,8 +143,8 @@ def write(x: Tensor, key: Any, value: Any) -> None:
     if not isinstance(value, Tensor):
         value = created(from_array(holding(value, x.dtype)))
     if value.array.dtype != x.array.dtype:
-        if value.array.size != 1 or any(t.array.dtype.kind != "b" for t in tensors):   # one number goes under a mask
-            check_same_dtype(x, value, bool(tensors))
+        if tensors and (value.array.size != 1 or any(t.array.dtype.kind != "b" for t in tensors)):     # else under a mask
+            check_same_dtype(x, value)
         value = value.to(x.dtype)  # type: ignore[attr-defined]
     if tensors:
         x, parts = integers_first(x, parts, tensors)
@@ -161,9 +159,9 @@ def write(x: Tensor, key: Any, value: Any) -> None:
     assign(region, value)
 
 
-def check_same_dtype(x: Tensor, value: Tensor, indexed: bool = True) -> None:
+def check_same_dtype(x: Tensor, value: Tensor) -> None:
     """RuntimeError for values of another dtype than that of the tensor into which index tensors put them."""
-    if indexed and value.array.dtype != x.array.dtype:
+    if value.array.dtype != x.array.dtype:
         raise RuntimeError(explain("Index put requires the source and destination dtypes match, got "
                                    f"{x.dtype.scalar_type} for the destination and {value.dtype.scalar_type} for the "
                                    "source.", "convert the values with .to(dtype)"))
@@ -185,9 +183,6 @@ def contains(x: Tensor, value: Any) -> bool:
     return bool((x.array == (value.array if isinstance(value, Tensor) else value)).any())
 
 
-method(read, "__getitem__")
-method(write, "__setitem__")
-method(iterate, "__iter__")
 def backwards(x: Tensor) -> Tensor:
     """reversed(x): the slices along the first dimension in opposite order, as a tensor."""
     return flip(x, (0,)) if x.array.ndim else x
@@ -198,6 +193,9 @@ def delete(x: Tensor, key: Any) -> None:
     raise TypeError(explain("Tensor does not support deleting items", "choose those that stay: x[mask], torch.cat"))
 
 
+method(read, "__getitem__")
+method(write, "__setitem__")
 method(delete, "__delitem__")
-method(contains, "__contains__")
+method(iterate, "__iter__")
 method(backwards, "__reversed__")
+method(contains, "__contains__")

@@ -119,7 +119,7 @@ def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
 
 def in_full(g: Any, rows: bool) -> Any:
     """The gradient, or the first of a list, laid out in memory if broadcasting has repeated it, as that of a sum or a mean:
-    batch norm of 262,144 took 3.7 ms of NumPy's passes, it takes 0.9. One number for all suits loops over elements."""
+    a step through batch norm of 262,144 took 4.9 ms, it takes 1.3. One number for all suits loops over elements."""
     if g.__class__ is list:
         g[0] = in_full(g[0], rows)
     elif g.__class__ is ndarray and not g.flags.forc and 0 in g.strides and (rows or any(g.strides)):

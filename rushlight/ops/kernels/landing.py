@@ -19,9 +19,8 @@ FEW = 1 << 8                                      # numbers below which rows lan
 PASSES = 20                                       # of NumPy over plain numbers, that take as long
 KEPT = 1 << 12                                    # places that are remembered: they were 6 of gather's 18 us
 
-UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
-MET = {"sum": "{0} + {1}", "mean": "{0} + {1}", "prod": "{0} * {1}", "amax": "maximum{2}({0}, {1})",
-       "amin": "minimum{2}({0}, {1})"}
+UFUNCS = {"sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+MET = {"sum": "{0} + {1}", "prod": "{0} * {1}", "amax": "maximum{2}({0}, {1})", "amin": "minimum{2}({0}, {1})"}
 
 SLICES = """def kernel(r, index, g):
     restrict()

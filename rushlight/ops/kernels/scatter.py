@@ -22,7 +22,7 @@ def reduce_into(r: ndarray, index: ndarray, source: ndarray, dim: int, reduce: s
     target, index, source = (a if a.ndim else a.reshape(1) for a in (r, index, source))
     if not include_self:
         scatter_into(target, index, np.asarray(neutral(reduce, r.dtype), r.dtype), dim)
-    land(target, index, np.broadcast_to(source, index.shape), dim, reduce, "scatter_reduce")
+    land(target, index, np.broadcast_to(source, index.shape), dim, "sum" if reduce == "mean" else reduce, "scatter_reduce")
     if reduce == "mean":
         n = np.maximum(counts(target.shape, index, dim) + int(include_self), 1)
         target[...] = target // n if r.dtype.kind in "iub" else target / n
