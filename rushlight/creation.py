@@ -9,7 +9,7 @@ import numpy as np
 
 from rushlight import dtypes
 from rushlight.device import CPU, on_meta, strided
-from rushlight.errors import explain, suggesting
+from rushlight.errors import explain, overflowed, suggesting
 from rushlight.memory_format import memory_format, preserve_format, room_for
 from rushlight.nested import depth_of, dtype_of, first_leaf, plain_lists, uneven
 from rushlight.ops.kernels.strided import Memory, lie
@@ -47,8 +47,7 @@ def room(make: Callable, shape: tuple, *how: Any) -> np.ndarray:
     try:
         return make(shape, *how)
     except ValueError as error:
-        raise RuntimeError(explain(f"{'Stride' if 0 in shape else 'Storage size'} calculation overflowed with sizes="
-                                   f"{list(shape)}")) from error
+        raise overflowed(shape) from error
 
 
 def blank(shape: tuple, dtype: np.dtype, strides: tuple | None = None) -> Any:

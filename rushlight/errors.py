@@ -120,6 +120,12 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(text, category, stacklevel=level + 1)
 
 
+def overflowed(shape: tuple[int, ...]) -> RuntimeError:
+    """torch's error for more elements than memory can have."""
+    what = "Stride" if 0 in shape else "Storage size"
+    return RuntimeError(explain(f"{what} calculation overflowed with sizes={list(shape)}"))
+
+
 class NoCuda(RuntimeError, AssertionError):
     """There is only the CPU. torch's error is an AssertionError, that of other devices a RuntimeError."""
 

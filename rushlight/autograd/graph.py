@@ -9,7 +9,7 @@ import numpy as np
 from rushlight.autograd.clock import Writes, stamp
 from rushlight.autograd.engine import tensors_in
 from rushlight.autograd.grad_mode import Inner, Setting, innermost, mode
-from rushlight.autograd.node import Handle, Node, Packed, hooks_of
+from rushlight.autograd.node import Handle, Node, Packed, hooks_of, unpacked
 from rushlight.autograd.views import as_it_is
 from rushlight.errors import explain
 from rushlight.tensor import Tensor, from_array, writes_of
@@ -75,7 +75,7 @@ class saved_tensors_hooks(Setting, Inner):
     def restore(self, node: Node) -> None:
         """Put the tensors back before the node's rules run."""
         if node.saved is not None:
-            node.saved = tuple(item.unpacked() if isinstance(item, Packed) else item for item in node.saved)
+            node.saved = tuple(map(unpacked, node.saved))
 
     def unpacked(self, packed: Packed) -> Any:
         """What a rule finds: the tensor with its place in the graph, or of a result the array."""

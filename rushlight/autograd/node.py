@@ -188,9 +188,11 @@ class Packed:
     def __init__(self, by: Any, value: Any, node: Node | None, raw: bool):
         self.by, self.value, self.node, self.raw = by, value, node, raw
 
-    def unpacked(self) -> Any:
-        """The tensor, or the array."""
-        return self.by.unpacked(self)
+
+
+def unpacked(item: Any) -> Any:
+    """What a node has saved, as it was before a hook packed it."""
+    return item.by.unpacked(item) if isinstance(item, Packed) else item
 
 
 class Hooks:

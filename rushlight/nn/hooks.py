@@ -1,7 +1,6 @@
 """What can be hung on a module's call: before and after `forward`, and before and after its backward."""
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import count
@@ -11,7 +10,7 @@ import numpy as np
 
 from rushlight.autograd.function import Function
 from rushlight.autograd.node import Handle
-from rushlight.errors import placed
+from rushlight.errors import placed, warn
 from rushlight.tensor import Tensor, created, from_array
 
 Kind = tuple[tuple[int, ...], np.dtype]           # a tensor's shape and dtype
@@ -222,8 +221,8 @@ class Passage:
     def leave(self, result: Any) -> Any:
         """The result, its tensors through a gate."""
         if not isinstance(result, (Tensor, tuple)):
-            warnings.warn("For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but "
-                          f"received {type(result)}", stacklevel=4)
+            warn("For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but "
+                 f"received {type(result)}")
             return result
         parts = list(result) if isinstance(result, tuple) else [result]
         places = [i for i, r in enumerate(parts) if isinstance(r, Tensor)]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from rushlight.autograd.views import become
-from rushlight.errors import explain
+from rushlight.errors import explain, overflowed
 from rushlight.memory_format import (
     channels_last,
     channels_last_3d,
@@ -137,8 +137,7 @@ def resize_(self: Tensor, *size: Any, memory_format: memory_format | None = None
     if memory_format is preserve_format:
         raise RuntimeError(explain("Unsupported memory format Preserve", "use torch.contiguous_format"))
     if prod([max(n, 1) for n in shape]) * self.array.itemsize > sys.maxsize:
-        raise RuntimeError(explain(f"{'Stride' if 0 in shape else 'Storage size'} calculation overflowed with sizes="
-                                   f"{list(shape)}", op="resize_"))
+        raise overflowed(shape)
     if shape == self.array.shape and (memory_format is None or lies_so(self.array, memory_format)):
         return self
     form = memory_format or contiguous_format

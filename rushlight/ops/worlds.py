@@ -15,7 +15,7 @@ import numpy as np
 
 from rushlight.autograd.clock import tick
 from rushlight.autograd.engine import second_time
-from rushlight.autograd.node import Node, Output, Packed
+from rushlight.autograd.node import Node, Output, unpacked
 from rushlight.ops.later import next_part
 from rushlight.ops.table import SHARED, Op, parameters, rebind
 from rushlight.optional import LARGE, ROWS, SOME, spent
@@ -218,8 +218,7 @@ def saved_tensors(self: Node) -> tuple[Tensor, ...]:
         raise second_time(self)
     names = self.op.saves if self.op is not None else ()
     found: list[Tensor] = []
-    for name, kept in zip(names, self.saved):
-        item = kept.unpacked() if isinstance(kept, Packed) else kept
+    for name, item in zip(names, map(unpacked, self.saved)):
         if isinstance(item, Tensor):
             found.append(item)
         elif name == "out" and item is not None:
@@ -245,7 +244,6 @@ def saved_at(i: int, output: bool) -> property:
     def read(node: Node) -> Any:
         if node.saved is None:
             raise second_time(node)
-        kept = node.saved[i]
-        item = kept.unpacked() if isinstance(kept, Packed) else kept
+        item = unpacked(node.saved[i])
         return saved_output(node, item) if output and item is not None else item
     return property(read)

@@ -123,7 +123,7 @@ def sampled_slope(g: ndarray, x: ndarray, at: ndarray) -> ndarray:
         for k, place in enumerate(places):
             part = image.take(place, 1)
             part *= planes
-            np.add.reduce(part, 0, out=out[k])
+            np.add.reduce(part, 0, out=out[k], initial=0)
     return r
 
 
@@ -164,14 +164,12 @@ SAMPLED_SLOPE = """def kernel(g, x, at, out):
     channels, size, taps, points = x.shape[1], x.shape[2], at.shape[1], at.shape[2]
     for n in range(x.shape[0]):
         for near in range(n * taps * points, (n + 1) * taps * points, points):
+            for p in range(points):
+                put(out, near + p, f32(0))
             for c in range(channels):
                 image, plane = (n * channels + c) * size, (n * channels + c) * points
-                if c == 0:
-                    for p in range(points):
-                        put(out, near + p, get(g, plane + p) * get(x, image + get(at, near + p)))
-                else:
-                    for p in range(points):
-                        put(out, near + p, get(out, near + p) + get(g, plane + p) * get(x, image + get(at, near + p)))
+                for p in range(points):
+                    put(out, near + p, get(out, near + p) + get(g, plane + p) * get(x, image + get(at, near + p)))
 """
 TAP = 1 << 12                                     # elements that take NumPy as long as its calls for a tap of an image
 
