@@ -31,8 +31,8 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
     A module gives an `OptimizedModule` around it.
 
     `backend`: "numba" (fused loops; needs Numba), "numpy" (calls of NumPy only), "eager" (nothing is compiled).
-    `options`: passes can be switched off one by one, {"narrow": False}, "decompose", "tables", "products", "simplify",
-    "fuse", "threads"; "show": a function that is given the program before and after each pass, as text: {"show": print}.
+    `options`: passes can be switched off one by one, {"extend": False}, "narrow", "decompose", "tables", "products",
+    "simplify", "fuse", "threads"; "show": a function given the program before and after each pass, as text: {"show": print}.
     Others, torch's `mode` and `dynamic` are accepted and change nothing: shapes are always static. RuntimeError for a mode
     that torch does not have, or one beside options.
 

@@ -6,14 +6,16 @@ from typing import Any
 
 from rushlight.compile.graph import Graph, drop_unused
 from rushlight.compile.passes.decompose import decompose
+from rushlight.compile.passes.extend import extend
 from rushlight.compile.passes.narrow import narrow
 from rushlight.compile.passes.products import turn_products
 from rushlight.compile.passes.simplify import simplify
 from rushlight.compile.passes.tables import look_up_later
 from rushlight.compile.report import listing
 
-PASSES: dict[str, Callable[[Graph], None]] = {"narrow": narrow, "decompose": decompose, "tables": look_up_later,
-                                              "products": turn_products, "simplify": simplify}
+PASSES: dict[str, Callable[[Graph], None]] = {
+    "extend": extend, "narrow": narrow, "decompose": decompose, "tables": look_up_later, "products": turn_products,
+    "simplify": simplify}
 
 
 def optimize(graph: Graph, options: Mapping[str, Any]) -> None:
