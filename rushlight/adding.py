@@ -58,6 +58,15 @@ def add_to(a: ndarray, b: ndarray) -> None:
         np.add(a, b, out=a)
 
 
+def copy_like(leaf: ndarray, g: ndarray) -> ndarray:
+    """A copy of a gradient that lies in memory as its leaf does."""
+    if leaf.flags.c_contiguous:
+        return g.copy()
+    r = np.empty_like(leaf, subok=False)
+    r[...] = g
+    return r
+
+
 def row_length(shape: tuple, axes: tuple) -> int:
     """How many elements the last dimensions hold, if these are the last ones, each named once, and they are of rows for
     einsum; 0 if not."""

@@ -9,7 +9,7 @@ from weakref import ref
 from numpy import asarray, generic, ndarray
 
 from rushlight import dtypes
-from rushlight.adding import add_to
+from rushlight.adding import add_to, copy_like
 from rushlight.autograd.clock import Writes, stamp
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Handle, Node, hooks_of
@@ -371,7 +371,9 @@ class AccumulateGrad(Node):
             with ADDING:
                 known = leaf._grad
                 if known is None:
-                    leaf._grad = from_array(g.copy() if g.base.__class__ is ndarray else g)
+                    if g.base.__class__ is ndarray or g.strides != leaf.array.strides:
+                        g = copy_like(leaf.array, g)
+                    leaf._grad = from_array(g)
                 else:
                     add_to(known.array, g)
                     stamp(writes_of(known), None)

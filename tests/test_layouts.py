@@ -129,3 +129,89 @@ def test_steps_of_dimensions_of_size_1(oracle):
         views = [t.unsqueeze(d) for t in (x, x.t(), x[:, :1], z.expand(3, 5, 4), lib.zeros(())) for d in range(t.dim() + 1)]
         return [list(v.stride()) for v in (*views, x[None], x[..., None], x.expand(1, 3, 4), x.expand(2, 1, 3, 4))]
     assert steps(rushlight) == oracle(steps)
+
+
+# images -> images or numbers, each in the layout that torch gives
+IMAGES = {
+    "conv": lambda lib, f, x: f.conv2d(x, lib.ones(5, 4, 3, 3), padding=1),
+    "grouped conv": lambda lib, f, x: f.conv2d(x, lib.ones(4, 1, 3, 3), groups=4),
+    "transposed conv": lambda lib, f, x: f.conv_transpose2d(x, lib.ones(4, 3, 3, 3)),
+    "conv of one tap": lambda lib, f, x: f.conv2d(x, lib.ones(3, 4, 1, 1)),
+    "max_pool": lambda lib, f, x: f.max_pool2d(x, 2), "avg_pool": lambda lib, f, x: f.avg_pool2d(x, 2),
+    "lp_pool": lambda lib, f, x: f.lp_pool2d(x, 2, 2), "adaptive_avg": lambda lib, f, x: f.adaptive_avg_pool2d(x, (3, 2)),
+    "adaptive_max": lambda lib, f, x: f.adaptive_max_pool2d(x, (3, 2)),
+    "fractional": lambda lib, f, x: f.fractional_max_pool2d(x, 2, output_size=(3, 3)),
+    "unpool": lambda lib, f, x: f.max_unpool2d(*f.max_pool2d(x, 2, return_indices=True), 2),
+    "batch_norm": lambda lib, f, x: f.batch_norm(x, None, None, training=True),
+    "frozen batch_norm": lambda lib, f, x: f.batch_norm(x, lib.ones(4), lib.ones(4)),
+    "instance_norm": lambda lib, f, x: f.instance_norm(x), "group_norm": lambda lib, f, x: f.group_norm(x, 2),
+    "layer_norm": lambda lib, f, x: f.layer_norm(x, (8,)), "response": lambda lib, f, x: f.local_response_norm(x, 2),
+    **{mode: lambda lib, f, x, mode=mode: f.interpolate(x, size=(9, 5), mode=mode)
+       for mode in ("nearest", "nearest-exact", "bilinear", "bicubic", "area")},
+    "twice": lambda lib, f, x: f.interpolate(x, scale_factor=2), "as it was": lambda lib, f, x: f.interpolate(
+        x, size=(6, 8), mode="bilinear"),
+    "antialias": lambda lib, f, x: f.interpolate(x, size=(3, 5), mode="bicubic", antialias=True),
+    **{f"pad {mode}": lambda lib, f, x, mode=mode: f.pad(x, (1, 2, -1, 3), mode=mode)
+       for mode in ("constant", "reflect", "replicate", "circular")},
+    "pixel_shuffle": lambda lib, f, x: f.pixel_shuffle(f.pad(x, (0, 0, 0, 0, 0, 4)), 2),
+    "pixel_unshuffle": lambda lib, f, x: f.pixel_unshuffle(x, 2),
+    "channel_shuffle": lambda lib, f, x: f.channel_shuffle(x, 2),
+    "grid_sample": lambda lib, f, x: f.grid_sample(x, lib.zeros(2, 5, 7, 2), align_corners=False),
+    "fold": lambda lib, f, x: f.fold(f.unfold(x, 2), (6, 8), 2), "dropout": lambda lib, f, x: f.dropout2d(x, 0.5),
+    "softmax": lambda lib, f, x: f.softmax(x, 1), "glu": lambda lib, f, x: f.glu(x, 1), "prelu": lambda lib, f, x: f.prelu(
+        x, lib.ones(4)), "masked_fill": lambda lib, f, x: x.masked_fill(x > 0, 1.0), "flip": lambda lib, f, x: x.flip(2),
+    "roll": lambda lib, f, x: x.roll(1, 2), "cat": lambda lib, f, x: lib.cat([x, x], 1), "turn": lambda lib, f, x: x * 2,
+}
+
+
+def images(lib, last):
+    x = (lib.arange(384.0).view(2, 4, 6, 8) % 7 - 3)
+    return (x.contiguous(memory_format=lib.channels_last) if last else x).requires_grad_()
+
+
+@pytest.mark.parametrize("last", [True, False])
+@pytest.mark.parametrize("name", IMAGES)
+def test_images_stay_as_they_lie(name, last, oracle):
+    """And the gradient of a leaf lies as the leaf does, whatever came back."""
+    def strides(lib):
+        x = images(lib, last)
+        y = IMAGES[name](lib, lib.nn.functional, x)
+        y.backward(lib.ones(y.shape))
+        return [list(y.stride()), list(x.grad.stride())]
+    assert strides(rushlight) == oracle(strides)
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_numbers_are_the_same_in_either_layout(name):
+    found = []
+    for last in (True, False):
+        rushlight.manual_seed(0)
+        x = images(rushlight, last)
+        y = IMAGES[name](rushlight, rushlight.nn.functional, x)
+        (y * rushlight.arange(float(y.numel())).view(y.shape)).sum().backward()
+        found.append((y.detach(), x.grad))
+    if "fractional" not in name and name != "dropout":           # which draw as numbers lie
+        assert all(rushlight.allclose(a, b, rtol=1e-4, atol=1e-4) for a, b in zip(*found))
+
+
+def test_weights_with_channels_innermost_decide_too(oracle):
+    """As after `model.to(memory_format=channels_last)`: their gradients lie as they do."""
+    def strides(lib):
+        layer = lib.nn.Conv2d(3, 4, 3).to(memory_format=lib.channels_last)
+        y = layer(lib.ones(2, 3, 5, 6))
+        y.sum().backward()
+        return [list(t.stride()) for t in (y, layer.weight, layer.weight.grad)]
+    assert strides(rushlight) == oracle(strides)
+
+
+@pytest.mark.parametrize("loss", ["whole", "turned", "expanded", "view"])
+def test_a_leafs_gradient_lies_as_the_leaf(loss, oracle):
+    def strides(lib):
+        w = lib.arange(12.0).view(3, 4).t().requires_grad_() if loss != "view" else lib.ones(3, 4, requires_grad=True)
+        y = {"whole": lambda: w * w, "turned": lambda: (w.t() * lib.ones(3, 4)), "expanded": lambda: w.sum(0),
+             "view": lambda: lib.ones(5, 4) @ w.t()}[loss]()
+        y.sum().backward()
+        first = list(w.grad.stride())
+        (w * lib.ones(w.shape)).sum().backward()
+        return [first, list(w.grad.stride())]
+    assert strides(rushlight) == oracle(strides)

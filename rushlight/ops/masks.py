@@ -47,7 +47,9 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     if mask.array.dtype.kind != "b":
         raise RuntimeError(explain(f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}",
                                    "compare first: mask = m != 0"))
-    return masked(mask, one_number(value, input, "masked_fill_"), input)
+    made = masked(mask, one_number(value, input, "masked_fill_"), input)
+    plain = s.contiguous(made)                    # as torch lays it out, whatever the input's order: `view` works on it
+    return made if plain is made else called(plain, "MaskedFillBackward0")
 
 
 @composite(looks=True)

@@ -1,10 +1,10 @@
 """Padding with a number; cropping is padding by less than nothing, and each undoes the other."""
 from __future__ import annotations
 
-import numpy as np
 from numpy import ndarray
 
 from rushlight.ops.build import build, inner
+from rushlight.ops.kernels.strided import room
 from rushlight.ops.worlds import shared
 
 
@@ -14,7 +14,8 @@ def padded(x: ndarray, amounts: tuple[tuple[int, int], ...], value: float) -> nd
     if min(shape, default=0) < 0:
         raise ValueError(f"the padding {amounts} of an input of size {list(x.shape)} would leave the negative size "
                          f"{list(shape)}; cure: cut off less")
-    r = np.full(shape, value, x.dtype)
+    r = room(shape, x)
+    r.fill(value)
     into = tuple([slice(max(a, 0), n - max(b, 0)) for n, (a, b) in zip(shape, amounts)])
     taken = tuple([slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(x.shape, amounts)])
     r[into] = x[taken]

@@ -262,7 +262,7 @@ def batch_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: t
     out, mu, var = room(x), np.empty(kept, FLOAT), np.empty(kept, FLOAT)
     by_channels("batch_norm", x.size, x.shape[1], given, w, b, eps, out.reshape(given.shape), mu.reshape(-1),
                 var.reshape(-1))
-    return like_images(out, x, channels_last), mu, var
+    return like_images(out, x, asks=channels_last), mu, var
 
 
 def batch_norm_x(gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var: ndarray, dims: tuple[int, ...],
@@ -307,7 +307,7 @@ def group_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, groups:
     out, mu, var = room(x), np.empty((len(x), groups, 1), FLOAT), np.empty((len(x), groups, 1), FLOAT)
     by_channels("group_norm", x.size, mu.size, given, w, b, groups, eps, out.reshape(given.shape), mu.reshape(-1),
                 var.reshape(-1))
-    return out, mu, var
+    return like_images(out, x), mu, var
 
 
 def group_norm_x(gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var: ndarray, groups: int,
@@ -369,7 +369,7 @@ def by_a_number_each(x: ndarray, factor: ndarray, shift: ndarray) -> ndarray | N
         return None
     out = room(x)
     by_channels("scaled_channels", x.size, x.shape[1], given, factor, shift, out.reshape(given.shape))
-    return like_images(out, x, channels_last)
+    return like_images(out, x, asks=channels_last)
 
 
 # (op, "" for its forward or the input of a derivative) -> what is asked with the arguments of the kernel or the rule

@@ -18,7 +18,7 @@ from rushlight.ops import norm
 from rushlight.ops import reduce as r
 from rushlight.ops.node_names import called
 from rushlight.ops.pad import constant_pad
-from rushlight.ops.shape import reshape, to, unsqueeze
+from rushlight.ops.shape import contiguous, reshape, to, unsqueeze
 from rushlight.ops.shape import squeeze as squeezed
 from rushlight.tensor import Tensor
 
@@ -166,7 +166,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     if prod(size) == 1:
         raise ValueError(explain(f"Expected more than 1 spatial element when training, got input size {input.shape}"))
     check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
-    out, mean, var = norm.group_norm(input, weight, bias, c, eps)
+    out, mean, var = norm.group_norm(contiguous(input), weight, bias, c, eps)       # as torch lays it out
     if running_mean is not None or running_var is not None:
         mean, var = (r.mean(squeezed(t.detach(), 2), (0,)) for t in (mean, var))
         follow(running_mean, running_var, mean, var, momentum, prod(size))

@@ -7,7 +7,7 @@ from rushlight.errors import explain
 from rushlight.nn.functional.sizes import check_filled
 from rushlight.ops.pad import constant_pad
 from rushlight.ops.resize import blend
-from rushlight.ops.shape import clone
+from rushlight.ops.shape import clone, contiguous
 from rushlight.tensor import Tensor
 
 PICKS = ("reflect", "replicate", "circular")
@@ -42,7 +42,9 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: mode {mode!r}, {n} "
             "dimensions "
             f"of an input of {ndim}", "pad 1 to 3 spatial dimensions, in mode 'reflect', 'replicate' or 'circular'"))
-    if mode != "circular":
+    if mode == "circular":
+        input = contiguous(input)                 # torch lays out the other modes' results as images lie
+    else:
         check_filled(input, n)
     if not any(amounts):
         return clone(input)                       # a tensor of its own, as for other amounts

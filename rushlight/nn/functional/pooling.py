@@ -12,9 +12,10 @@ from rushlight.errors import explain
 from rushlight.nn.functional.sizes import each, with_batch, without_batch
 from rushlight.ops import elementwise as e
 from rushlight.ops import pool
+from rushlight.ops.kernels.strided import suggests_last
 from rushlight.ops.positions import scatter
 from rushlight.ops.results import into
-from rushlight.ops.shape import reshape
+from rushlight.ops.shape import laid_out, reshape
 from rushlight.tensor import Tensor, created, from_array
 
 LETTERS = {1: "L", 2: "H, W", 3: "D, H, W"}
@@ -195,7 +196,14 @@ def put_back(x: Tensor, where: Tensor, size: tuple[int, ...]) -> Tensor:
     blank = created(from_array(np.zeros((n, c, prod(size)), x.array.dtype)))
     many = prod(x.array.shape[2:])
     flat = scatter(blank, 2, reshape(where, (n, c, many)), reshape(x, (n, c, many)))
-    return reshape(flat, (n, c, *size))
+    made = reshape(flat, (n, c, *size))
+    return lying_as(x, made) if len(size) == 2 else made       # torch lays out volumes in C order
+
+
+def lying_as(images: Tensor, made: Tensor) -> Tensor:
+    """What was made of images, its channels innermost where theirs are."""
+    a = images.array
+    return laid_out(made, (0, *range(2, a.ndim), 1)) if a.__class__ is np.ndarray and suggests_last(a) else made
 
 
 def unpooled_size(x: Tensor, kernel: tuple, stride: tuple, padding: tuple, output_size: Any, n: int) -> tuple[int, ...]:

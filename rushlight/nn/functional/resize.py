@@ -10,7 +10,7 @@ import numpy as np
 
 from rushlight.dtypes import float32
 from rushlight.errors import explain, warn
-from rushlight.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from rushlight.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, lying_as
 from rushlight.ops.build import composite
 from rushlight.ops.kernels.resize import nearest
 from rushlight.ops.node_names import called
@@ -179,7 +179,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     x = reshape(input, (*lead, c // (r * r), r, r, h, w))
     n = len(lead)
     x = permute(x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
-    return called(reshape(clone(x) if r == 1 else x, (*lead, c // (r * r), h * r, w * r)), "PixelShuffleBackward0")
+    made = reshape(clone(x) if r == 1 else x, (*lead, c // (r * r), h * r, w * r))
+    return called(lying_as(input, made), "PixelShuffleBackward0")
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
@@ -194,7 +195,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     x = reshape(input, (*lead, c, h // r, r, w // r, r))
     n = len(lead)
     x = permute(x, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
-    return reshape(clone(x) if r == 1 else x, (*lead, c * r * r, h // r, w // r))
+    return lying_as(input, reshape(clone(x) if r == 1 else x, (*lead, c * r * r, h // r, w // r)))
 
 
 def shape_of(input: Tensor, name: str) -> tuple[int, ...]:
@@ -217,7 +218,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
         raise RuntimeError(explain("Number of channels must be divisible by groups. Got "
                                    f"{c} channels and {groups} groups."))
     x = transpose(reshape(input, (n, groups, c // groups, *rest)), 1, 2)
-    return reshape(clone(x) if groups in (1, c) else x, (n, c, *rest))      # a copy also where nothing moves
+    return lying_as(input, reshape(clone(x) if groups in (1, c) else x, (n, c, *rest)))   # a copy also where nothing moves
 
 
 @composite(tensor=False)

@@ -125,7 +125,7 @@ def conv(x: ndarray, w: ndarray, stride: Ints, padding: Ints, dilation: Ints, gr
     p = plan(x.shape[2:], w.shape, stride, padding, dilation, groups)
     many = len(x) > p.few[0] and (bias is None or bias.dtype == x.dtype)
     made = looped(CORRELATE, x, w, p, bias) if many else None
-    return like_images(with_bias(computed(correlate, x, w, p), bias) if made is None else made, x)
+    return like_images(with_bias(computed(correlate, x, w, p), bias) if made is None else made, x, w)
 
 
 def with_bias(r: ndarray, bias: ndarray | None) -> ndarray:
@@ -151,7 +151,7 @@ def conv_input_grad(g: ndarray, w: ndarray, size: Ints, stride: Ints, padding: I
     check_dtypes(g, w, len(size), "gradient", "weight")
     if not (g.size and w.size):
         return np.zeros(shape, g.dtype)
-    return like_images(computed(spread, g, w, plan(size, w.shape, stride, padding, dilation, groups)), g)
+    return like_images(computed(spread, g, w, plan(size, w.shape, stride, padding, dilation, groups)), g, w)
 
 
 def conv_weight_grad(g: ndarray, x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,

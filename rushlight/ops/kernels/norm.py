@@ -8,7 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.adding import FEW, ROWS, added, along_rows
-from rushlight.ops.kernels.strided import plain, suggested
+from rushlight.ops.kernels.strided import like_images, plain, suggested
 from rushlight.ops.kernels.windows import wide_dtype
 
 Dims = tuple[int, ...]
@@ -109,7 +109,7 @@ def group_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, groups:
         out *= per_channel(weight, x.ndim)
     if bias is not None:
         out += per_channel(bias, x.ndim)
-    return out.astype(x.dtype, copy=False), mu, var
+    return like_images(out.astype(x.dtype, copy=False), x), mu, var
 
 
 def frozen_batch_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, mu: ndarray, var: ndarray,

@@ -16,6 +16,7 @@ from numpy import ndarray
 from rushlight.compile.paying import Loop
 from rushlight.ops.kernels.along import FLOAT, MUCH
 from rushlight.ops.kernels.memory import memory
+from rushlight.ops.kernels.strided import suggests_last
 from rushlight.ops.kernels.windows import wide_dtype
 
 A = -0.75                                         # of the cubic convolution
@@ -127,6 +128,8 @@ def turned(places: ndarray, weights: ndarray | None, size: int) -> Table:
 
 def blend(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray:
     """out[.., o, ..] = sum over k of weights[k, o] x[.., places[k, o], ..] along `dim`; `back`: the transpose of that."""
+    if dim > 1 and suggests_last(x):              # the same of the array as it lies
+        return np.moveaxis(blend(np.moveaxis(x, 1, -1), dim - 1, how, back), -1, 1)
     found = table(how, back)
     picks = len(found.places) == 1 and found.outs[0] is None and found.weights[0] is None
     if x.dtype == np.uint8 and not picks:

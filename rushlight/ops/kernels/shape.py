@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from rushlight.ops.kernels.elementwise import where
 from rushlight.ops.kernels.halves import converted
-from rushlight.ops.kernels.strided import FEW, MANY, copied, plain, suggested
+from rushlight.ops.kernels.strided import FEW, MANY, copied, like_images, plain, suggested
 from rushlight.optional import SOME
 
 SMALL = 1 << 16                                   # elements of a mask that is remembered
@@ -96,17 +96,18 @@ def transpose(x: ndarray, dim0: int, dim1: int) -> ndarray:
 
 
 def flip(x: ndarray, dims: tuple) -> ndarray:
-    return np.flip(x, dims if x.ndim else ()).copy()
+    return np.flip(x, dims if x.ndim else ()).copy("K")
 
 
 def rolled(x: ndarray, moves: Sequence[int], axes: Sequence[int], back: bool = False) -> ndarray:
     """Elements moved along dimensions, those that fall off coming in at the other end; or moved back."""
+    images = x
     for move, d in zip(moves, axes):
         n = x.shape[d]
         k = (move if back else -move) % n if n else 0
         before = (slice(None),) * d
         x = plain(np.concatenate((x[(*before, slice(k, n))], x[(*before, slice(k))]), d))
-    return x
+    return like_images(x, images)
 
 
 def tril(x: ndarray, diagonal: int = 0) -> ndarray:

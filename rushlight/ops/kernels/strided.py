@@ -73,9 +73,19 @@ def suggests_last(a: ndarray) -> bool:
     return True
 
 
-def like_images(r: ndarray, x: ndarray, asks: Callable[[ndarray], bool] = suggests_last) -> ndarray:
-    """r with its channels where x has them: what torch makes of images, it lays out as they are."""
-    return np.moveaxis(np.ascontiguousarray(np.moveaxis(r, 1, -1)), -1, 1) if asks(x) else r
+def like_images(r: ndarray, *images: ndarray, asks: Callable[[ndarray], bool] = suggests_last) -> ndarray:
+    """r with its channels innermost where one of the images has: what torch makes of images, it lays out as they are."""
+    for x in images:
+        if not x.flags.c_contiguous and asks(x):
+            return np.moveaxis(np.ascontiguousarray(np.moveaxis(r, 1, -1)), -1, 1)
+    return r
+
+
+def room(shape: tuple[int, ...], x: ndarray) -> ndarray:
+    """An array for what is made of x: of its dtype, laid out as `like_images` would, without a copy."""
+    if x.flags.c_contiguous or not suggests_last(x):
+        return np.empty(shape, x.dtype)
+    return np.moveaxis(np.empty((shape[0], *shape[2:], shape[1]), x.dtype), -1, 1)
 
 
 class Memory:
