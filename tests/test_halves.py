@@ -81,3 +81,21 @@ def test_what_depends_on_the_dtype_stays_in_it(size):
     one = torch.ones(size, dtype=torch.float16)
     assert torch.equal(one.nextafter(2 * one), one + 2.0 ** -10)
     assert torch.equal(one.to(torch.float64), torch.ones(size, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("size", [6, 600])
+@pytest.mark.parametrize("name", ["logsigmoid", "hardsigmoid", "hardswish", "softplus", "silu", "mish", "elu", "celu",
+                                  "selu", "gelu", "leaky_relu", "hardshrink", "softshrink", "relu", "hardtanh", "glu"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_functions_of_several_steps_round_once(dtype, name, size):
+    """However few numbers there are: forward and gradient are float32's, rounded, as torch's."""
+    f = getattr(torch.nn.functional, name)
+    x = (3 * torch.randn(size)).to(dtype).requires_grad_()
+    weights = torch.randn(size // 2 if name == "glu" else size).to(dtype)
+    wide = x.detach().float().requires_grad_()
+    out, expected = f(x), f(wide)
+    step = 2 * torch.finfo(dtype).eps if name == "glu" else 0      # which is a product of two results, each rounded
+    assert torch.allclose(out, expected.to(dtype), rtol=step, atol=step)
+    out.backward(weights)
+    expected.backward(weights.float())
+    assert torch.allclose(x.grad, wide.grad.to(dtype), rtol=2 * step, atol=2 * step)

@@ -16,7 +16,7 @@ from rushlight.ops.docstring import introduce
 from rushlight.ops.later import expect
 from rushlight.ops.results import into
 from rushlight.ops.table import BOOL, FLOATING, NUMPY, REAL, SAME, TABLE, Op, entry, in_namespace, parameters
-from rushlight.ops.worlds import ARRAYS, TENSORS, large, rebind, save_function
+from rushlight.ops.worlds import ARRAYS, TENSORS, large, least_half, rebind, save_function
 from rushlight.optional import LARGE, ROWS, SOME, spent
 from rushlight.tensor import Tensor, method
 
@@ -42,7 +42,8 @@ def staying(op: Op, kernel: Callable, last: int) -> Callable:
     def stay(*args: Any) -> np.ndarray:
         r, dtype = kernel(*args), args[last].dtype
         return r if r.__class__ is np.ndarray and r.dtype is dtype else np.asarray(r).astype(dtype, copy=False)
-    return lambda *args: stay(*args) if args[0].size < SOME or args[0].size < LARGE and args[last].itemsize != 2 else \
+    some = least_half(op)
+    return lambda *args: stay(*args) if args[0].size < some or args[0].size < LARGE and args[last].itemsize != 2 else \
         large(op, "", stay, *args)
 
 

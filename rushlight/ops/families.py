@@ -35,8 +35,8 @@ from rushlight.ops.arguments import (
 from rushlight.ops.kernels.strided import led
 from rushlight.ops.results import into
 from rushlight.ops.table import FLOATING, Op, node_name
-from rushlight.ops.worlds import large, saved_by_name, vjp
-from rushlight.optional import HUGE, LARGE, SOME
+from rushlight.ops.worlds import is_ufunc, large, least_half, saved_by_name, vjp
+from rushlight.optional import HUGE, LARGE
 from rushlight.tensor import Tensor
 
 new = object.__new__
@@ -59,15 +59,15 @@ def needs(op: Op, saved: str) -> tuple[bool, ...]:
     return tuple([saved in names for names in op.asks])
 
 
-def least_large(op: Op) -> float:
-    """From how many elements on there may be something faster than the kernel."""
-    ufunc = isinstance(getattr(op.kernel, "ufunc", op.kernel), np.ufunc)
-    return inf if not op.elementwise or "passes" in op.options else HUGE if ufunc else LARGE
+def least_large(op: Op) -> tuple[float, int]:
+    """From how many elements on there may be something faster than the kernel, and from how many it is half precision's."""
+    least = inf if not op.elementwise or "passes" in op.options else HUGE if is_ufunc(op) else LARGE
+    return least, least_half(op)
 
 
 def unary(op: Op) -> Callable:
     """x -> kernel(x), element by element."""
-    kernel, floating, least = op.kernel, op.result == FLOATING, least_large(op)
+    kernel, floating, (least, some) = op.kernel, op.result == FLOATING, least_large(op)
     op.make_node = node_class
     saves_x, saves_out = "x" in op.saves, "out" in op.saves
     differentiable = op.rules["x"] is not None
@@ -76,7 +76,7 @@ def unary(op: Op) -> Callable:
     def call(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         try:
             a = input.array
-            r = kernel(a) if a.size < SOME or a.size < least and a.itemsize != 2 else large(op, "", kernel, a)
+            r = kernel(a) if a.size < some or a.size < least and a.itemsize != 2 else large(op, "", kernel, a)
         except NoArray as sparse:
             return sparse.instead(op.name, input)
         except Exception as error:
@@ -162,7 +162,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
 
     `asks`: as operators and rules call it, with numbers on either side; Python asks the other operand of unknown types.
     """
-    kernel, floating, least = op.kernel, op.result == FLOATING, least_large(op)
+    kernel, floating, (least, some) = op.kernel, op.result == FLOATING, least_large(op)
     takes_numbers = asks or "y" in op.options.get("numbers", "y")
     (x_for_x, x_for_y), (y_for_x, y_for_y), (out_for_x, out_for_y) = (needs(op, name) for name in ("x", "y", "out"))
     has_x, has_y = (op.rules[name] is not None for name in "xy")
@@ -187,7 +187,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
         if floating and a.dtype in INTEGERS:      # bytes / -1: the number is not one of theirs
             return slow(input, number if c is int else other, out)
         try:
-            r = kernel(a, b) if a.size < SOME or a.size < least and a.itemsize != 2 else large(op, "", kernel, a, b)
+            r = kernel(a, b) if a.size < some or a.size < least and a.itemsize != 2 else large(op, "", kernel, a, b)
         except Exception as error:
             return otherwise(op, (input, other), error, out)
         if r.__class__ is not ndarray:

@@ -25,7 +25,7 @@ from rushlight.ops.kernels.halves import APART, BITS, WORDS, is_half, knows_floa
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.rows import FUNCTIONS
 from rushlight.ops.table import BOOL, TABLE, Op
-from rushlight.optional import LARGE, has_numba
+from rushlight.optional import LARGE, SOME, has_numba
 
 MUCH = 1 << 22                                    # elements times cost from which all cores share the work: 0.5 ms
 FRESH = 1 << 20                                   # elements from which NumPy's results cost 2 ns each: fresh pages
@@ -99,7 +99,7 @@ def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
         made = None if function is None else function(*args)
         return kernel(*args) if made is None else made
     if any([is_half(a) for a in args]):
-        made = halves_at_once(op, of, args)
+        made = halves_at_once(op, of, args) if args[0].size >= SOME else None
         return singly(op.name, kernel, args) if made is None else made
     if hasattr(args[0], "through"):               # a gradient that is put off (chains.py)
         return args[0].through(op, of, kernel, args)

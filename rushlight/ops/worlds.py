@@ -16,6 +16,7 @@ import numpy as np
 from rushlight.autograd.clock import tick
 from rushlight.autograd.engine import second_time
 from rushlight.autograd.node import Node, Output, unpacked
+from rushlight.ops.kernels.halves import CHOOSING
 from rushlight.ops.later import next_part
 from rushlight.ops.table import SHARED, Op, parameters, rebind
 from rushlight.optional import LARGE, ROWS, SOME, spent
@@ -94,11 +95,22 @@ def call_of(op: Op, i: int, name: str, world: str, kept: bool) -> str:
         least = ROWS if "rows" in op.options else LARGE
         small = f"{first}.size < {least}"
         if op.elementwise:
-            small = f"({first}.size < {SOME} or {small} and {first}.itemsize != 2)"
+            few = f"{first}.size < {some} or " if (some := least_half(op)) else ""
+            small = f"({few}{small} and {first}.itemsize != 2)"
         if "passes" in op.options:
             small += f" and not enough({op.options['passes']}, {first}.size)"
         call = f"({call} if {small} else large(op, {name!r}, rule{i}, {given}))"
     return call if name == "tensors" or len(op.inputs) == 1 else f"None if e[{i}] is None else {call}"
+
+
+def is_ufunc(op: Op) -> bool:
+    return isinstance(getattr(op.kernel, "ufunc", op.kernel), np.ufunc)
+
+
+def least_half(op: Op) -> int:
+    """From how many numbers on half precision goes by way of single: from none on where NumPy would round after each of
+    several steps, and torch rounds once."""
+    return SOME if not op.elementwise or is_ufunc(op) or op.name in CHOOSING else 0
 
 
 def saved_as(op: Op, name: str, world: str, kept: bool) -> str:
