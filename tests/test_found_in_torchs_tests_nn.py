@@ -82,4 +82,13 @@ def test_storages_say_whether_they_are_shared():
     assert [x.storage().is_shared(), x.untyped_storage().is_shared()] == [True, True]
 
 
+def test_the_names_of_all_modules(torch):
+    ours, theirs = set(rushlight.nn.modules.__all__), set(torch.nn.modules.__all__)
+    assert ours <= theirs
+    assert theirs - ours <= {"Container", "LinearCrossEntropyOptions"}         # an old name, and a new one's options
+    found = {}
+    exec("from rushlight.nn.modules import *", found)
+    assert found["Conv2d"] is rushlight.nn.Conv2d
+
+
 test_programs = run.test()

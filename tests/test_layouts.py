@@ -153,6 +153,7 @@ IMAGES = {
     "antialias": lambda lib, f, x: f.interpolate(x, size=(3, 5), mode="bicubic", antialias=True),
     **{f"pad {mode}": lambda lib, f, x, mode=mode: f.pad(x, (1, 2, -1, 3), mode=mode)
        for mode in ("constant", "reflect", "replicate", "circular")},
+    "pad depth": lambda lib, f, x: f.pad(x, (1, 1, 0, 2, 2, 1), mode="reflect"),
     "pixel_shuffle": lambda lib, f, x: f.pixel_shuffle(f.pad(x, (0, 0, 0, 0, 0, 4)), 2),
     "pixel_unshuffle": lambda lib, f, x: f.pixel_unshuffle(x, 2),
     "channel_shuffle": lambda lib, f, x: f.channel_shuffle(x, 2),

@@ -54,3 +54,11 @@ for _name, _found in FILES.items():
     globals()[_name] = sys.modules[f"{__name__}.{_name}"] = File(f"{__name__}.{_name}", _found.__doc__)
     globals().update((name, value) for name, value in vars(_found).items()
                      if isinstance(value, type) and issubclass(value, module.Module))
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__all__":                         # of a package that is still being imported when this file is read
+        nn = sys.modules["rushlight.nn"]
+        return sorted(n for n, value in globals().items()
+                      if isinstance(value, type) and issubclass(value, module.Module) and hasattr(nn, n))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

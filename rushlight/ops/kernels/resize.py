@@ -128,8 +128,8 @@ def turned(places: ndarray, weights: ndarray | None, size: int) -> Table:
 
 def blend(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray:
     """out[.., o, ..] = sum over k of weights[k, o] x[.., places[k, o], ..] along `dim`; `back`: the transpose of that."""
-    if dim > 1 and suggests_last(x):              # the same of the array as it lies
-        return np.moveaxis(blend(np.moveaxis(x, 1, -1), dim - 1, how, back), -1, 1)
+    if dim and suggests_last(x):                  # the same of the array as it lies
+        return np.moveaxis(blend(np.moveaxis(x, 1, -1), (dim - 1) or x.ndim - 1, how, back), -1, 1)
     found = table(how, back)
     picks = len(found.places) == 1 and found.outs[0] is None and found.weights[0] is None
     if x.dtype == np.uint8 and not picks:
