@@ -59,10 +59,9 @@ def add_to(a: ndarray, b: ndarray) -> None:
 
 
 def copy_like(leaf: ndarray, g: ndarray) -> ndarray:
-    """A copy of a gradient that lies in memory as its leaf does."""
-    if leaf.flags.c_contiguous:
+    """A copy of a gradient that lies in memory as its leaf does; in C order, as torch's, where the leaf has gaps."""
+    if leaf.flags.c_contiguous or (r := np.empty_like(leaf, subok=False)).strides != leaf.strides:
         return g.copy()
-    r = np.empty_like(leaf, subok=False)
     r[...] = g
     return r
 

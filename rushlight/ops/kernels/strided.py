@@ -52,7 +52,7 @@ def led(r: ndarray, first: ndarray) -> ndarray:
 
 def suggested(a: ndarray) -> ndarray:
     """`plain`, but images whose channels, dimension 1, lie innermost stay so."""
-    return a if a.flags.c_contiguous or channels_last(a) else a.copy()
+    return a if a.flags.c_contiguous or channels_last(a) else like_images(a, a) if suggests_last(a) else a.copy()
 
 
 def channels_last(a: ndarray) -> bool:
@@ -61,9 +61,10 @@ def channels_last(a: ndarray) -> bool:
 
 
 def suggests_last(a: ndarray) -> bool:
-    """`channels_last`, and the steps grow outwards, those of dimensions of size 1 as well. Convolutions and pools go by
-    this: torch takes one image whose step is too small (a view of attention's heads) for one in C order."""
-    if not channels_last(a):
+    """Whether the steps grow outwards from the channels, those of dimensions of size 1 as well; parts of images have gaps.
+    What makes images goes by this: torch takes one whose step is too small (a view of attention's heads) for one in C order.
+    """
+    if a.ndim not in (4, 5) or a.flags.c_contiguous or not (a.size and a.strides[1]):
         return False
     least = 0
     for d in (1, *range(a.ndim - 1, 1, -1), 0):
