@@ -41,22 +41,35 @@ def writing(function: Callable, onto: bool = False) -> Callable:
 
 # -- sums with a factor, quotients with a rounding -----------------------------------------------------------------
 
-def add(input: Tensor, other: Any, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+def add(input: Tensor, other: Any, *older: Any, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """input + alpha * other, broadcast; dtypes promote.
 
     >>> rushlight.add(rushlight.tensor([1., 2.]), 10, alpha=2)
     tensor([21., 22.])
     """
+    if older:
+        alpha, other = factor_first(add, other, *older)
     return e.add(input, other if alpha == 1 and alpha is not True else scaled(input, other, alpha), out=out)
 
 
-def sub(input: Tensor, other: Any, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+def sub(input: Tensor, other: Any, *older: Any, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """input - alpha * other, broadcast; dtypes promote. Bool tensors have no difference.
 
     >>> rushlight.sub(rushlight.tensor([1., 2.]), 10, alpha=2)
     tensor([-19., -18.])
     """
+    if older:
+        alpha, other = factor_first(sub, other, *older)
     return e.sub(input, other if alpha == 1 and alpha is not True else scaled(input, other, alpha), out=out)
+
+
+def factor_first(function: Callable, *given: Any) -> tuple[Any, ...]:
+    """(alpha, other), as torch took them before alpha had a name: older optimizers write m.mul_(b).add_(1 - b, g).
+    TypeError for anything else."""
+    if len(given) == 2 and not isinstance(given[0], Tensor) and isinstance(given[1], Tensor):
+        return given
+    raise TypeError(explain(f"{function.__name__}() takes 2 positional arguments but {len(given) + 1} were given",
+                            "name the factor: alpha=2"))
 
 
 def scaled(input: Any, other: Any, alpha: Number) -> Any:
@@ -122,6 +135,19 @@ for function, names in ((add, ()), (sub, ("subtract",)), (div, ("divide", "true_
         composite(name)(function)
         method(writing(function), name + "_")
 composite()(rsub)
+
+
+@composite(factors=("value",))
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
+    """input + value * tensor1 * tensor2, broadcast; dtypes promote.
+
+    >>> rushlight.addcmul(rushlight.tensor([1., 2.]), rushlight.tensor([3., 4.]), rushlight.tensor([5., 6.]), value=10)
+    tensor([151., 242.])
+    """
+    return e.addcmul(input, tensor1, tensor2, value, out=out)
+
+
+method(writing(addcmul))
 
 
 @composite()

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from numbers import Number
 from typing import Any, TypeVar
 
 import numpy as np
@@ -225,16 +226,19 @@ def unrecorded(input: Tensor, args: tuple) -> bool:
     return mode().watch is None and not recorded(input, args)
 
 
-def composite(*names: str, tensor: bool = True, function: bool = True, looks: bool = False) -> Callable[[F], F]:
+def composite(*names: str, tensor: bool = True, function: bool = True, looks: bool = False,
+              factors: tuple[str, ...] = ()) -> Callable[[F], F]:
     """Register a function made of ops: in the world of tensors, and as a method of Tensor under these names.
 
-    `looks`: it looks at numbers, or computes with arrays; inside vmap it runs sample by sample.
+    `looks`: it looks at numbers, or computes with arrays; inside vmap it runs sample by sample. `factors`: see `older`.
     """
     def register(f: F) -> F:
-        own = names or (f.__name__,)
+        own, taken = names or (f.__name__,), len(parameters(f))
         f = suggesting(f, NUMPY if "dim" in (keywords(f) or parameters(f)) else None)
         if looks:
             f = sample_by_sample(f)
+        if factors:
+            f = older(f, taken, factors)
         for name in own:
             if name not in TABLE:                 # rules mean the entry itself, with its own order of parameters
                 TENSORS[name] = f
@@ -244,6 +248,20 @@ def composite(*names: str, tensor: bool = True, function: bool = True, looks: bo
             method(f, *[name for name in own if not in_namespace(name)])
         return f
     return register
+
+
+def older(f: F, taken: int, factors: tuple[str, ...]) -> F:
+    """The function of `taken` tensors, which also takes its factors as torch did before they had names, and as older
+    optimizers have them: v.addcmul_(1 - b, g, g), addmm(beta, x, alpha, y, z). They are the numbers, in this order."""
+    @wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > taken:
+            numbers = [a for a in args if isinstance(a, Number)]
+            if len(args) - len(numbers) == taken and len(numbers) <= len(factors):
+                kwargs |= dict(zip(factors, numbers))
+                args = tuple(a for a in args if not isinstance(a, Number))
+        return f(*args, **kwargs)
+    return call  # type: ignore[return-value]
 
 
 def sample_by_sample(f: F) -> F:

@@ -140,7 +140,7 @@ def trace(input: Tensor) -> Tensor:
     return called(total(diagonal(input)), "TraceBackward0")
 
 
-@composite()
+@composite(factors=("beta", "alpha"))
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1,
            out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * sum over b of batch1[b] @ batch2[b]; with beta 0 the input is not looked at.
@@ -155,7 +155,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, a
     return plus_product(input, total(bmm(batch1, batch2), (0,)), beta, alpha, out, "AddbmmBackward0")
 
 
-@composite()
+@composite(factors=("beta", "alpha"))
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1,
          out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * (vec1_i vec2_j); with beta 0 the input is not looked at.

@@ -35,7 +35,7 @@ scaled_quotient = op(lambda x, y, z, /, value=1: x + y / z * value, promote="x y
 build(globals())
 
 
-@composite()
+@composite(factors=("value",))
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
     """input + value * tensor1 / tensor2, broadcast; dtypes promote. RuntimeError to divide integers by integers.
 

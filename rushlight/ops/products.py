@@ -96,21 +96,21 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
 composite("ger")(outer)
 
 
-@composite()
+@composite(factors=("beta", "alpha"))
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1,
           out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2); with beta 0 the input is not looked at."""
     return plus_product(input, matmul(mat1, mat2), beta, alpha, out, "AddmmBackward0")
 
 
-@composite()
+@composite(factors=("beta", "alpha"))
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1,
           out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * (mat @ vec); with beta 0 the input is not looked at."""
     return plus_product(input, matmul(mat, vec), beta, alpha, out, "AddmvBackward0")
 
 
-@composite()
+@composite(factors=("beta", "alpha"))
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1,
             out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2), matrix by matrix; with beta 0 the input is not looked at."""
