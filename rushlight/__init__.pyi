@@ -35,31 +35,52 @@ class _ValuesIndices(_NamedTuple):
 _Number: _TypeAlias = _bool | _int | _float | _complex
 _Operand: _TypeAlias = _Tensor | _Number | _np.ndarray
 
+BFloat16Storage: _type[Any]
 BFloat16Tensor: _type[Any]
+BoolStorage: _type[Any]
 BoolTensor: _type[Any]
+ByteStorage: _type[Any]
 ByteTensor: _type[Any]
+CharStorage: _type[Any]
 CharTensor: _type[Any]
+ComplexDoubleStorage: _type[Any]
+ComplexFloatStorage: _type[Any]
+ComplexHalfStorage: _type[Any]
+DoubleStorage: _type[Any]
 DoubleTensor: _type[Any]
 from rushlight.cuda import Event as Event
+Float8_e4m3fnStorage: _type[Any]
 Float8_e4m3fnTensor: _type[Any]
+Float8_e4m3fnuzStorage: _type[Any]
 Float8_e4m3fnuzTensor: _type[Any]
+Float8_e5m2Storage: _type[Any]
 Float8_e5m2Tensor: _type[Any]
+Float8_e5m2fnuzStorage: _type[Any]
 Float8_e5m2fnuzTensor: _type[Any]
+Float8_e8m0fnuStorage: _type[Any]
 Float8_e8m0fnuTensor: _type[Any]
+FloatStorage: _type[Any]
 FloatTensor: _type[Any]
 from rushlight.futures import Future as Future
 from rushlight.random.generator import Generator as Generator
 from rushlight.amp.grad_scaler import GradScaler as GradScaler
+HalfStorage: _type[Any]
 HalfTensor: _type[Any]
+IntStorage: _type[Any]
 IntTensor: _type[Any]
+LongStorage: _type[Any]
 LongTensor: _type[Any]
 from rushlight.cuda import OutOfMemoryError as OutOfMemoryError
 from rushlight._C import PyTorchFileReader as PyTorchFileReader
+QInt32Storage: _type[Any]
 QInt32Tensor: _type[Any]
+QInt8Storage: _type[Any]
 QInt8Tensor: _type[Any]
+QUInt8Storage: _type[Any]
 QUInt8Tensor: _type[Any]
 from rushlight.jit import ScriptFunction as ScriptFunction
 from rushlight.jit import ScriptModule as ScriptModule
+ShortStorage: _type[Any]
 ShortTensor: _type[Any]
 from rushlight.size import Size as Size
 from rushlight.cuda import Stream as Stream
@@ -67,8 +88,8 @@ from rushlight.types import SymBool as SymBool
 from rushlight.types import SymFloat as SymFloat
 from rushlight.types import SymInt as SymInt
 from rushlight.tensor import Tensor as Tensor
-from rushlight.ops.storage import TypedStorage as TypedStorage
-from rushlight.ops.storage import UntypedStorage as UntypedStorage
+from rushlight.ops.storages import TypedStorage as TypedStorage
+from rushlight.ops.storages import UntypedStorage as UntypedStorage
 __version__: _str
 def abs(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = abs(input). The absolute value; of a complex number its distance from 0. The gradient at 0 is 0."""
 def abs_(input: _Tensor) -> _Tensor: """out = abs(input). The absolute value; of a complex number its distance from 0. The gradient at 0 is 0."""
@@ -82,8 +103,8 @@ def adaptive_avg_pool1d(input: _Tensor, output_size: Any) -> _Tensor: ...
 def adaptive_max_pool1d(input: _Tensor, output_size: Any, return_indices: _bool = ...) -> Any: ...
 from rushlight.ops.arithmetic import add as add
 def addbmm(input: _Tensor, batch1: _Tensor, batch2: _Tensor, *, beta: _int | _float | _complex | _bool = ..., alpha: _int | _float | _complex | _bool = ..., out: _Tensor | None = ...) -> _Tensor: ...
-from rushlight.ops.numeric import addcdiv as addcdiv
-def addcmul(input: _Tensor, tensor1: _Operand, tensor2: _Operand, value: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = input + tensor1 * tensor2 * value"""
+def addcdiv(input: _Tensor, tensor1: _Tensor, tensor2: _Tensor, *, value: _int | _float | _complex | _bool = ..., out: _Tensor | None = ...) -> _Tensor: ...
+def addcmul(input: _Tensor, tensor1: _Tensor, tensor2: _Tensor, *, value: _int | _float | _complex | _bool = ..., out: _Tensor | None = ...) -> _Tensor: ...
 def addmm(input: _Tensor, mat1: _Tensor, mat2: _Tensor, *, beta: _int | _float | _complex | _bool = ..., alpha: _int | _float | _complex | _bool = ..., out: _Tensor | None = ...) -> _Tensor: ...
 def addmv(input: _Tensor, mat: _Tensor, vec: _Tensor, *, beta: _int | _float | _complex | _bool = ..., alpha: _int | _float | _complex | _bool = ..., out: _Tensor | None = ...) -> _Tensor: ...
 def addr(input: _Tensor, vec1: _Tensor, vec2: _Tensor, *, beta: _int | _float | _complex | _bool = ..., alpha: _int | _float | _complex | _bool = ..., out: _Tensor | None = ...) -> _Tensor: ...

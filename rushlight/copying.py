@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy import ndarray
 
+from rushlight.autograd.clock import Writes
 from rushlight.errors import explain
 from rushlight.tensor import Tensor, method, new
 
@@ -38,9 +39,21 @@ def deepcopy_tensor(self: Tensor, memo: dict) -> Tensor:
     if id(self) not in memo:
         from copy import deepcopy  # whose caller has loaded it: no part of the import
         grad = None if self._grad is None else deepcopy(self._grad, memo)
-        memo[id(self)] = rebuild(type(self), copied(self.array), self.requires_grad, grad,
-                                 deepcopy(self.__dict__, memo))
+        array, writes = beside(self.array, memo)
+        made = memo[id(self)] = rebuild(type(self), array, self.requires_grad, grad, deepcopy(self.__dict__, memo))
+        made.writes = writes
     return memo[id(self)]
+
+
+def beside(array: Any, memo: dict) -> tuple[Any, Writes | None]:
+    """A copy of an array that shares memory with the copies of those with which the array does, and the record of writes
+    there. What stands for an array without elements (ops/meta.py) serves for the copy too."""
+    if not isinstance(array, ndarray):
+        return array, None
+    from rushlight.memory import twin
+
+    made, memory = twin(array, memo)
+    return made, memo.setdefault(("writes", memory), Writes())
 
 
 def unfilled(cls: type, *args: Any, **kwargs: Any) -> Any:

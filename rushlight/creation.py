@@ -79,7 +79,9 @@ def array_of(data: Any, dtype: Dtype) -> Any:
     if isinstance(data, (np.ndarray, np.generic)):
         dtypes.of(data.dtype)
         return data
-    if hasattr(data, "__array_interface__"):      # memory of another library, or a storage
+    if hasattr(data, "untyped"):                  # a storage
+        return data.in_dtype(None if dtype is None else dtypes.as_dtype(dtype))
+    if hasattr(data, "__array_interface__"):      # memory of another library
         return np.asarray(data)
     if hasattr(data, "__getitem__") and hasattr(data, "__len__") and not isinstance(data, (list, tuple, str, bytes, dict)):
         data = list(data)                         # any other sequence: a deque, a range

@@ -73,7 +73,7 @@ def numbers_of(x: Tensor, depth: int) -> np.ndarray:
     if depth > len(shape):
         raise TypeError(explain("not a sequence", "lists beside each other are equally deep", shape=tuple(shape)))
     if x.array.size == prod(shape[:depth]):
-        return x.array.reshape(shape[:depth])
+        return dtypes.plain(x.array.reshape(shape[:depth]))
     whole = x.array.dtype.kind in "iu"
     raise (TypeError if whole else ValueError)(explain(
         "only integer tensors of a single element can be converted to an index" if whole else

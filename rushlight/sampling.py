@@ -117,7 +117,7 @@ def like(name: str, create: Callable, fill: Callable) -> Callable:
             drawn = {name: options.pop(name) for name in ("generator",) if name in options}
             t = empty_like(input.detach(), dtype=dtype, **options)
             with no_grad():
-                return fill(t, **drawn)
+                return fill(t, *args, **drawn)
         options.setdefault("device", input.device)
         return create(*args, tuple(input.array.shape), dtype=input.dtype if dtype is None else dtype, **options)
     draw.__name__ = draw.__qualname__ = name
@@ -127,15 +127,14 @@ def like(name: str, create: Callable, fill: Callable) -> Callable:
 
 rand_like: Callable = like("rand_like", rand, lambda t, **how: t.uniform_(**how))
 randn_like: Callable = like("randn_like", randn, lambda t, **how: t.normal_(**how))
+integers_like: Callable = like("randint_like", randint, lambda t, low, high, **how: t.random_(low, high, **how))
 
 
 def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Dtype | None = None,
                  **options: Any) -> Tensor:
     """`randint` in the input's shape and dtype."""
     low, high = (0, low) if high is None else (low, high)
-    options.pop("memory_format", None)
-    options.setdefault("device", input.device)
-    return randint(low, high, tuple(input.array.shape), dtype=input.dtype if dtype is None else dtype, **options)
+    return integers_like(input, low, high, dtype=dtype, **options)
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None,
@@ -191,7 +190,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     """1 with the probability that each element says, else 0, in the input's dtype; with `p`, one for all."""
     g = source(generator)
     array = g.bernoulli(input.array) if p is None else g.bernoulli_scalar(p, input.array.shape, input.array.dtype)
-    return unmoved(drawn(array, None, False, None, out), input)
+    return unmoved(drawn(array if out is None else array.astype(out.array.dtype), None, False, None, out), input)
 
 
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None,

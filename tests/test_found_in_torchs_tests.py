@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from programs import Programs, outcome
+from programs import Programs, leaf, outcome
 
 import rushlight
 
@@ -327,6 +327,64 @@ def test_tensors_in_files(tmp_path, oracle):
             lib.from_file(path, size=200)
         return np.concatenate([np.fromfile(path), own.numpy()])
     np.testing.assert_array_equal(ask(rushlight), oracle(ask))
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+@run
+def factors_stand_where_older_programs_have_them(torch):
+    x, v, m = leaf(torch, 1.0, 2.0), torch.tensor([3.0, 5.0]).double(), torch.tensor([[1.0, 2.0], [3.0, 4.0]]).double()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = [x.add(0.5, v), torch.add(x, 2, v), torch.sub(x, 0.5, v), torch.addcmul(x, 0.5, v, v),
+                torch.addcdiv(x, 2, v, v * v),
+                torch.addmv(2, x, 3, m, v), torch.addmm(2, m, 3, m, m), torch.addmm(2, m, m, m), torch.addr(2, m, 3, v, v),
+                torch.addbmm(2, m, 3, m[None], m[None]), torch.baddbmm(2, m[None], 3, m[None], m[None]), m.addmm(2, 3, m, m)]
+        sum(made[i].sum() for i in range(6)).backward()
+        y = v.clone()
+        written = [y.mul_(0.9).add_(0.1, v).clone(), y.sub_(2, v).clone(), y.addcmul_(0.1, v, v).clone(),
+                   y.addcdiv_(-1, v, v).clone(),
+                   m.clone().addmm_(2, 3, m, m), y.addmv_(2, m, v)]
+        refused = [outcome(torch.add, x, 1, 2), outcome(torch.add, x, v, v), outcome(torch.add, x, 1, v, 2),
+                   outcome(torch.addcmul, x, v), outcome(torch.addmm, m, m, m, m), outcome(torch.addcmul, x, 1, 2, v, v)]
+    return [*made, x.grad, *written, *refused]
+
+
+@run
+def numbers_are_copied_into_tensors(torch):
+    w = leaf(torch, 1.0, 2.0)
+    (w * 1).copy_(2.0).sum().backward()
+    return [torch.zeros(2, 2).copy_(3.5), torch.zeros(2, dtype=torch.int64).copy_(True), torch.zeros(2).copy_(float("inf")),
+            w.grad,
+            outcome(torch.zeros(2).copy_, [1, 2])]
+
+
+@run
+def lists_of_bfloat16_tensors_are_tensors_of_that(torch):
+    a, b = torch.tensor(1.5, dtype=torch.bfloat16), torch.tensor([2.5], dtype=torch.bfloat16)
+    made = [torch.tensor([a, a]), torch.tensor([a, 2]), torch.tensor([[a, b], [1.0, b]])]
+    return [str(t.dtype) for t in made] + [t.float() for t in made]
+
+
+@run
+def random_numbers_around_infinity_and_in_other_memory_formats(torch):
+    torch.manual_seed(0)
+    inf, image = float("inf"), torch.zeros(2, 3, 2, 2).contiguous(memory_format=torch.channels_last)
+    drawn = [torch.empty(3).cauchy_(inf, 0.5), torch.empty(3).cauchy_(0.0, inf),
+             torch.empty(3, dtype=torch.float64).normal_(inf, 2.0),
+             torch.randint_like(image, 3, 30), torch.randint_like(image, 9, dtype=torch.int64)]
+    return [*drawn, list(drawn[3].stride()), torch.bernoulli(torch.ones(3), out=torch.zeros(3, dtype=torch.int64)),
+            list(image.nan_to_num().stride())]
+
+
+@run
+def python_functions_of_elements(torch):
+    x, w = torch.zeros(2), torch.zeros(2, requires_grad=True)
+    half = torch.tensor([1.0, 2.0], dtype=torch.bfloat16)
+    return [half.apply_(lambda v: v * 2.5).float(), outcome(x.apply_, lambda v: "a"),
+            torch.zeros(2, 2).map_(torch.arange(2.0), max),
+            outcome(x.map_, torch.zeros(2, 2), max), outcome(x.map_, w, max), outcome(x.map2_, x, w, max),
+            outcome(x.map_, torch.zeros(2, dtype=torch.int64), max)]
 
 
 test_programs = run.test()

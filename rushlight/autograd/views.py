@@ -139,10 +139,29 @@ def write(x: Tensor, r: Tensor, op: str | None = None) -> None:
     try:
         np.copyto(x.array, r.array, casting="unsafe")
     except ValueError as error:
+        if (once := without_repeats(x.array, r.array)) is not None:
+            np.copyto(*once, casting="unsafe")
+            return wrote(x)
         raise RuntimeError(explain("unsupported operation: more than one element of the written-to tensor refers to a "
                                    "single memory location, or its memory is read-only",
                                    "clone() the tensor before writing", op=op)) from error
     wrote(x)
+
+
+def without_repeats(a: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """A part of an expanded tensor that holds each of its places once, and what of r is to be written there. None where r
+    would write other numbers into each repeat, or the memory must not be written to."""
+    from rushlight.memory import address, owner  # seldom asked for: no part of the import
+    from rushlight.ops.kernels.strided import Memory
+
+    repeated = [n > 1 and not step for n, step in zip(a.shape, a.strides)]
+    r = np.broadcast_to(r, a.shape)
+    if not isinstance(a, np.ndarray) or not owner(a).flags.writeable \
+            or any(again and step for again, step in zip(repeated, r.strides)):
+        return None
+    first = *(slice(1) if again else slice(None) for again in repeated), ...
+    once = a[first]
+    return np.asarray(Memory(once, once.__array_interface__ | {"data": (address(once), False)})).view(a.dtype), r[first]
 
 
 def wrote(x: Tensor) -> None:

@@ -66,7 +66,7 @@ def sub(input: Tensor, other: Any, *older: Any, alpha: Number = 1, out: Tensor |
 def factor_first(function: Callable, *given: Any) -> tuple[Any, ...]:
     """(alpha, other), as torch took them before alpha had a name: older optimizers write m.mul_(b).add_(1 - b, g).
     TypeError for anything else."""
-    if len(given) == 2 and not isinstance(given[0], Tensor) and isinstance(given[1], Tensor):
+    if len(given) == 2 and not isinstance(given[0], Tensor):
         return given
     raise TypeError(explain(f"{function.__name__}() takes 2 positional arguments but {len(given) + 1} were given",
                             "name the factor: alpha=2"))

@@ -2,7 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Number
 from typing import Any
+
+import numpy as np
 
 from rushlight import dtypes
 from rushlight.autograd.views import assign, check_shape, detached, write
@@ -80,7 +83,9 @@ def detach_(input: Tensor) -> Tensor:
 
 @composite(function=False)
 def copy_(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
-    """Write the elements of `source`, broadcast and converted, into this tensor."""
+    """Write the elements of `source`, broadcast and converted, or one number, into this tensor."""
+    if isinstance(source, Number):
+        source = from_array(np.asarray(source))
     if not isinstance(source, Tensor):
         raise TypeError(explain(f"copy_(): argument 'other' must be Tensor, not {type(source).__name__}"))
     if source.array.shape != input.array.shape:

@@ -36,6 +36,8 @@ class tensortype(type):
         """Of one argument: a tensor, a size, or numbers, whose memory is shared where it is NumPy's and of this dtype."""
         if isinstance(given, Tensor):
             return cls.alias(given)
+        if hasattr(given, "untyped"):
+            return as_tensor(given, dtype=cls.dtype)
         if isinstance(given, Size) or hasattr(given, "__index__") and not isinstance(given, (bool, np.bool_, np.ndarray)):
             return empty(given, dtype=cls.dtype, device=device)
         if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)):

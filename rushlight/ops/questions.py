@@ -1,15 +1,17 @@
 """Questions about tensors, and what is done with Python functions or by torch's names only."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
-from rushlight.autograd.views import assign
+from rushlight import dtypes
+from rushlight.autograd.views import assign, check_shape
 from rushlight.errors import explain
 from rushlight.ops.build import MORE
-from rushlight.ops.storage import between_processes
+from rushlight.ops.storages import between_processes
 from rushlight.tensor import Tensor, from_array, method
 
 # Methods that write into their tensor and that torch has as functions too: rushlight.exp_(x).
@@ -127,8 +129,7 @@ def apply_(self: Tensor, callable: Callable) -> Tensor:
     tensor([2., 3.])
     """
     check_unrecorded(self, "apply_")
-    found = np.array([callable(x) for x in self.array.ravel().tolist()]).reshape(self.array.shape)
-    return assign(self, from_array(found.astype(self.array.dtype)), "apply_")
+    return made_by(self, map(callable, dtypes.plain(self.array).ravel().tolist()), "apply_")
 
 
 @method
@@ -144,10 +145,23 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable) -> Tensor:
 
 
 def mapped(self: Tensor, others: tuple[Tensor, ...], callable: Callable, name: str) -> Tensor:
-    check_unrecorded(self, name)
-    rows = [np.broadcast_to(t.array, self.array.shape).ravel().tolist() for t in (self, *others)]
-    found = np.array([callable(*row) for row in zip(*rows)])
-    return assign(self, from_array(found.reshape(self.array.shape).astype(self.array.dtype)), name)
+    for t in (self, *others):
+        check_unrecorded(t, name)
+        check_shape(self, t, name)
+        if t.dtype is not self.dtype:
+            raise TypeError(explain(f"{name}: expected {self.type()} for 'other' (got {t.type()})",  # type: ignore[attr-defined]
+                                    f"x.to({self.dtype}) converts"))
+    rows = [np.broadcast_to(dtypes.plain(t.array), self.array.shape).ravel().tolist() for t in (self, *others)]
+    return made_by(self, (callable(*row) for row in zip(*rows)), name)
+
+
+def made_by(x: Tensor, values: Iterable, name: str) -> Tensor:
+    """The tensor with what a Python function gave for its elements. TypeError for what is no number."""
+    found = list(values)
+    for value in found:
+        if not isinstance(value, (Number, Tensor)):
+            raise TypeError(explain(f"{name}(): '{type(value).__name__}' object cannot be interpreted as a number"))
+    return assign(x, from_array(np.array(found, x.array.dtype).reshape(x.array.shape)), name)
 
 
 @method

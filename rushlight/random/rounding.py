@@ -6,6 +6,8 @@ NumPy has no FMA; these are exact without one.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 _BELOW_FLOAT32 = np.array(0x1FFF_FFFF, np.int64)  # the bits of a float64 that its float32 lacks
@@ -42,6 +44,8 @@ def fma64(a: np.ndarray, b: float, c: float) -> np.ndarray:
     """round64(a*b + c) for float64, without over- or underflow (S. Boldo, G. Melquiond, Emulation of a FMA, 2008)."""
     if b == 1.0:
         return a + c
+    if not math.isfinite(b + c):                  # inf less inf is nan, and no error of rounding
+        return a * b + c
     high, low = two_product(a, np.float64(b))
     if c == 0.0:
         return high + c

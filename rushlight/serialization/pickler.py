@@ -11,6 +11,7 @@ import numpy as np
 
 from rushlight import dtypes
 from rushlight.device import Layout, device
+from rushlight.memory import address, extent
 from rushlight.size import Size
 from rushlight.tensor import Tensor, from_array
 
@@ -131,26 +132,3 @@ class Pickler(PurePickler):
                                f"{memory.dtype} and {dtype}: save a .clone() of one of them")
         item = array.itemsize
         return memory, (start - low) // item, tuple(s // item for s in array.strides)
-
-
-def extent(array: np.ndarray) -> tuple[np.ndarray, np.ndarray, int, int]:
-    """The array, all memory on which it stands, (n,) uint8, and where its elements begin and end there.
-
-    Where torch could not describe it, by an offset and strides of whole elements that are not negative, its copy.
-    """
-    owner = array
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
-    flat, item = owner.ravel("K"), array.itemsize  # a copy only if the owner itself has gaps
-    start = address(array) - address(flat)
-    end = start + item + sum((n - 1) * step for n, step in zip(array.shape, array.strides))
-    regular = array.size and not start % item and not any(s < 0 or s % item for s in array.strides)
-    if not (regular and start >= 0 and end <= flat.nbytes):
-        array = array.copy()
-        flat, start, end = array.reshape(-1), 0, array.nbytes
-    return array, np.asarray(flat).view(np.uint8), start, end
-
-
-def address(array: np.ndarray) -> int:
-    """Where the first element lies."""
-    return array.__array_interface__["data"][0]

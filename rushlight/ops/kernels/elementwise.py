@@ -328,7 +328,7 @@ def lerp(x: ndarray, y: ndarray, weight: Any) -> ndarray:
 def nan_to_num(x: ndarray, nan: float | None = 0.0, posinf: float | None = None,
                neginf: float | None = None) -> ndarray:
     if x.dtype.kind == "f" and np.isfinite(x).all():
-        return x.copy()
+        return x.copy("K")
     return np.nan_to_num(x, nan=nan or 0.0, posinf=posinf, neginf=neginf)
 
 
