@@ -351,6 +351,17 @@ def factors_stand_where_older_programs_have_them(torch):
 
 
 @run
+def complex_numbers_have_no_order(torch):
+    c, d = torch.tensor([1 + 1j, 2.0]), torch.tensor([1.0, 2.0])
+    tried = [lambda: c < 1, lambda: c > d, lambda: d <= 1j, lambda: d >= c, lambda: torch.maximum(c, c),
+             lambda: torch.max(d, c),
+             lambda: torch.minimum(d, c), lambda: c.relu(), lambda: c.round(), lambda: d.clone().lt_(1j),
+             lambda: c.clone().round_(),
+             lambda: torch.xlogy(c, c), lambda: d.to(torch.int64) > 1j]
+    return [isinstance(outcome(f), str) for f in tried] + [c == c, c != d]
+
+
+@run
 def numbers_are_copied_into_tensors(torch):
     w = leaf(torch, 1.0, 2.0)
     (w * 1).copy_(2.0).sum().backward()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import pickle
 import warnings
 
@@ -62,6 +63,40 @@ def tensors_are_made_of_storages(torch):
 def meta_tensors_have_storages_without_bytes(torch):
     s = torch.empty(3, 4, device="meta").untyped_storage()
     return [s.nbytes(), str(s.device), s.data_ptr(), torch.empty(3, device="meta").storage().size()]
+
+
+def saved_and_loaded(torch, thing, **how):
+    file = io.BytesIO()
+    torch.save(thing, file, **how)
+    return [torch.load(io.BytesIO(file.getvalue()), weights_only=safe) for safe in (True, False)]
+
+
+@run
+def files_hold_storages(torch):
+    x = torch.arange(6.0)
+    found = []
+    for how in ({}, {"_use_new_zipfile_serialization": False}):
+        for s, part in saved_and_loaded(torch, [x.storage(), x[2:]], **how):
+            s[3] = 9.0
+            found += [s.tolist(), part, str(s.dtype)]
+    found += [s.tolist() for s in saved_and_loaded(torch, torch.ones(1).untyped_storage())]
+    return [*found, outcome(torch.save, [x, x.untyped_storage()], io.BytesIO())]
+
+
+@run
+def files_hold_tensors_without_numbers(torch):
+    meta = [torch.empty(2, 3, device="meta").t(), torch.nn.Parameter(torch.empty(2, device="meta"))]
+    return [[str(t.device), list(t.shape), list(t.stride()), t.requires_grad, type(t).__name__]
+            for found in saved_and_loaded(torch, meta) for t in found]
+
+
+def test_torch_reads_our_storages_and_we_torchs(torch):
+    for one, other in ((torch, rushlight), (rushlight, torch)):
+        x, file = one.arange(4.0), io.BytesIO()
+        one.save([x.storage(), x[1:], one.empty(2, device="meta")], file)
+        s, part, meta = other.load(io.BytesIO(file.getvalue()))
+        s[2] = 7.0
+        assert (s.tolist(), part.tolist(), meta.is_meta) == ([0.0, 1.0, 7.0, 3.0], [1.0, 7.0, 3.0], True)
 
 
 # -- copies ------------------------------------------------------------------------------------------------------------

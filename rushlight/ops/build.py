@@ -177,7 +177,8 @@ def in_place_forms() -> None:
 
 def inplace(one: Op) -> Callable:
     """The op written back into its first argument: x.mul_(y)."""
-    kernel = one.kernel if isinstance(one.kernel, np.ufunc) and one.result != BOOL else None
+    at_once_too = isinstance(one.kernel, np.ufunc) and one.result != BOOL and not one.options.get("ordered")
+    kernel = one.kernel if at_once_too else None
     single, name, floating = len(one.inputs) == 1, one.name + "_", one.result == FLOATING
     out_of_place = as_method(one)
 

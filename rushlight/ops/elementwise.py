@@ -50,13 +50,14 @@ logaddexp  = op(lambda x, y, /: log(exp(x) + exp(y)),
 logaddexp2 = op(lambda x, y, /: log2(exp2(x) + exp2(y)),
                 x=lambda g, x, out: g * exp2(x - out),              y=lambda g, y, out: g * exp2(y - out), numbers="")
 xlogy      = floating(lambda x, y, /: x * log(y),   x=lambda g, x, y: g * where((x == 0) & (y <= 0), 0, log(y)),
-                      y=lambda g, x, y: g * x / y, numbers="x y", alias="special_xlogy")
+                      y=lambda g, x, y: g * x / y, numbers="x y", alias="special_xlogy", ordered=True)
 
 # -- sigmoids and rectifiers
 
 tanh       = floating(lambda x, /: tanh(x),         x=lambda g, out: g * (1 - out * out))
 sigmoid    = floating(lambda x, /: 1 / (1 + exp(-x)), x=lambda g, out: g * out * (1 - out), alias="special_expit")
-relu       = op(lambda x, /: maximum(x, 0),         x=lambda g, out: where(out != 0, g, 0))      # g may be infinite, out nan
+relu       = op(lambda x, /: maximum(x, 0),         x=lambda g, out: where(out != 0, g, 0),      # g may be infinite, out nan
+                ordered=True)
 silu       = floating(lambda x, /: x * sigmoid(x),  x=lambda g, x: g * sigmoid(x) * (1 + x * (1 - sigmoid(x))),
                       method=False)
 softplus   = floating(lambda x, /, beta=1.0, threshold=20.0: log1p(exp(x * beta)) / beta, method=False,
@@ -77,7 +78,7 @@ erfc       = floating(lambda x, /: erfc(x),         x=lambda g, x: -g * exp(-x *
 floor      = op(lambda x, /: floor(x),              x=lambda g: zeros_like(g))
 ceil       = op(lambda x, /: ceil(x),               x=lambda g: zeros_like(g))
 trunc      = op(lambda x, /: trunc(x),              x=lambda g: zeros_like(g),              alias="fix")
-round      = op(lambda x, /: round(x),              x=lambda g: zeros_like(g))
+round      = op(lambda x, /: round(x),              x=lambda g: zeros_like(g), ordered=True)
 frac       = op(lambda x, /: x - trunc(x),          x=lambda g: g)
 sign       = op(lambda x, /: sign(x),               x=lambda g: zeros_like(g))
 sgn        = op(lambda x, /: x / abs(x),
@@ -87,9 +88,9 @@ heaviside  = op(lambda x, y, /: where(x == 0, y, x > 0), names={"y": "values"}, 
 # -- choosing
 
 maximum    = op(lambda x, y, /: maximum(x, y),      x=lambda g, x, y: where(x == y, g / 2, where(x < y, 0, g)),
-                y=lambda g, x, y: where(x == y, g / 2, where(y < x, 0, g)), numbers="")
+                y=lambda g, x, y: where(x == y, g / 2, where(y < x, 0, g)), numbers="", ordered=True)
 minimum    = op(lambda x, y, /: minimum(x, y),      x=lambda g, x, y: where(x == y, g / 2, where(x > y, 0, g)),
-                y=lambda g, x, y: where(x == y, g / 2, where(y > x, 0, g)), numbers="")
+                y=lambda g, x, y: where(x == y, g / 2, where(y > x, 0, g)), numbers="", ordered=True)
 clamp_min  = op(lambda x, y, /: maximum(y, x),      x=lambda g, x, y: where(x >= y, g, 0), names={"y": "min"},
                 y=lambda g, x, y: where(x < y, g, 0))
 clamp_max  = op(lambda x, y, /: minimum(y, x),      x=lambda g, x, y: where(x <= y, g, 0), names={"y": "max"},
@@ -123,8 +124,10 @@ angle      = floating(lambda x, /: angle(x),        x=lambda g, x: g * 1j / conj
 # -- comparisons and tests
 
 eq, ne     = predicate(lambda x, y, /: x == y), predicate(lambda x, y, /: x != y, alias="not_equal")
-lt, le     = predicate(lambda x, y, /: x < y, alias="less"), predicate(lambda x, y, /: x <= y, alias="less_equal")
-gt, ge     = predicate(lambda x, y, /: x > y, alias="greater"), predicate(lambda x, y, /: x >= y, alias="greater_equal")
+lt         = predicate(lambda x, y, /: x < y, alias="less", ordered=True)
+le         = predicate(lambda x, y, /: x <= y, alias="less_equal", ordered=True)
+gt         = predicate(lambda x, y, /: x > y, alias="greater", ordered=True)
+ge         = predicate(lambda x, y, /: x >= y, alias="greater_equal", ordered=True)
 isnan      = predicate(lambda x, /: x != x,         inplace=False)
 isinf      = predicate(lambda x, /: isinf(x),       inplace=False)
 isfinite   = predicate(lambda x, /: isfinite(x),    inplace=False)

@@ -67,7 +67,8 @@ def least_large(op: Op) -> tuple[float, int]:
 
 def unary(op: Op) -> Callable:
     """x -> kernel(x), element by element."""
-    kernel, floating, (least, some) = op.kernel, op.result == FLOATING, least_large(op)
+    kernel, floating, ordered = op.kernel, op.result == FLOATING, op.options.get("ordered")
+    least, some = least_large(op)
     op.make_node = node_class
     saves_x, saves_out = "x" in op.saves, "out" in op.saves
     differentiable = op.rules["x"] is not None
@@ -88,6 +89,8 @@ def unary(op: Op) -> Callable:
             r = asarray(r)
         if floating and a.dtype in INTEGERS:
             return call(promoted(op, (input,))[0], out=out)
+        if ordered and a.itemsize > 4 and a.dtype.kind == "c":
+            return otherwise(op, (input,), TypeError("complex numbers are not supported"), out)
         t = new(Tensor)
         t.array, t._grad, t.viewing, t.writes = r, None, None, None
         m = mode()
@@ -162,7 +165,8 @@ def binary(op: Op, asks: bool = False) -> Callable:
 
     `asks`: as operators and rules call it, with numbers on either side; Python asks the other operand of unknown types.
     """
-    kernel, floating, (least, some) = op.kernel, op.result == FLOATING, least_large(op)
+    kernel, floating, ordered = op.kernel, op.result == FLOATING, op.options.get("ordered")
+    least, some = least_large(op)
     takes_numbers = asks or "y" in op.options.get("numbers", "y")
     (x_for_x, x_for_y), (y_for_x, y_for_y), (out_for_x, out_for_y) = (needs(op, name) for name in ("x", "y", "out"))
     has_x, has_y = (op.rules[name] is not None for name in "xy")
@@ -194,6 +198,8 @@ def binary(op: Op, asks: bool = False) -> Callable:
             r = asarray(r)
         elif not a.flags.c_contiguous:
             r = led(r, a)
+        if ordered and a.itemsize > 4 and a.dtype.kind == "c":
+            return otherwise(op, (input, other), TypeError("complex numbers are not supported"), out)
         t = new(Tensor)
         t.array, t._grad, t.viewing, t.writes = r, None, None, None
         m = mode()

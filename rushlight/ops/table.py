@@ -137,6 +137,7 @@ OPTIONS = {
     "separate": "out= must not share memory with the inputs",
     "out": "(op, out, result) -> out: fills out= where it must have a certain dtype",
     "empty": "what a reduction over an empty list of dimensions means where it is not all of them: ()",
+    "ordered": "it asks which number is larger, which of complex ones cannot be said: these are refused",
     "strict": "operands of different dtypes are an error; in these words, if it is text",
     "copies": "a view that may have to copy",
     "strides": "a view that depends on how the tensor lies in memory",

@@ -20,6 +20,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
+from rushlight.ops.storages import TypedStorage
+
 from . import legacy
 from .archive import Damaged, Reader, Writer
 from .atomic import replacing
@@ -27,7 +29,7 @@ from .legacy import LegacyReader
 from .names import StorageType
 from .npz import load_npz, save_npz
 from .pickler import Pickler
-from .rebuild import Storage
+from .rebuild import storage_on
 from .safe import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from .safetensors import SUFFIX, load_file, save_file
 from .unpickler import AnyUnpickler, WeightsUnpickler
@@ -159,9 +161,9 @@ def read(file: IO[bytes], name: str, unpickler: Callable[..., Any], mapped: bool
 
 def read_zip(reader: Reader, unpickler: Callable[..., Any]) -> Any:
     """The object of data.pkl, on the memories beside it."""
-    storages: dict[str, Storage] = {}
+    storages: dict[str, TypedStorage] = {}
 
-    def lookup(pid: Any) -> Storage:
+    def lookup(pid: Any) -> TypedStorage:
         kind, type, key, _, elements = pid
         if kind != "storage" or not isinstance(type, StorageType):
             raise ValueError(f"an unknown persistent id {kind!r}")
@@ -169,7 +171,7 @@ def read_zip(reader: Reader, unpickler: Callable[..., Any]) -> Any:
             memory = reader.memory(key, type.dtype)
             if len(memory) < elements * type.itemsize:
                 raise reader.damaged(f"the record data/{key} is shorter than its {elements} elements")
-            storages[key] = Storage(memory, type)
+            storages[key] = storage_on(memory[:elements * type.itemsize], type)
         return storages[key]
 
     return unpickler(io.BytesIO(reader.read("data.pkl").data), lookup).load()

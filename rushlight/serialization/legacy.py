@@ -13,7 +13,7 @@ from .archive import Damaged, fill, swap
 from .names import StorageType
 from .pickler import PROTOCOL as PICKLES
 from .pickler import Pickler
-from .rebuild import Storage
+from .rebuild import storage_on
 
 MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL = 1001
@@ -75,7 +75,7 @@ class LegacyReader:
         if view is not None:
             _, offset, length = view
             memory = memory[offset * item : (offset + length) * item]
-        return Storage(memory, type)
+        return storage_on(memory, type)
 
     def damaged(self, what: str) -> Damaged:
         return Damaged(f"{self.name} is damaged: {what}. Copy or download it again, or save it anew")

@@ -12,6 +12,7 @@ import numpy as np
 from rushlight import dtypes
 from rushlight.device import Layout, device
 from rushlight.memory import address, extent
+from rushlight.ops.storages import Storage, UntypedStorage
 from rushlight.size import Size
 from rushlight.tensor import Tensor, from_array
 
@@ -21,7 +22,7 @@ PROTOCOL = 2  # torch's weights_only reader knows this one
 _REBUILD = {
     name: Name("torch._utils", name)
     for name in ("_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter", "_rebuild_parameter_with_state",
-                 "_rebuild_sparse_tensor")
+                 "_rebuild_sparse_tensor", "_rebuild_meta_tensor_no_storage")
 }
 _FROM_TYPE = Name("torch._tensor", "_rebuild_from_type_v2")
 _LAYOUT = Name("torch.serialization", "_get_layout")
@@ -64,9 +65,12 @@ class Pickler(PurePickler):
 
     def persistent_id(self, obj: Any) -> Any:
         """Memory is not pickled; it is named."""
+        kind = UNTYPED if isinstance(obj, UntypedStorage) else None
+        if isinstance(obj, Storage):
+            obj = self.share(obj.cells, dtypes.of(obj.cells.dtype))[0]
         if not isinstance(obj, SharedMemory):
             return None
-        return "storage", STORAGE_NAMES[obj.dtype], obj.key, "cpu", obj.elements, *self.view
+        return "storage", kind or STORAGE_NAMES[obj.dtype], obj.key, "cpu", obj.elements, *self.view
 
     def reducer_override(self, obj: Any) -> Any:
         """How torch writes what it and rushlight have in common."""
@@ -98,6 +102,9 @@ class Pickler(PurePickler):
             parts = (tensor._indices(), tensor._values(), tensor.shape, tensor.is_coalesced())  # type: ignore[attr-defined]
             return _REBUILD["_rebuild_sparse_tensor"], (tensor.layout, parts)
         kind, state = name_in_torch(type(tensor)), dict(tensor.__dict__)
+        if tensor.is_meta and kind != PARAMETER_IN_TORCH:
+            meta: tuple = (tensor.dtype, tensor.shape, tensor.stride(), tensor.requires_grad)
+            return _REBUILD["_rebuild_meta_tensor_no_storage"], meta
         if kind == PARAMETER_IN_TORCH:
             args: tuple = (from_array(tensor.array), tensor.requires_grad, OrderedDict())
             return (_REBUILD["_rebuild_parameter_with_state"], (*args, state)) if state else (

@@ -10,51 +10,56 @@ import numpy as np
 from rushlight import dtypes
 from rushlight.copying import rebuild
 from rushlight.device import device, sparse_coo, strided
+from rushlight.ops.meta import Meta
+from rushlight.ops.storages import TypedStorage, UntypedStorage
 from rushlight.size import Size
 from rushlight.tensor import Tensor
 
 from .names import StorageType, parameter_class, sparse_maker
 
 
-class Storage:
-    """Memory that tensors of a file share: a flat array of bytes, and the dtype that it is said to hold."""
-
-    __slots__ = ("memory", "type")
-
-    def __init__(self, memory: np.ndarray, type: StorageType) -> None:
-        self.memory, self.type = memory, type
+def storage_on(memory: np.ndarray, type: StorageType) -> TypedStorage:
+    """Memory that tensors of a file share, (n,) uint8, in the dtype that it is said to hold."""
+    return TypedStorage(wrap_storage=UntypedStorage.on(memory), dtype=type.dtype or dtypes.uint8)
 
 
-def tensor_on(storage: Storage, dtype: dtypes.dtype, offset: int, size: Sequence[int], stride: Sequence[int],
+def tensor_on(storage: TypedStorage, dtype: dtypes.dtype, offset: int, size: Sequence[int], stride: Sequence[int],
               requires_grad: bool, metadata: Mapping[str, bool] | None) -> Tensor:
     """A tensor on the storage's memory; offset and strides count elements. ValueError where it would reach outside."""
-    if not isinstance(storage, Storage):
+    if not isinstance(storage, TypedStorage):
         raise ValueError(f"a tensor stands on a storage, not on a {type(storage).__name__}")
     item = dtype.itemsize
     if offset < 0 or min(size, default=0) < 0:
         raise ValueError(f"a tensor of offset {offset} and size {tuple(size)} cannot be")
-    array = np.ndarray(tuple(size), dtype.numpy, storage.memory, offset * item, tuple(s * item for s in stride))
+    array = np.ndarray(tuple(size), dtype.numpy, storage.untyped().cells, offset * item, tuple(s * item for s in stride))
     for part, undo in (("conj", np.conj), ("neg", np.negative)):  # what torch had left for later
         if metadata and metadata.get(part):
             array = undo(array)
     return rebuild(Tensor, array, bool(requires_grad), None, {})
 
 
-def rebuild_tensor_v2(storage: Storage, storage_offset: int, size: Sequence[int], stride: Sequence[int],
+def rebuild_tensor_v2(storage: TypedStorage, storage_offset: int, size: Sequence[int], stride: Sequence[int],
                       requires_grad: bool = False, backward_hooks: Any = None,
                       metadata: Mapping[str, bool] | None = None) -> Tensor:
     """A tensor of the storage's own dtype."""
-    dtype = storage.type.dtype
-    if dtype is None:
-        raise ValueError("memory without a dtype cannot be a tensor")
-    return tensor_on(storage, dtype, storage_offset, size, stride, requires_grad, metadata)
+    if not isinstance(storage, TypedStorage):
+        raise ValueError(f"a tensor stands on a storage, not on a {type(storage).__name__}")
+    return tensor_on(storage, storage.dtype, storage_offset, size, stride, requires_grad, metadata)
 
 
-def rebuild_tensor_v3(storage: Storage, storage_offset: int, size: Sequence[int], stride: Sequence[int],
+def rebuild_tensor_v3(storage: TypedStorage, storage_offset: int, size: Sequence[int], stride: Sequence[int],
                       requires_grad: bool, backward_hooks: Any, dtype: dtypes.dtype,
                       metadata: Mapping[str, bool] | None = None) -> Tensor:
     """A tensor of a dtype that has no storage of its own."""
     return tensor_on(storage, dtype, storage_offset, size, stride, requires_grad, metadata)
+
+
+def rebuild_meta_tensor(dtype: dtypes.dtype, size: Sequence[int], stride: Sequence[int], requires_grad: bool) -> Tensor:
+    """A tensor on the device "meta", of no numbers."""
+    if not isinstance(dtype, dtypes.dtype):
+        raise ValueError(f"a tensor has a dtype, not a {type(dtype).__name__}")
+    array: Any = Meta(tuple(size), dtype.numpy, tuple(step * dtype.itemsize for step in stride))
+    return rebuild(Tensor, array, bool(requires_grad), None, {})
 
 
 def rebuild_parameter(data: Tensor, requires_grad: bool = True, backward_hooks: Any = None,
@@ -97,11 +102,12 @@ def layout(name: str) -> Any:
     return found
 
 
-TENSOR_MAKERS = (rebuild_tensor_v2, rebuild_tensor_v3, rebuild_parameter)
+TENSOR_MAKERS = (rebuild_tensor_v2, rebuild_tensor_v3, rebuild_meta_tensor, rebuild_parameter)
 REBUILDERS: dict[tuple[str, str], Callable] = {
     ("torch._utils", "_rebuild_tensor"): rebuild_tensor_v2,
     ("torch._utils", "_rebuild_tensor_v2"): rebuild_tensor_v2,
     ("torch._utils", "_rebuild_tensor_v3"): rebuild_tensor_v3,
+    ("torch._utils", "_rebuild_meta_tensor_no_storage"): rebuild_meta_tensor,
     ("torch._utils", "_rebuild_parameter"): rebuild_parameter,
     ("torch._utils", "_rebuild_parameter_with_state"): rebuild_parameter,
     ("torch._utils", "_rebuild_sparse_tensor"): rebuild_sparse_tensor,
