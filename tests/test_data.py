@@ -217,6 +217,47 @@ def test_errors_in_a_data_set_come_through():
 # -- batches -------------------------------------------------------------------------------------------------
 
 
+class Sometimes(data.Dataset):
+    """Ten numbers, of which two cannot be had."""
+
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, index):
+        if index in (2, 7):
+            raise KeyError(index)
+        return index
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_the_next_batch_comes_behind_one_that_raised_an_error(workers):
+    it, found = iter(data.DataLoader(Sometimes(), 2, num_workers=workers)), []
+    for _ in range(6):
+        try:
+            found.append(plain(next(it, "end")))
+        except KeyError:
+            found.append("error")
+    assert found == [[0, 1], "error", [4, 5], "error", [8, 9], "end"]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_samplers_that_draw_when_they_are_asked_draw_before_the_seed(torch, workers):
+    def epochs(torch):
+        class Drawing(torch.utils.data.Sampler):
+            def __len__(self):
+                return 8
+
+            def __iter__(self):
+                return iter(torch.randperm(8).tolist())
+
+        torch.manual_seed(0)
+        loaders = [torch.utils.data.DataLoader(range(8), num_workers=workers, **how) for how in (
+            {"batch_size": None, "sampler": Drawing()}, {"batch_size": 3, "sampler": Drawing()},
+            {"batch_size": None, "sampler": Drawing(), "persistent_workers": workers > 0})]
+        return [plain(list(loader)) for loader in loaders for _ in range(2)]
+    assert epochs(rushlight) == epochs(torch)
+
+
 def test_loader(oracle):
     def ask(torch, d, uniform, generator):
         t = d.TensorDataset(torch.arange(10))

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from math import ceil
-from types import GeneratorType, GenericAlias
+from types import GenericAlias
 from typing import Any
 
 import numpy as np
@@ -95,8 +95,9 @@ class DataLoader(Suggesting):
 
     def __iter__(self) -> Iterator[Any]:
         if self.num_workers == 0:
+            numbers = self._numbers()             # before the seed is drawn, as in torch: a sampler may draw here
             drawn_seed(self.generator)            # torch draws one also where no worker needs it
-            batches: Iterator[Any] = self._alone()
+            batches: Iterator[Any] = Alone(self._recipe().fetcher(), numbers)
         else:
             batches = self._team().begin(self._numbers())
         return Counted(self, batches) if isinstance(self.dataset, IterableDataset) else batches
@@ -113,15 +114,6 @@ class DataLoader(Suggesting):
     def _order(self) -> Iterable:
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
-    def _alone(self) -> Iterator[Any]:
-        """The batches, made by the program itself."""
-        fetch = self._recipe().fetcher()
-        for numbers in self._numbers():
-            batch = fetch(numbers)
-            if batch is NOTHING:
-                return
-            yield batch
-
     def _numbers(self) -> Iterator[Any]:
         """What to fetch next. Batches of our own random order are slices of it, without lists of Python's integers."""
         order = self._order
@@ -136,6 +128,7 @@ class DataLoader(Suggesting):
         """As many workers as asked for, newly seeded; the same ones again if they are persistent and alive."""
         if self._iterator is not None and self._iterator.close.alive:
             return self._iterator
+        self._numbers()                           # torch asks the sampler before the seed too, and again for its order
         n, seed, recipe = self.num_workers, drawn_seed(self.generator), self._recipe()
         jobs = [Job(i, n, seed, recipe, self.worker_init_fn) for i in range(n)]
         team = WorkerIterator(jobs, self.multiprocessing_context, self.prefetch_factor or 2, self.timeout, self.in_order,
@@ -143,6 +136,23 @@ class DataLoader(Suggesting):
         if self.persistent_workers:
             self._iterator = team
         return team
+
+
+class Alone:
+    """The batches, made by the program itself. Behind one that raises an error comes the next, as from workers."""
+
+    def __init__(self, fetch: Callable[[Any], Any], numbers: Iterator[Any]):
+        self.fetch, self.numbers = fetch, numbers
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        batch = self.fetch(next(self.numbers))
+        if batch is NOTHING:
+            self.numbers = iter(())
+            raise StopIteration
+        return batch
 
 
 class Counted:
@@ -230,6 +240,6 @@ def check_order(batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any,
 
 
 # torch's names of iterators, for isinstance
-_SingleProcessDataLoaderIter: Any = (GeneratorType, Counted)
+_SingleProcessDataLoaderIter: Any = (Alone, Counted)
 _MultiProcessingDataLoaderIter = WorkerIterator
 _BaseDataLoaderIter: Any = (*_SingleProcessDataLoaderIter, WorkerIterator)
