@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rushlight.dtypes import bool_
 from rushlight.errors import explain
 from rushlight.tensor import Tensor
 
@@ -51,6 +52,18 @@ def _check_value(cond: Any, message: Callable[[], str] | None = None) -> None:
 def _check_type(cond: Any, message: Callable[[], str] | None = None) -> None:
     """TypeError with what `message()` says unless cond is True."""
     check_as(TypeError, cond, message)
+
+
+def _check_not_implemented(cond: Any, message: Callable[[], str] | None = None) -> None:
+    """NotImplementedError with what `message()` says unless cond is True."""
+    check_as(NotImplementedError, cond, message)
+
+
+def _check_tensor_all(cond: Any, message: Callable[[], str] | None = None) -> None:
+    """RuntimeError with what `message()` says unless all of a tensor of truths is True."""
+    if not isinstance(cond, Tensor) or cond.dtype is not bool_:
+        raise TypeError(f"cond must be a tensor of bool, but got {cond.dtype if isinstance(cond, Tensor) else type(cond)}")
+    check_as(RuntimeError, bool(cond.all()), message)  # type: ignore[attr-defined]
 
 
 def _check_is_size(i: int, message: Callable[[], str] | None = None) -> None:

@@ -141,9 +141,12 @@ def test_branches_and_checks_as_functions():
     assert x.grad.tolist() == [2.0, 2.0]
     rushlight._check(True)
     rushlight._check_is_size(0)
+    rushlight._check_tensor_all(x > 0)
     for wrong, kind in ((lambda: rushlight._check(False, lambda: "odd"), RuntimeError),
                         (lambda: rushlight._check_index(False, lambda: "odd"), IndexError),
                         (lambda: rushlight._check_value(False, lambda: "odd"), ValueError),
+                        (lambda: rushlight._check_not_implemented(False, lambda: "odd"), NotImplementedError),
+                        (lambda: rushlight._check_tensor_all(x > 1, lambda: "odd"), RuntimeError),
                         (lambda: rushlight._check_type(False, lambda: "odd"), TypeError)):  # fmt: skip
         with pytest.raises(kind, match="odd"):
             wrong()

@@ -41,6 +41,10 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
             raise RuntimeError(explain("diff expects prepend or append to be the same dimension as input",
                                        input=tuple(input.shape), end=tuple(end.shape)))
     dim = wrap(dim, input.array.ndim)
+    for end in (prepend, append):
+        if end is not None and any(m != n for i, (m, n) in enumerate(zip(end.array.shape, input.array.shape)) if i != dim):
+            raise RuntimeError(explain("diff expects the shape of tensor to prepend or append to match that of input except "
+                                       "along the differencing dimension", input=tuple(input.shape), end=tuple(end.shape)))
     made = cat([t for t in (prepend, input, append) if t is not None], dim) if n else clone(input)
     for _ in range(min(n, made.array.shape[dim])):
         first, second = ends(made, dim)
