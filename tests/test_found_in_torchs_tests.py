@@ -362,6 +362,19 @@ def complex_numbers_have_no_order(torch):
 
 
 @run
+def ops_of_sparse_tensors_fill_out(torch):
+    s, ones = torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse(), torch.ones(2, 2)
+
+    def filled(op, *args, out):
+        return [outcome(lambda: op(*args, out=out) is out), out.to_dense() if out.is_sparse else out]
+    made = [filled(op, *args, out=torch.zeros_like(s)) for op, *args in (
+        (torch.neg, s), (torch.sqrt, s), (torch.add, s, s), (torch.mul, s, 2.0), (torch.div, s, 2.0), (torch.pow, s, 2.0))]
+    return made + [filled(op, *args, out=torch.zeros(2, 2)) for op, *args in (
+        (torch.mm, s, ones), (torch.matmul, s, ones), (torch.add, ones, s), (torch.addmm, ones, s, ones))] + [
+        isinstance(outcome(torch.neg, s, out=torch.zeros(2, 2)), str), isinstance(outcome(torch.neg, ones, out=s), str)]
+
+
+@run
 def numbers_are_copied_into_tensors(torch):
     w = leaf(torch, 1.0, 2.0)
     (w * 1).copy_(2.0).sum().backward()

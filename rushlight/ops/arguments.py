@@ -13,6 +13,7 @@ from rushlight import dtypes
 from rushlight.autograd.grad_mode import mode
 from rushlight.errors import NoArray, describe, explain, unexpected
 from rushlight.ops.failures import MASKED, check_tensors, failure, out_of_range
+from rushlight.ops.results import filled
 from rushlight.ops.table import FLOATING, NUMPY, PUBLIC, Op
 from rushlight.ops.worlds import TENSORS
 from rushlight.tensor import Tensor, created, from_array, holder
@@ -358,7 +359,7 @@ def otherwise(op: Op, args: Sequence[Any], error: Exception, out: Any = None, *m
     in terms of the user's call. Kernels look at shapes first: what they find wrong there is wrong for each sample too.
     """
     if isinstance(error, NoArray):
-        return error.instead(op.name, *args, *more)
+        return filled(out, error.instead(op.name, *args, *more))
     if isinstance(error, Touched):
         batch = error.batch
     else:

@@ -27,7 +27,7 @@ from rushlight.autograd.views import register
 from rushlight.errors import PACKAGE, NoArray
 from rushlight.ops.arguments import binder, otherwise, promoted, same_dtype, unbound
 from rushlight.ops.failures import check_tensors, failure
-from rushlight.ops.results import into, result_type
+from rushlight.ops.results import filled, into, result_type
 from rushlight.ops.table import FLOATING, Op
 from rushlight.ops.worlds import save_source
 from rushlight.tensor import Tensor, from_array
@@ -68,7 +68,7 @@ def source(op: Op, view: bool = False) -> str:
     lines += [f"  a{i} = None if v{i} is None else v{i}.array" for i in single]
     if listed is not None:
         lines += [f"  a{listed} = [t.array for t in v{listed}]"]
-    lines += [" except NoArray as error:", "  return error.instead(op.name, *args, **kwargs)",
+    lines += [" except NoArray as error:", "  return filled(out, error.instead(op.name, *args, **kwargs))",
               f" except {'Exception' if view else 'AttributeError'} as error:",
               "  raise failure(op, args, error) from error"]
     if len(apart) > 1:
@@ -192,4 +192,4 @@ def finish(op: Op, args: Sequence[Any], edges: tuple | None, r: Any, result: Cal
 SCOPE = {"Tensor": Tensor, "ndarray": ndarray, "asarray": asarray, "new": object.__new__, "mode": mode, "tick": tick,
          "frame": frame, "user": user, "remember": remember, "otherwise": otherwise, "failure": failure, "into": into,
          "finish": finish, "alike": alike, "register": register, "together": together, "of_list": of_list,
-         "NoArray": NoArray}
+         "NoArray": NoArray, "filled": filled}

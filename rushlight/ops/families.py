@@ -33,7 +33,7 @@ from rushlight.ops.arguments import (
     same_dtype,
 )
 from rushlight.ops.kernels.strided import led
-from rushlight.ops.results import into
+from rushlight.ops.results import filled, into
 from rushlight.ops.table import FLOATING, Op, node_name
 from rushlight.ops.worlds import is_ufunc, large, least_half, saved_by_name, vjp
 from rushlight.optional import HUGE, LARGE
@@ -79,7 +79,7 @@ def unary(op: Op) -> Callable:
             a = input.array
             r = kernel(a) if a.size < some or a.size < least and a.itemsize != 2 else large(op, "", kernel, a)
         except NoArray as sparse:
-            return sparse.instead(op.name, input)
+            return filled(out, sparse.instead(op.name, input))
         except Exception as error:
             check_tensors(op, (input,))
             if floating and a.dtype in INTEGERS:
@@ -156,7 +156,7 @@ def long_way(op: Op, asks: bool, call: Callable) -> Callable:
                 return t if out is None else into(out, t)
             return call(*operands(op, input, other, asks), out=out)
         except NoArray as error:
-            return error.instead(op.name, input, other)
+            return filled(out, error.instead(op.name, input, other))
     return slow
 
 
@@ -209,10 +209,8 @@ def binary(op: Op, asks: bool = False) -> Callable:
             n.edges, n.seq, n.shape = (x, y), tick(), r.shape
             sx = input if (x is not None and x_for_x) or (y is not None and x_for_y) else None
             sy = other if (x is not None and y_for_x) or (y is not None and y_for_y) else None
-            if saves_out:
-                n.saved = sx, sy, r if (x is not None and out_for_x) or (y is not None and out_for_y) else None
-            else:
-                n.saved = sx, sy
+            so = r if (x is not None and out_for_x) or (y is not None and out_for_y) else None
+            n.saved = (sx, sy, so) if saves_out else (sx, sy)
             c = n.code = (f := frame(1)).f_code
             n.at = f.f_lasti if c is user.code else remember(n, f)
         else:

@@ -13,7 +13,7 @@ from rushlight.ops.build import composite
 from rushlight.ops.matmul import dot, mv
 from rushlight.ops.matmul import mm as product
 from rushlight.ops.node_names import called
-from rushlight.ops.results import into
+from rushlight.ops.results import filled, into
 from rushlight.ops.shape import permute, transpose
 from rushlight.tensor import Tensor, assign_property, created, from_array, method
 
@@ -30,7 +30,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     try:
         m, n = input.array.ndim, other.array.ndim
     except NoArray as sparse:
-        return sparse.instead("matmul", input, other)
+        return filled(out, sparse.instead("matmul", input, other))
     if m >= 2 and n >= 2:
         r = product(input, other)
     elif m == 0 or n == 0:
@@ -58,7 +58,7 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
                 raise RuntimeError(explain(f"{name} must be a matrix", "use matmul for other shapes", op="mm",
                                            inputs=f"{tuple(input.shape)}, {tuple(mat2.shape)}"))
     except NoArray as sparse:
-        return sparse.instead("mm", input, mat2)
+        return filled(out, sparse.instead("mm", input, mat2))
     return product(input, mat2, out=out)
 
 
@@ -75,7 +75,7 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
                 raise RuntimeError(explain(f"batch{i + 1} must be a 3D tensor", "use matmul for other shapes",
                                            shape=tuple(t.shape)))
     except NoArray as sparse:
-        return sparse.instead("bmm", input, mat2)
+        return filled(out, sparse.instead("bmm", input, mat2))
     if input.array.shape[0] != mat2.array.shape[0] or input.array.shape[2] != mat2.array.shape[1]:
         raise RuntimeError(explain(f"Expected size for first two dimensions of batch2 tensor to be: "
                                    f"[{input.array.shape[0]}, {input.array.shape[2]}] but got: "

@@ -38,6 +38,13 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
     return out
 
 
+def filled(out: Any, result: Any) -> Any:
+    """The result of an op on operands that are no arrays, sparse tensors: in `out`, where that is given."""
+    if out is None:
+        return result
+    return out.copy_(result) if out.is_sparse or result.is_sparse else into(out, result)
+
+
 def same_dtype(out: Tensor, result: Tensor) -> None:
     """RuntimeError for results of which torch converts none: values and indices, the parts of a decomposition."""
     if out.dtype is not result.dtype:
