@@ -139,6 +139,17 @@ def test_copies_of_a_part_of_a_mapped_file_are_of_that_part(tmp_path):
     assert copy.deepcopy(x[3:5]).untyped_storage().nbytes() == 8
 
 
+def test_typed_storages_of_files(tmp_path):
+    path = tmp_path / "numbers"
+    np.arange(3, dtype=np.int32).tofile(path)
+    s = rushlight.IntStorage.from_file(str(path), shared=True, size=3)
+    s[0] = 9
+    assert (s.tolist(), np.fromfile(path, np.int32).tolist()) == ([9, 1, 2], [9, 1, 2])
+    assert s.__sizeof__() - rushlight.IntStorage().__sizeof__() == 12
+    with pytest.raises(RuntimeError, match="derived classes"):
+        rushlight.TypedStorage.from_file(str(path), size=3)
+
+
 def test_storages_survive_pickles():
     s = rushlight.arange(3.0).storage()
     assert pickle.loads(pickle.dumps(s)).tolist() == [0.0, 1.0, 2.0]

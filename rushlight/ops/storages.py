@@ -44,6 +44,9 @@ class Storage:
     def element_size(self) -> int:
         return self.cells.itemsize
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.cells.nbytes
+
     def data_ptr(self) -> int:
         return self.cells.ctypes.data if isinstance(self.cells, ndarray) else 0
 
@@ -189,6 +192,13 @@ class TypedStorage(Storage):
         cells = self.cells
         return UntypedStorage.on(cells.view(np.uint8) if isinstance(cells, ndarray) else
                                  type(cells)((cells.nbytes,), np.dtype(np.uint8)))
+
+    @classmethod
+    def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> TypedStorage:
+        """The first numbers of a file, read where they are needed; with `shared` what is written goes into the file."""
+        if not isinstance(getattr(cls, "dtype", None), dtypes.dtype):
+            raise RuntimeError(explain("from_file can only be called on derived classes", "torch.FloatStorage has it"))
+        return TypedStorage.on(in_file(filename, shared, size * cls.dtype.itemsize).view(cls.dtype.numpy))
 
     def in_dtype(self, dtype: dtypes.dtype | None) -> Any:
         if dtype not in (None, self.dtype):
