@@ -161,6 +161,11 @@ def without_repeats(a: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarra
         return None
     first = *(slice(1) if again else slice(None) for again in repeated), ...
     once = a[first]
+    reached = a.itemsize                          # windows share elements, and are not written
+    for step, n in sorted((abs(step), n) for n, step in zip(once.shape, once.strides) if n > 1):
+        if step < reached:
+            return None
+        reached += step * (n - 1)
     return np.asarray(Memory(once, once.__array_interface__ | {"data": (address(once), False)})).view(a.dtype), r[first]
 
 
