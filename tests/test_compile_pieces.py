@@ -379,6 +379,27 @@ def test_writes_into_what_an_earlier_piece_has_made():
             assert torch.allclose(ours.grad, theirs.grad, rtol=1e-4)
 
 
+def test_variables_that_are_only_deleted_after_their_last_use():
+    def f(x, flag):
+        for _ in range(2):
+            scale = (x * 2).exp().log() + x.sin().cos()
+            x = (x * scale).tanh() + x.cos() - scale
+            if x.sum() > 1e9:
+                return x
+            del scale
+        y = (x * 2).exp().log() + x.sin().cos()
+        for _ in range(int(flag)):
+            del y
+        if not flag:
+            x = (y + 1).exp().log() + y.sin().cos()
+        return (x * 3).exp().log() + x.sin().cos() - 1
+
+    g = compile(f, backend="numpy")
+    for k in range(CALLS):
+        assert torch.allclose(g(X, k % 3 == 0), f(X, k % 3 == 0), rtol=1e-4)
+    assert programs(g)
+
+
 def test_variables_written_in_a_try_may_have_no_value():
     def f(x, flag):
         y = (x * 2).exp().log() + x.sin().cos()

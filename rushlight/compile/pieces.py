@@ -183,7 +183,7 @@ class Around:
         self.captured = {n.id for f in ast.walk(tree) if isinstance(f, (ast.Lambda, ast.FunctionDef)) and f is not tree
                          for n in ast.walk(f) if isinstance(n, ast.Name)} & self.variables
         self.reads = Counter(n.id for s in tree.body for n in ast.walk(s)
-                             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+                             if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store))
         self.reads.update(n.target.id for n in ast.walk(tree)
                           if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name))
         self.changing, self.attributes = {*counters, *(shared & written(*tree.body))}, set()
@@ -325,7 +325,7 @@ class Around:
 
     def apart(self, s: ast.stmt, known: frozenset) -> tuple[ast.stmt, frozenset]:
         """A statement that stays Python: pieces are made of what it contains."""
-        after = needs([s], known)[1] - (written(s) if isinstance(s, ast.Delete) else set())
+        after = needs([s], known)[1]
         self.left += not isinstance(s, ast.Return) or self.broken(s)
         for field in ("test", "iter", "value"):
             if isinstance(getattr(s, field, None), ast.expr):

@@ -181,6 +181,10 @@ def written(*nodes: Any) -> set[str]:
     return {name for node in nodes if node is not None for name, writes in names(node) if writes}
 
 
+def deleted(*nodes: Any) -> set[str]:
+    return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)}
+
+
 def needs(body: list[ast.stmt], known: frozenset) -> tuple[set[str], frozenset]:
     """What statements read that they have not written themselves, and what is certainly written after them, with `known`."""
     wanted: set[str] = set()
@@ -195,6 +199,7 @@ def needs(body: list[ast.stmt], known: frozenset) -> tuple[set[str], frozenset]:
         else:                                     # of `try` and `match` nothing is certain
             wanted |= read(s) - known
             known |= frozenset() if hasattr(s, "body") or hasattr(s, "cases") else written(s)
+            known -= deleted(s)
             continue
         wanted |= read(*heads) - known
         ends = []
@@ -206,4 +211,6 @@ def needs(body: list[ast.stmt], known: frozenset) -> tuple[set[str], frozenset]:
             known = ends[0] & ends[1]
         elif isinstance(s, ast.With):
             known = ends[0]
+        else:                                     # of a loop nothing is certain but what it may take away
+            known -= deleted(s)
     return wanted, known
