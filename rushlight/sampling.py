@@ -288,12 +288,13 @@ def random_(self: Tensor, low: int | None = None, to: int | None = None, *,
 @method
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill the tensor with 1, with probability p (a number or a tensor), and 0. Returns the tensor."""
-    g = source(generator)
-    if isinstance(p, Tensor):
-        array = g.bernoulli(p.expand(self.array.shape).contiguous().array, self.array.dtype)
-    else:
-        array = g.bernoulli_scalar(p, self.array.shape, self.array.dtype)
-    return copy_(self, drawn(array, None))
+    if not isinstance(p, Tensor):
+        return refilled(self, generator, lambda g, shape, dtype: g.bernoulli_scalar(p, shape, dtype))
+    spread = p.expand(self.array.shape)
+    if mode().batch is None and not self.is_meta:                          # each element's own p, in the elements' order
+        from rushlight.random import memory_axes
+        spread = spread.permute(memory_axes(self.array))
+    return refilled(self, generator, lambda g, shape, dtype: g.bernoulli(spread.contiguous().array, dtype))
 
 
 method(multinomial)

@@ -46,6 +46,16 @@ def in_place(lib):
 
 
 @program
+def in_place_in_the_order_of_memory(lib):
+    p = lib.linspace(0, 1, 120)
+    last = lib.empty(2, 3, 5, 4, memory_format=lib.channels_last)
+    return [lib.empty(8, 15).t().bernoulli_(0.3), lib.empty(5, 4, 6).permute(2, 0, 1).bernoulli_(0.6),
+            lib.empty(9, 8)[:, ::2].t().bernoulli_(0.4), last.bernoulli_(0.5).contiguous(),
+            last.bernoulli_(p.reshape(2, 3, 5, 4)).contiguous(), lib.empty(8, 15).t().bernoulli_(p.reshape(15, 8)),
+            lib.empty(8, 15, dtype=lib.int64).t().bernoulli_(p[:8].double()), lib.rand(3)]
+
+
+@program
 def distributions(lib):
     w, rates = lib.rand(5, 300), lib.rand(500) * 30
     return [*(lib.multinomial(w, k, replacement=r) for k in (1, 2, 50) for r in (False, True)), lib.poisson(rates),

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..tensor import Tensor
-from .filling import in_memory_order
+from .filling import in_memory_order, memory_axes
 from .generator import Generator
 
 __all__ = [
     "Generator", "default_generator", "fork_rng", "get_rng_state", "in_memory_order", "initial_seed", "manual_seed",
-    "seed", "set_rng_state",
+    "memory_axes", "seed", "set_rng_state",
 ]  # fmt: skip
 
 default_generator = Generator()

@@ -40,8 +40,14 @@ def blocks(flat: np.ndarray) -> Iterator[np.ndarray]:
         yield flat[start : start + BLOCK]
 
 
+def memory_axes(array: np.ndarray) -> list[int]:
+    """The axes sorted by stride, longest first: the order in which torch goes through a tensor that it fills in place."""
+    strides, axes = array.strides, list(range(array.ndim))
+    return axes if array.flags.c_contiguous else sorted(axes, key=lambda axis: -abs(strides[axis]))
+
+
 def in_memory_order(array: np.ndarray) -> np.ndarray:
-    """A view with the axes sorted by stride, longest first: the order in which torch fills a tensor in place.
+    """A view with the axes in the order of `memory_axes`.
 
     To do as `x.uniform_()` on an array `x` that may be transposed or sliced:
 
@@ -49,7 +55,4 @@ def in_memory_order(array: np.ndarray) -> np.ndarray:
     >>> target = in_memory_order(x)
     >>> target[...] = rushlight.Generator().uniform(target.shape, target.dtype)
     """
-    strides = array.strides
-    if array.flags.c_contiguous:
-        return array
-    return array.transpose(sorted(range(array.ndim), key=lambda axis: -abs(strides[axis])))
+    return array.transpose(memory_axes(array))
