@@ -391,7 +391,7 @@ def test_variables_that_are_only_deleted_after_their_last_use():
         for _ in range(int(flag)):
             del y
         if not flag:
-            x = (y + 1).exp().log() + y.sin().cos()
+            x = (y + 1).exp().log() + y.sin().cos()    # noqa: F821 - ruff takes the loop for run
         return (x * 3).exp().log() + x.sin().cos() - 1
 
     g = compile(f, backend="numpy")
