@@ -96,6 +96,20 @@ def test_a_tensor_takes_the_loop_and_its_gradient_too(monkeypatch, function):
         assert rushlight.allclose(part.grad, x.grad[1, start:start + 40_000], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(SIZE // 8,), (3, SIZE)])
+def test_sines_of_float64_go_to_a_loop_but_for_huge_numbers(shape, monkeypatch):
+    monkeypatch.setattr(spent, "left", 0.0)       # much was done
+    a = np.random.default_rng(0).standard_normal(shape) * 50
+    a.flat[:6] = 0.0, -0.0, 1e22, -3e5, np.inf, np.nan
+    x = rushlight.tensor(a, requires_grad=True)
+    with np.errstate(invalid="ignore"):
+        for made, wanted in ((x.sin(), np.sin(a)), (x.cos(), np.cos(a)), (x.sin().grad_fn.arrays(np.ones(shape))[0], np.cos(a))):
+            made = np.asarray(made.detach() if made is not None and hasattr(made, "detach") else made)
+            np.testing.assert_array_almost_equal_nulp(np.nan_to_num(made), np.nan_to_num(wanted), 2)
+            np.testing.assert_array_equal(np.isnan(made), np.isnan(wanted))
+    assert (x.sin().detach().numpy() != np.sin(np.nan_to_num(a, posinf=0))).any()      # it was the loop
+
+
 def test_other_layouts_and_dtypes_are_left_to_numpy():
     x = rushlight.randn(600, 500)
     for y in (x.T, x[:, ::2], x.double(), x.bfloat16(), x.expand(2, 600, 500)):

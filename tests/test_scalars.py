@@ -91,6 +91,19 @@ def test_float64_to_the_last_places(name):
     assert error <= ULP64.get(name, 2), f"{name}({at!r}) is {error:.2f} ulp off"
 
 
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="needs extended precision as the reference")
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_circles_of_float64_up_to_where_they_are_right(name):
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(0, 3, 50_000), np.pi / 2 * np.arange(-330_000, 330_000, 7), [0.0, -0.0, 5e-324],
+                        rng.uniform(-scalars.NEAR, scalars.NEAR, 50_000)])
+    out = np.empty_like(x)
+    loop(f"near_{name}", np.float64)(x, out)
+    want = REFERENCE[name](x.astype(np.longdouble))
+    assert errors(out, want).max() <= 1.1
+    np.testing.assert_array_equal(np.signbit(out), np.signbit(want))
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("real", [np.float32, np.float64])
 @pytest.mark.parametrize("name", sorted(EXACT))

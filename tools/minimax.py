@@ -99,8 +99,8 @@ TABLE = {
     # log(1 + f) = 2 atanh(s) = f - s (f - z p(z)), z = s^2
     "LOG": (lambda z: (2 * atanh(sqrt(z)) / sqrt(z) - 2) / z, TINY, near, lambda z: z, 3, 6),
     # sin(r) = r + r^3 p(r^2), cos(r) = 1 - r^2/2 + r^4 p(r^2)
-    "SIN": (lambda z: (sin(sqrt(z)) / sqrt(z) - 1) / z, TINY, quarter, lambda z: z, 2, 0),
-    "COS": (lambda z: (cos(sqrt(z)) - 1 + z / 2) / z ** 2, TINY, quarter, lambda z: z ** 2, 2, 0),
+    "SIN": (lambda z: (sin(sqrt(z)) / sqrt(z) - 1) / z, TINY, quarter, lambda z: z, 2, 5),
+    "COS": (lambda z: (cos(sqrt(z)) - 1 + z / 2) / z ** 2, TINY, quarter, lambda z: z ** 2, 2, 5),
     # |x| < 1: erf(x) = x + x p(x^2); beyond: erf(x) = 1 - exp(-p(x - 1)), the error counts absolutely
     "ERF_NEAR": (lambda z: erf(sqrt(z)) / sqrt(z) - 1, TINY, 1, lambda z: sqrt(z) / erf(sqrt(z)), 6, 0),
     "ERF_FAR": (lambda x: -ln(erfc(x + 1)), 0, 3, lambda x: erfc(x + 1), 8, 0),

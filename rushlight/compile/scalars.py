@@ -11,8 +11,9 @@ type: a stray Python float would turn a float32 loop into float64.
 Infinities, nan, denormals and huge arguments are right everywhere (tests/test_scalars.py measures errors in
 ulp).
 
-float32 has its functions in SIMD form, but for those in LIBM. float64 has exp, log and their kin; the rest
-calls libm, which is right, one element at a time.
+float32 has its functions in SIMD form, but for those in LIBM. float64 has exp, log and their kin, and sin and
+cos of numbers that are not huge, under names of their own; the rest calls libm, which is right, one element at
+a time.
 """
 from __future__ import annotations
 
@@ -41,6 +42,12 @@ LOG64 = (0.6666666666666735, 0.3999999999940935, 0.28571428743686195, 0.22222198
 SIN32 = (-0.16666655, 0.008332191, -0.00019518576)
 # 1.1e-10
 COS32 = (0.041666646, -0.0013887301, 2.4430643e-05)
+# 3.5e-18
+SIN64 = (-0.16666666666666632, 0.008333333333322472, -0.00019841269829835577, 2.7557313697292347e-06,
+         -2.505075848046074e-08, 1.589679575139375e-10)
+# 5.9e-20
+COS64 = (0.0416666666666666, -0.0013888888888874457, 2.4801587289653458e-05, -2.7557314394100383e-07,
+         2.087572814900849e-09, -1.1359867256649111e-11)
 # 9.6e-09
 ERF_NEAR32 = (0.12837917, -0.37612626, 0.112835936, -0.026854107, 0.005188814, -0.0008014049, 7.865634e-05)
 # 8.5e-09
@@ -50,6 +57,8 @@ ERF_FAR32 = (1.8496056, 2.638961, 0.84323126, 0.040708277, -0.0073279473, -0.002
 ERFC64 = (3.336270151107021e-06, 0.2819947648365153, 0.28339957723697773, 0.23711015915581002,
           0.22187795169235902, -0.05479444879954795, 0.2632203131035048, -0.34785168151001516,
           0.02574236465386683, 0.18441812407220962, -0.1193577461552877, 0.02423728711739771)
+
+NEAR = 2.0 ** 19                                # up to where near_sin and near_cos are right
 
 LIBM = ("asin", "acos", "atan", "atan2", "sinh", "cosh", "asinh", "acosh", "atanh", "lgamma")
 
@@ -298,6 +307,51 @@ def circular(k: SimpleNamespace, k64: SimpleNamespace) -> dict[str, Callable]:
     return {"sin": sin, "cos": cos, "tan": tan}
 
 
+def near_circle(k: SimpleNamespace) -> dict[str, Callable]:
+    """sin and cos of a float64 up to NEAR: x = n pi/2 + y + e, where e is what y has lost; 0.8 ulp."""
+    select, bits, unbits, magic = k.select, k.bits, k.unbits, k.magic
+    zero, one, half, two, sign, i64 = k.real(0), k.real(1), k.real(.5), np.int64(2), np.int64(62), np.int64
+    p1, p2, p3 = map(k.real, (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21))
+    ratio, sin_poly, cos_poly = k.real(2 / math.pi), horner(SIN64, k.real), horner(COS64, k.real)
+
+    @k.jit
+    def reduced(x):                             # n in the low bits; n p1 and n p2 are exact: 33 bits and 19
+        t = x * ratio + magic
+        n = t - magic
+        a, b = x - n * p1, n * p2
+        r = a - b
+        e = ((a - r) - b) - n * p3
+        y = r + e
+        return bits(t), y, (r - y) + e
+
+    @k.jit
+    def sine(y, e):
+        z = y * y
+        return y + (y * (z * sin_poly(z)) + e * (one - half * z))
+
+    @k.jit
+    def cosine(y, e):
+        z = y * y
+        a = one - half * z
+        return a + (((one - a) - half * z) + (z * z * cos_poly(z) - y * e))
+
+    @k.jit
+    def flip(y, n):
+        return unbits(i64(bits(y) ^ i64(i64(n & two) << sign)))
+
+    @k.jit
+    def sin(x):
+        n, y, e = reduced(x)
+        return select(x == zero, x, flip(select((n & 1) != 0, cosine(y, e), sine(y, e)), n))
+
+    @k.jit
+    def cos(x):
+        n, y, e = reduced(x)
+        return flip(select((n & 1) != 0, sine(y, e), cosine(y, e)), i64(n + i64(1)))
+
+    return {"near_sin": sin, "near_cos": cos}
+
+
 def bells(k: SimpleNamespace, own: dict[str, Callable], wide: dict[str, Callable]) -> dict[str, Callable]:
     """erf, erfc and pow of float32; the last two pass through float64, which costs lanes and saves
     compensated arithmetic."""
@@ -392,7 +446,7 @@ def world(real: str) -> dict[str, Callable]:
     k64 = kind(np.float64)
     wide = {**plain(k64), **exponentials(k64), **logarithms(k64)}
     if real == "float64":
-        return {**wide, **calls(k64, *LIBM, "sin", "cos", "tan", "erf", "erfc", "pow")}
+        return {**wide, **near_circle(k64), **calls(k64, *LIBM, "sin", "cos", "tan", "erf", "erfc", "pow")}
     k, lgamma = kind(np.float32), backend().libm.lgamma
     own = {**plain(k), **exponentials(k), **logarithms(k), **circular(k, k64), **calls(k, *LIBM)}
     own["lgamma"] = k.jit(lambda x: np.float32(lgamma(np.float64(x))))            # lgammaf is 6 ulp off

@@ -107,7 +107,8 @@ def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
     if seen is None:
         return kernel(*args)
     kinds, arrays, shape = seen
-    if isinstance(kernel, np.ufunc) and kernel not in SLOW:
+    ufunc = getattr(kernel, "ufunc", kernel)
+    if isinstance(ufunc, np.ufunc) and ufunc not in SLOW:
         return kernel(*args) if any([kind[1] == "channel" for kind in kinds]) else in_turns(op, kernel, kinds, arrays, shape)
     try:
         loop = loop_of(op.name, of, kinds)
@@ -192,7 +193,7 @@ def channels_of(a: ndarray, shape: tuple[int, ...]) -> tuple[int, int] | None:
     return (a.size, together) if together >= SHORT else None
 
 
-def in_turns(op: Op, ufunc: np.ufunc, kinds: tuple, arrays: list[ndarray], shape: tuple[int, ...]) -> ndarray:
+def in_turns(op: Op, ufunc: Callable, kinds: tuple, arrays: list[ndarray], shape: tuple[int, ...]) -> ndarray:
     """A function that NumPy has, on all cores."""
     out = memory.take(shape, np.dtype(np.bool_) if op.result == BOOL else next(a.dtype for a in arrays if a.ndim))
     how = tuple([1 if kind[1] == "each" else 0 for kind in kinds])

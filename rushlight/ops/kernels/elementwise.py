@@ -9,7 +9,6 @@ from numpy import (  # noqa: F401
     add,
     ceil,
     copysign,
-    cos,
     cosh,
     deg2rad,
     divide,
@@ -37,7 +36,6 @@ from numpy import (  # noqa: F401
     nextafter,
     rad2deg,
     reciprocal,
-    sin,
     sinh,
     sqrt,
     subtract,
@@ -47,6 +45,7 @@ from numpy import (  # noqa: F401
     zeros_like,
 )
 
+from rushlight.ops.kernels.circles import cos, sin  # noqa: F401
 from rushlight.ops.kernels.divisions import divided
 
 real, imag = np.real, np.imag
