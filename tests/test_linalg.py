@@ -400,6 +400,17 @@ def test_distances_of_many_points_take_little_memory():
     close(rushlight.cdist(a, b), np.linalg.norm(a.numpy()[:, None] - b.numpy(), axis=-1), 1e-5)
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (1, 3), (5, 0), (6, 4), (301, 30)])
+def test_distances_of_pairs_are_those_above_the_diagonal(shape):
+    x = rushlight.rand(*shape, dtype=rushlight.float64, requires_grad=True)
+    made = rushlight.nn.functional.pdist(x)
+    between = x.detach().numpy()[:, None] - x.detach().numpy()
+    close(made.detach(), np.linalg.norm(between, axis=-1)[np.triu_indices(shape[0], 1)], 1e-12)
+    assert made.grad_fn.name() == "PdistBackward0"
+    if shape == (6, 4):                           # the distances on the diagonal, which have no slope, have no part in it
+        assert gradcheck(rushlight.nn.functional.pdist, (x,)) and gradgradcheck(rushlight.nn.functional.pdist, (x,))
+
+
 def test_common_functions_need_no_scipy():
     import subprocess
     import sys

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import rushlight
 from rushlight.autograd import grad
+from rushlight.ops.kernels import along, reduce
 
 few = st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0]), min_size=1, max_size=12)
 NAN = float("nan")
@@ -96,6 +97,21 @@ def test_complex_numbers_have_no_order(name):
     args = {"topk": (1,), "kthvalue": (1,), "max": (0,), "cummax": (0,), "cummin": (0,)}.get(name, ())
     with pytest.raises((RuntimeError, NotImplementedError), match="complex|Complex"):
         getattr(x, name)(*args)
+
+
+@pytest.mark.parametrize("shape, dim", [((7,), 0), ((20, 30), 1), ((20, 30), 0), ((3, 50, 4), 1)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_extremes_so_far_by_a_loop_are_numpys(shape, dim, dtype, name):
+    pytest.importorskip("numba")
+    x = np.random.default_rng(0).integers(-5, 5, shape).astype(dtype)
+    x.flat[4] = np.nan
+    ufunc = getattr(np, name)
+    wanted = reduce.furthest(ufunc, x, dim)       # nothing has paid for the loop yet
+    along.extremes_loop(ufunc, dim == len(shape) - 1, x.dtype).build()
+    for made, want in zip(reduce.furthest(ufunc, x, dim), wanted):
+        assert made.dtype == want.dtype
+        np.testing.assert_array_equal(made, want)
 
 
 # -- searches and sets -------------------------------------------------------------------------------------------------

@@ -15,6 +15,16 @@ vector_norm = inner(lambda x, /, p, axes, keepdim=False: vector_norm(x, p, axes,
 euclidean  = inner(lambda x, y, /: euclidean(x, y), node="CdistBackward0",
                    x=lambda g, x, y, out: drawn(g * per_length(out), x, y),
                    y=lambda g, x, y, out: drawn((g * per_length(out)).mT, y, x), batched="matrix")
+# those of pairs i < j of rows of x (n, m), numbered i n + j
+apart      = inner(lambda x, pairs, /: apart(x, pairs), node="PdistBackward0",
+                   x=lambda g, x, pairs, out: drawn(both_ways(g * per_length(out), pairs, x.shape[0]), x, x))
+
+
+@shared
+def both_ways(w, pairs, n):
+    """What pairs have, as a symmetric matrix."""
+    w = reshape(index_copy(zeros((n * n,), w), pairs, w, 0), (n, n))
+    return w + w.mT
 
 
 @shared

@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from rushlight.dtypes import FLOATING
 from rushlight.errors import explain
 from rushlight.ops import elementwise as e
 from rushlight.ops import reduce as r
 from rushlight.ops.arguments import promoted, wrap
+from rushlight.ops.lengths import apart
 from rushlight.ops.matmul import linear as product
 from rushlight.ops.products import matmul
 from rushlight.ops.reductions import norm
@@ -87,5 +89,10 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
         raise RuntimeError(explain(f"pdist only supports 2D tensors, got: {input.array.ndim}D"))
     if p < 0:
         raise RuntimeError(explain("pdist only supports non-negative p values"))
-    i, j = (from_array(k) for k in np.triu_indices(input.array.shape[0], 1))
+    n = input.array.shape[0]
+    numbers = np.arange(n)
+    pairs = np.flatnonzero(np.less.outer(numbers, numbers))
+    if p == 2 and input.array.__class__ is np.ndarray and input.dtype.category == FLOATING:
+        return apart(input, from_array(pairs))
+    i, j = (from_array(k) for k in divmod(pairs, n))
     return norm(e.sub(input.index_select(0, i), input.index_select(0, j)), p, 1)

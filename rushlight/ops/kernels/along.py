@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.compile.paying import Loop
 from rushlight.optional import has_numba
 
 SHORT = 32                                        # numbers of a row, below which a loop is no faster
@@ -50,6 +51,54 @@ def running(name: str, x: ndarray, dim: int) -> ndarray | None:
     else:
         getattr(loops(), name)(x.reshape(before, n, after), out.reshape(before, n, after), np.empty(after))
     return out
+
+
+EXTREMES = """def kernel(x, out, places):
+    restrict()
+    for b in range(x.shape[0]):
+        for k in range(x.shape[2]):
+            out[b, 0, k] = x[b, 0, k]
+            places[b, 0, k] = 0
+        for j in range(1, x.shape[1]):
+            for k in range(x.shape[2]):
+                v = x[b, j, k]
+                last = v {sign} out[b, j - 1, k] or v != v
+                out[b, j, k] = v if last else out[b, j - 1, k]
+                places[b, j, k] = j if last else places[b, j - 1, k]
+"""
+EXTREMES_OF_ROWS = """def kernel(x, out, places):
+    restrict()
+    for b in range(x.shape[0]):
+        top, at = x[b, 0, 0], 0
+        for j in range(x.shape[1]):
+            v = x[b, j, 0]
+            if v {sign} top or v != v:
+                top, at = v, j
+            out[b, j, 0], places[b, j, 0] = top, at
+"""
+
+
+@cache
+def extremes_loop(ufunc: np.ufunc, rows: bool, dtype: np.dtype) -> Loop:
+    """For float32 or float64, along rows or across them; with NumPy's results."""
+    text = (EXTREMES_OF_ROWS if rows else EXTREMES).format(sign=">=" if ufunc is np.maximum else "<=")
+    x = np.zeros((1, 1, 1), dtype)
+    return Loop(lambda: text, 30, lambda: (x, x.copy(), np.zeros((1, 1, 1), np.int64)))
+
+
+def extremes(ufunc: np.ufunc, x: ndarray, dim: int) -> tuple[ndarray, ndarray] | None:
+    """The largest or smallest element so far along a dimension, and the last place where it stood."""
+    if not x.flags.carray or not -x.ndim <= dim < x.ndim:
+        return None
+    dim %= x.ndim
+    shape = prod(x.shape[:dim]), x.shape[dim], prod(x.shape[dim + 1:])
+    loop = extremes_loop(ufunc, shape[2] == 1, x.dtype)
+    if loop.function is None:
+        loop.pay(x.size)
+        return None
+    out, places = np.empty_like(x), np.empty(x.shape, np.int64)
+    in_parts(loop.function, (x.reshape(shape), out.reshape(shape), places.reshape(shape)), x.size)
+    return out, places
 
 
 def in_parts(loop: Any, arguments: tuple, size: int) -> None:

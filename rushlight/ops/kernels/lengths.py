@@ -49,17 +49,28 @@ def distances() -> Callable | None:
     if not has_numba():
         return None
     from rushlight.compile.cache import compiled
-    return compiled("""def kernel(x, y, out):
+    return compiled(DISTANCES)
+
+
+# four rows of y at a time: 1000 x 1000 distances of 16 numbers in 3.1 ms, one by one in 7.9
+DISTANCES = """def kernel(x, y, out):
     restrict()
     wide()
+    whole = y.shape[0] // 4 * 4
     for i in range(x.shape[0]):
-        for j in range(y.shape[0]):
-            total = f32(0)
+        for j in range(0, whole, 4):
+            a, b, c, d = f32(0), f32(0), f32(0), f32(0)
             for k in range(x.shape[1]):
-                d = x[i, k] - y[j, k]
-                total = plus(total, d * d)
-            out[i, j] = sqrt(total)
-""")
+                p, q, r, s = x[i, k] - y[j, k], x[i, k] - y[j + 1, k], x[i, k] - y[j + 2, k], x[i, k] - y[j + 3, k]
+                a, b, c, d = plus(a, p * p), plus(b, q * q), plus(c, r * r), plus(d, s * s)
+            out[i, j], out[i, j + 1], out[i, j + 2], out[i, j + 3] = sqrt(a), sqrt(b), sqrt(c), sqrt(d)
+        for j in range(whole, y.shape[0]):
+            a = f32(0)
+            for k in range(x.shape[1]):
+                p = x[i, k] - y[j, k]
+                a = plus(a, p * p)
+            out[i, j] = sqrt(a)
+"""
 
 
 def euclidean(x: ndarray, y: ndarray) -> ndarray:
@@ -77,3 +88,9 @@ def euclidean(x: ndarray, y: ndarray) -> ndarray:
         d = x[..., i:i + rows, None, :] - y[..., None, :, :]
         r[..., i:i + rows, :] = np.sqrt(np.einsum("...n,...n->...", d, d))
     return r
+
+
+def apart(x: ndarray, pairs: ndarray) -> ndarray:
+    """The distances of pairs i < j of rows, numbered i n + j. Of all n^2, half of which nobody wants: 256 rows of 1024
+    numbers in 12 ms, their differences pair by pair in 124."""
+    return euclidean(x, x).reshape(-1)[pairs]

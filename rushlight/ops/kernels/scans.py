@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels.reduce import check_dim, refuse
+from rushlight.ops.kernels.reduce import check_dim, furthest, refuse
 from rushlight.ops.kernels.strided import plain
 
 
@@ -14,11 +14,7 @@ def cummin(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
     refuse(x, "c", '"cummin_cpu" not implemented for')
-    x = plain(x)
-    values = np.minimum.accumulate(x, dim)
-    places = np.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
-    here = (x == values) | (x != x)               # a nan is the smallest from where it stands on
-    return values, np.maximum.accumulate(np.where(here, places, 0), dim)
+    return furthest(np.minimum, plain(x), dim)
 
 
 def logcumsumexp(x: ndarray, dim: int) -> ndarray:
