@@ -308,7 +308,7 @@ def circular(k: SimpleNamespace, k64: SimpleNamespace) -> dict[str, Callable]:
 
 
 def near_circle(k: SimpleNamespace) -> dict[str, Callable]:
-    """sin and cos of a float64 up to NEAR: x = n pi/2 + y + e, where e is what y has lost; 0.8 ulp."""
+    """sin and cos of a float64 up to NEAR: x = n pi/2 + y + e, where e is what y has lost; 1.1 ulp."""
     select, bits, unbits, magic = k.select, k.bits, k.unbits, k.magic
     zero, one, half, two, sign, i64 = k.real(0), k.real(1), k.real(.5), np.int64(2), np.int64(62), np.int64
     p1, p2, p3 = map(k.real, (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21))
