@@ -163,4 +163,5 @@ def test_loops_become_simd_code(name):
 
 
 def test_world_has_the_names_it_says():
-    assert set(scalars.world("float32")) == set(scalars.world("float64")) == scalars.NAMES
+    assert set(scalars.world("float32")) == scalars.NAMES
+    assert set(scalars.world("float64")) == scalars.NAMES | {"near_cos", "near_sin"}

@@ -110,7 +110,7 @@ def price(text: str, exact: bool = False) -> float:
 def versions() -> tuple[str, ...]:
     """What makes old machine code wrong: another Numba, another Python, other scalar functions."""
     own = Path(__file__).parent
-    sources = [(own / name).read_text() for name in ("scalars.py", "intrinsics.py", "vectors.py", "tiles.py")]
+    sources = [(own / name).read_text() for name in ("scalars.py", "minimax.py", "intrinsics.py", "vectors.py", "tiles.py")]
     return (metadata.version("numba"), sys.version, __version__, *sources)
 
 

@@ -4,7 +4,7 @@ the loop.
 libm's functions are calls, and a loop that calls is not vectorised. Here they are plain arithmetic without
 branches: argument reduction after Cody and Waite ("Software Manual for the Elementary Functions", 1980), or
 for sin and cos in the manner of Payne and Hanek; a minimax polynomial by Remez' exchange (`tools/minimax.py`
-derives every coefficient below); exponents by integer arithmetic on the bits. Constants carry the operand's
+derives every coefficient); exponents by integer arithmetic on the bits. Constants carry the operand's
 type: a stray Python float would turn a float32 loop into float64.
 
 `contract` lets multiply-adds fuse; `reassoc` must stay off here: it would merge the two halves of a constant.
@@ -25,38 +25,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from rushlight.compile.intrinsics import backend
-
-# Lowest degree first; above each, the largest relative error of the function made with it (tools/minimax.py).
-# 1.5e-08
-EXP32 = (0.49999997, 0.16666539, 0.041667752, 0.008367183, 0.0013836124)
-# 1.9e-18
-EXP64 = (0.5, 0.16666666666666677, 0.04166666666666671, 0.00833333333332029, 0.0013888888888842247,
-         0.0001984126988990504, 2.480158744077715e-05, 2.755724008299486e-06, 2.7557149308797474e-07,
-         2.5110569769147305e-08, 2.096042095969834e-09)
-# 5.3e-11
-LOG32 = (0.6666666, 0.40000972, 0.28498733, 0.24280427)
-# 2.5e-18
-LOG64 = (0.6666666666666735, 0.3999999999940935, 0.28571428743686195, 0.2222219842898658, 0.1818357235559395,
-         0.15313832121904064, 0.147982594456165)
-# 3.7e-09
-SIN32 = (-0.16666655, 0.008332191, -0.00019518576)
-# 1.1e-10
-COS32 = (0.041666646, -0.0013887301, 2.4430643e-05)
-# 3.5e-18
-SIN64 = (-0.16666666666666632, 0.008333333333322472, -0.00019841269829835577, 2.7557313697292347e-06,
-         -2.505075848046074e-08, 1.589679575139375e-10)
-# 5.9e-20
-COS64 = (0.0416666666666666, -0.0013888888888874457, 2.4801587289653458e-05, -2.7557314394100383e-07,
-         2.087572814900849e-09, -1.1359867256649111e-11)
-# 9.6e-09
-ERF_NEAR32 = (0.12837917, -0.37612626, 0.112835936, -0.026854107, 0.005188814, -0.0008014049, 7.865634e-05)
-# 8.5e-09
-ERF_FAR32 = (1.8496056, 2.638961, 0.84323126, 0.040708277, -0.0073279473, -0.0024241768, 0.003519431,
-             -0.0016022208, 0.00026911744)
-# 1.7e-09
-ERFC64 = (3.336270151107021e-06, 0.2819947648365153, 0.28339957723697773, 0.23711015915581002,
-          0.22187795169235902, -0.05479444879954795, 0.2632203131035048, -0.34785168151001516,
-          0.02574236465386683, 0.18441812407220962, -0.1193577461552877, 0.02423728711739771)
+from rushlight.compile.minimax import COS32, COS64, ERF_FAR32, ERF_NEAR32, ERFC64, EXP32, EXP64, LOG32, LOG64, SIN32, SIN64
 
 NEAR = 2.0 ** 19                                # up to where near_sin and near_cos are right
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.compile.intrinsics import backend
-from rushlight.compile.scalars import EXP32
+from rushlight.compile.minimax import EXP32
 
 WIDTHS = (("avx512f", 16, 32), ("avx2", 8, 16), ("neon", 4, 32))          # feature, float32 lanes, registers
 

@@ -67,8 +67,7 @@ def least_large(op: Op) -> tuple[float, int]:
 
 def unary(op: Op) -> Callable:
     """x -> kernel(x), element by element."""
-    kernel, floating, ordered = op.kernel, op.result == FLOATING, op.options.get("ordered")
-    least, some = least_large(op)
+    kernel, floating, (least, some), ordered = op.kernel, op.result == FLOATING, least_large(op), op.options.get("ordered")
     op.make_node = node_class
     saves_x, saves_out = "x" in op.saves, "out" in op.saves
     differentiable = op.rules["x"] is not None
@@ -165,8 +164,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
 
     `asks`: as operators and rules call it, with numbers on either side; Python asks the other operand of unknown types.
     """
-    kernel, floating, ordered = op.kernel, op.result == FLOATING, op.options.get("ordered")
-    least, some = least_large(op)
+    kernel, floating, (least, some), ordered = op.kernel, op.result == FLOATING, least_large(op), op.options.get("ordered")
     takes_numbers = asks or "y" in op.options.get("numbers", "y")
     (x_for_x, x_for_y), (y_for_x, y_for_y), (out_for_x, out_for_y) = (needs(op, name) for name in ("x", "y", "out"))
     has_x, has_y = (op.rules[name] is not None for name in "xy")
