@@ -42,9 +42,11 @@ def circular(ufunc: np.ufunc) -> Callable:
         if x.__class__ is not ndarray or x.dtype is not DOUBLE or x.size < SOME or not x.flags.c_contiguous \
                 or x.size < LARGE and not spent.enough(PASSES, x.size) or not has_numba():
             return ufunc(x, out=out)
-        made = memory.take(x.shape, DOUBLE) if out is None else out
+        made = memory.take(x.shape, DOUBLE)
         near(x, made)
-        return made
+        if out is not None:                       # it may be x, which `near` reads twice
+            np.copyto(out, made)
+        return made if out is None else out
 
     def near(x: ndarray, out: ndarray) -> None:
         from rushlight.compile.scalars import NEAR
