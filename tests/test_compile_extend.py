@@ -5,6 +5,8 @@ import functools
 import re
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import rushlight as torch
 from rushlight import nn
@@ -171,3 +173,51 @@ def test_a_step_that_learns_keeps_its_rows():
     eager, made, text = both(f, torch.tensor([[3, 4]]))
     assert float(eager) == pytest.approx(float(made), rel=1e-5)
     assert max(rows(text)) == 4
+
+
+def attention(x, **how):
+    q = x.view(*x.shape[:2], HEADS, -1).transpose(1, 2)
+    return F.scaled_dot_product_attention(q, q, q, **how).transpose(1, 2).reshape(x.shape)
+
+
+# x: (batch, length, WIDTH); `table` (1, 12, WIDTH) and `weight` (WIDTH, WIDTH) are there
+STEPS = {
+    "layer": lambda x, table, weight: F.linear(x, weight), "product": lambda x, table, weight: x @ weight,
+    "norm": lambda x, table, weight: F.layer_norm(x, (WIDTH,)), "gelu": lambda x, table, weight: F.gelu(x),
+    "places": lambda x, table, weight: x + table[:, :x.shape[1]], "first place": lambda x, table, weight: x * table[:, :1],
+    "looked up": lambda x, table, weight: x + F.embedding(torch.arange(x.shape[1]), table[0]),
+    "back": lambda x, table, weight: attention(x, is_causal=True), "around": lambda x, table, weight: attention(x),
+    "shares": lambda x, table, weight: x.softmax(-1), "shares of all": lambda x, table, weight: x.softmax(1),
+    "sums": lambda x, table, weight: x.cumsum(1), "turned round": lambda x, table, weight: x.flip(1),
+    "parts": lambda x, table, weight: torch.cat((x[..., 4:], -x[..., :4]), -1),
+    "apart": lambda x, table, weight: torch.stack(x.unbind(1), 1),
+    "copies": lambda x, table, weight: x.mT.contiguous().mT.clone(),
+    "rows": lambda x, table, weight: F.linear(x.reshape(-1, WIDTH), weight).reshape(x.shape),
+    "moved": lambda x, table, weight: F.pad(x, (0, 0, 1, 0))[:, :-1], "double": lambda x, table, weight: x.double().float(),
+    "some": lambda x, table, weight: x.masked_fill(torch.arange(x.shape[1])[:, None] > 2, 0.5),
+}
+NEW = {"last": lambda y: y[:, -1:], "mean": lambda y: y.mean(1, keepdim=True), "half": lambda y: y[:, -1][:, None] / 2}
+JOINED = {"behind": lambda x, new: torch.cat((x, new), 1), "twice": lambda x, new: torch.cat((x, new, new), 1),
+          "before": lambda x, new: torch.cat((new, x), 1)}
+
+
+@settings(max_examples=40)
+@given(st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=4), st.sampled_from(sorted(NEW)),
+       st.sampled_from(sorted(JOINED)), st.integers(1, 3), st.integers(1, 3))
+def test_whatever_is_made_of_what_grows(steps, new, joined, length, calls):
+    torch.manual_seed(0)
+    table, weight = torch.randn(1, 12, WIDTH), torch.randn(WIDTH, WIDTH) / 4
+
+    @torch.no_grad()
+    def f(x):
+        seen = []
+        for _ in range(calls + 1):
+            y = x
+            for step in steps:
+                y = STEPS[step](y, table, weight)
+            seen.append(y.square().mean())
+            x = JOINED[joined](x, NEW[new](y))
+        return x, y, *seen
+    eager, made, _ = both(f, torch.randn(2, length, WIDTH))
+    for a, b in zip(eager, made):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
