@@ -165,11 +165,3 @@ def test_an_index_that_is_not_there_writes_nothing():
         with pytest.raises(RuntimeError, match="out of bounds"):
             index.scatter_add_into(x, at, source, 0)
     assert not x.any()
-
-
-def test_fills_and_masked_writes_go_into_the_memory_itself():
-    x = rushlight.zeros(4, 3)
-    memory = x.array
-    x.index_fill_(1, rushlight.tensor([0, -1]), 2.0).masked_scatter_(x == 0, rushlight.arange(4.0) + 5)
-    assert x.array is memory
-    assert x.tolist() == [[2, n, 2] for n in (5, 6, 7, 8)]

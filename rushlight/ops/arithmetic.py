@@ -21,8 +21,8 @@ from rushlight.tensor import Tensor, from_array, method
 Number = int | float | complex | bool
 
 
-def writing(function: Callable, onto: Callable | None = None) -> Callable:
-    """The form with an underscore of a function made of ops; `onto`: what writes at places, with `out` in its own memory."""
+def writing(function: Callable, onto: bool = False) -> Callable:
+    """The form with an underscore of a function made of ops; `onto`: it writes at places, with `out` in its own memory."""
     name = function.__name__ + "_"
     entry = TABLE.get(function.__name__)
     at_once = inplace(entry) if entry is not None and entry.elementwise else None
@@ -30,8 +30,8 @@ def writing(function: Callable, onto: Callable | None = None) -> Callable:
     def written(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if at_once is not None and not kwargs and len(args) < len(entry.inputs):   # what the entry does itself
             return at_once(input, *args)
-        if onto is not None and unrecorded(input, (*args, *kwargs.values())):
-            return onto(input, *args, out=input, **kwargs)
+        if onto and unrecorded(input, (*args, *kwargs.values())):
+            return function(input, *args, out=input, **kwargs)
         before = as_it_is(input) if recorded(input, (*args, *kwargs.values())) else input
         return assign(input, function(before, *args, **kwargs), name)
     written.__name__ = written.__qualname__ = name

@@ -13,7 +13,7 @@ from rushlight.ops.arithmetic import writing
 from rushlight.ops.build import composite
 from rushlight.ops.elementwise import masked
 from rushlight.ops.elementwise import where as choose
-from rushlight.ops.index import index, write_at
+from rushlight.ops.index import index
 from rushlight.ops.kernels import index as kernels
 from rushlight.ops.kernels.index import HERE
 from rushlight.ops.node_names import called
@@ -62,11 +62,6 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     >>> rushlight.index_fill(rushlight.zeros(3), 0, rushlight.tensor([0, 2]), 5)
     tensor([5., 0., 5.])
     """
-    return filled(input, dim, index, value)
-
-
-def filled(input: Tensor, dim: int, index: Tensor, value: Any, out: Tensor | None = None) -> Tensor:
-    """`index_fill`; `out`: the input, to be written into."""
     if index.array.dtype.kind not in "iu":
         raise IndexError(explain(f"index_fill_(): Expected dtype int64 for index. Got {index.dtype}", "use index.long()"))
     if index.array.ndim > 1:
@@ -79,11 +74,10 @@ def filled(input: Tensor, dim: int, index: Tensor, value: Any, out: Tensor | Non
     if wrong.size:
         raise IndexError(explain(f"index {int(wrong.flat[0])} is out of bounds for dimension {dim} with size {n}",
                                  op="index_fill_"))
-    number = one_number(value, input, "index_fill_")
-    if ndim and places.size:
-        return write_at(input, number, [index], (*[slice(None)] * dim, HERE), out=out)
-    made = choose(created(from_array(np.array(places.size > 0))), number, input)
-    return made if out is None else into(out, made)
+    chosen = np.zeros(n, bool)
+    chosen[index.array] = True
+    mask = created(from_array(chosen.reshape([n if d == dim else 1 for d in range(ndim)])))
+    return choose(mask, one_number(value, input, "index_fill_"), input)
 
 
 @composite()
@@ -162,5 +156,5 @@ def argwhere(input: Tensor) -> Tensor:
     return nonzero(input)
 
 
-method(writing(masked_fill))
-method(writing(index_fill, onto=filled))
+for function in (masked_fill, index_fill):
+    method(writing(function))

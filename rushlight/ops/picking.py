@@ -4,7 +4,6 @@ from __future__ import annotations
 import numpy as np
 
 from rushlight.autograd.grad_mode import mode
-from rushlight.autograd.views import assign
 from rushlight.errors import explain
 from rushlight.ops import index as table
 from rushlight.ops import shape as s
@@ -163,11 +162,6 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     >>> rushlight.zeros(3).masked_scatter(rushlight.tensor([True, False, True]), rushlight.tensor([1., 2., 3.]))
     tensor([1., 0., 2.])
     """
-    return laid_in(input, mask, source)
-
-
-def laid_in(input: Tensor, mask: Tensor, source: Tensor, out: Tensor | None = None) -> Tensor:
-    """`masked_scatter`; `out`: the input, to be written into."""
     if mask.array.dtype.kind != "b":
         raise RuntimeError(explain(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype}",
                                    "compare first: mask = m != 0"))
@@ -180,11 +174,8 @@ def laid_in(input: Tensor, mask: Tensor, source: Tensor, out: Tensor | None = No
     if n > source.array.size:
         raise RuntimeError(explain("masked_scatter: expected number of elements to be at least the number of ones in the "
                                    f"mask, {n}, but source has {source.array.size}"))
-    given = s.narrow(s.reshape(source, (-1,)), 0, 0, n) if source.array.size else source
-    if out is None or x.array.shape != out.array.shape:
-        made = table.write_at(x, given, [chosen], (HERE, ...))
-        return made if out is None else assign(out, made, "masked_scatter_")
-    return table.write_at(input, given, [chosen], (HERE, ...), out=out)
+    return table.write_at(x, s.narrow(s.reshape(source, (-1,)), 0, 0, n) if source.array.size else source, [chosen],
+                          (HERE, ...))
 
 
 @composite()
@@ -206,6 +197,6 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tenso
 
 
 for function in (scatter_reduce, index_reduce):
-    method(writing(function, onto=function))
-method(writing(put))
-method(writing(masked_scatter, onto=laid_in))
+    method(writing(function, onto=True))
+for function in (put, masked_scatter):
+    method(writing(function))

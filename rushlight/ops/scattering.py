@@ -197,4 +197,4 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
 
 
 for function in (scatter, scatter_add, index_add, index_copy, index_put):
-    method(writing(function, onto=function))
+    method(writing(function, onto=True))
