@@ -16,7 +16,6 @@ import numpy as np
 from rushlight.autograd.clock import tick
 from rushlight.autograd.engine import second_time
 from rushlight.autograd.node import Node, Output, unpacked
-from rushlight.ops.kernels.halves import CHOOSING
 from rushlight.ops.later import next_part
 from rushlight.ops.table import SHARED, Op, parameters, rebind
 from rushlight.optional import LARGE, ROWS, SOME, spent
@@ -105,6 +104,9 @@ def call_of(op: Op, i: int, name: str, world: str, kept: bool) -> str:
 
 def is_ufunc(op: Op) -> bool:
     return isinstance(getattr(op.kernel, "ufunc", op.kernel), np.ufunc)
+
+
+CHOOSING = {"relu", "where", "masked", "clamp_min", "clamp_max", "clamp_both", "hardtanh", "threshold"}  # rounding nothing
 
 
 def least_half(op: Op) -> int:

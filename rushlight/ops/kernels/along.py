@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.compile.paying import Loop
 from rushlight.optional import has_numba
 
 SHORT = 32                                        # numbers of a row, below which a loop is no faster
@@ -79,8 +78,9 @@ EXTREMES_OF_ROWS = """def kernel(x, out, places):
 
 
 @cache
-def extremes_loop(ufunc: np.ufunc, rows: bool, dtype: np.dtype) -> Loop:
+def extremes_loop(ufunc: np.ufunc, rows: bool, dtype: np.dtype) -> Any:
     """For float32 or float64, along rows or across them; with NumPy's results."""
+    from rushlight.compile.paying import Loop  # read when first needed
     text = (EXTREMES_OF_ROWS if rows else EXTREMES).format(sign=">=" if ufunc is np.maximum else "<=")
     x = np.zeros((1, 1, 1), dtype)
     return Loop(lambda: text, 30, lambda: (x, x.copy(), np.zeros((1, 1, 1), np.int64)))

@@ -16,7 +16,6 @@ from rushlight.ops.kernels.memory import memory
 from rushlight.optional import SOME
 
 HALF, BITS = np.dtype(np.float16), np.dtype(np.int16)
-CHOOSING = {"relu", "where", "masked", "clamp_min", "clamp_max", "clamp_both", "hardtanh", "threshold"}  # rounding nothing
 APART = {"nextafter", "nan_to_num", "abs", "where"}       # what depends on the dtype's own steps or ends, or is done on bits
 
 
