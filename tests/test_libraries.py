@@ -195,7 +195,7 @@ def test_memory_of_files(tmp_path):
     assert part.tolist() == [1.0, 2.0]
     part[0] = 7
     assert np.fromfile(path, np.float32)[1] == 1
-    assert rushlight.tensor(memory).tolist() == memory.tolist()
+    assert rushlight.tensor(memory, dtype=rushlight.uint8).tolist() == memory.tolist()
 
 
 def test_safetensors_reads_tensors(tmp_path):
