@@ -5,7 +5,7 @@
 A language model that is asked for one token after the other gets the whole text each time. Of all that it makes, what the
 last call made are the first rows; the last row alone is new, and its query looks at the keys and values that are there: the
 cache that is otherwise written by hand. A GPT of four layers that writes 100 tokens, the last 36 of them in a window that
-moves, takes 0.73 of the time (benchmarks/workloads.md, W5b).
+moves, takes 0.7 of the time (benchmarks/workloads.md, W5b).
 """
 from __future__ import annotations
 
