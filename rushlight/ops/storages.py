@@ -105,11 +105,6 @@ class UntypedStorage(Storage):
     def __init__(self, *args: Any, device: Any = None):
         self.cells = numbers(args, dtypes.uint8, type(self))
 
-    @property
-    def memory(self) -> ndarray:
-        """Its bytes, (n,) uint8."""
-        return self.cells
-
     @classmethod
     def from_buffer(cls, buffer: Any, byte_order: str = "native", count: int = -1, offset: int = 0, *,
                     dtype: dtypes.dtype = dtypes.uint8) -> UntypedStorage:

@@ -22,7 +22,6 @@ from rushlight.compile.graph import (
     Value,
     is_random,
     lineage,
-    memory_of,
     parents_of,
     replaced,
     values_in,
@@ -75,7 +74,7 @@ class Extension:
         self.read: dict[Value, tuple[Value, list]] = {}
         self.constants: dict[tuple, Value] = {}
         self.shapes: set[tuple] = set()           # of constants
-        self.parents, self.home = parents_of(graph), memory_of(graph)
+        self.parents = parents_of(graph)
         self.written = {s.target for s in graph.steps if isinstance(s, Store)}
         self.shown = {v for result in graph.outputs() for v in lineage(result, self.parents)}
         self.pays = False
@@ -106,7 +105,7 @@ class Extension:
 
     def steady(self, step: Call) -> bool:
         """Whether nobody writes to what it reads: equal calls give equal results."""
-        return not any([self.home.get(v, v) in self.written for v in values_in(step.args)])
+        return not any(self.written & {*lineage(v, self.parents)} for v in values_in(step.args))
 
     def constant(self, array: np.ndarray) -> Value:
         """The constant with these elements; it has grown where one of at least half its length is how it begins."""

@@ -288,7 +288,7 @@ def cummax(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
 
 def furthest(ufunc: np.ufunc, x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
     """The extreme so far, and the last place where it stood; a nan is it from where it stands on. By a loop once it has
-    paid: 300 x 300 in 0.3 ms along rows, 0.07 across them, by NumPy in 1."""
+    paid: 300 x 300 in 0.44 ms along rows, 0.1 across them, by NumPy in 1.1 and 1.6."""
     if x.dtype.char in "fd" and x.size and (made := by_loop("extremes", ufunc, x, dim)) is not None:
         return made
     values = ufunc.accumulate(x, dim)
