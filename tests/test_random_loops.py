@@ -10,11 +10,11 @@ import sys
 import numpy as np
 import pytest
 
-from rushlight.random import Generator, integers, normal, samplers, uniform, vector_math
+from rushlight.random import Generator, bernoulli, integers, normal, samplers, stream, uniform, vector_math
 from rushlight.random.fast import LARGE, NUMBA, PAYS, Loop
 
 needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="the loops are Numba's")
-LOOPS = [normal._LOOP, uniform._LOOP, integers._LOOP, *vector_math._EACH.values(),
+LOOPS = [stream._LOOP, normal._LOOP, uniform._LOOP, bernoulli._LOOP, integers._LOOP, *vector_math._EACH.values(),
          *samplers._LOOPS.values()]
 
 
@@ -38,6 +38,8 @@ def loops():
 
 
 DRAWS = {
+    "chances": lambda g: g.bernoulli_scalar(0.3, 30001, "float32"), "bits": lambda g: g.bernoulli_scalar(0.9, 1001),
+    "certain": lambda g: g.bernoulli_scalar(1.0, 2000, "float32"), "integers": lambda g: g.randint(0, 2**40, 3000),
     "unit": lambda g: g.uniform(30001), "uniform": lambda g: g.uniform(30001, low=-0.3, high=0.7),
     "even": lambda g: g.uniform(64, low=-1 / 28, high=1 / 28), "few": lambda g: g.uniform(3, low=2.0, high=5.0),
     "normal": lambda g: g.normal(70001), "scaled": lambda g: g.normal(30000, "float32", 0.3, 0.02),
@@ -59,6 +61,20 @@ DRAWS = {
 def test_the_same_bits(both, draw):
     by_numpy, by_numba = both(DRAWS[draw])
     assert by_numpy == by_numba
+
+
+@needs_numba
+def test_the_twister_goes_on_from_where_either_left_it(monkeypatch):
+    """Blocks by NumPy, by the loop, from a restored state: one stream, however it is asked for."""
+    expected, made, g = np.random.RandomState(9), [], Generator().manual_seed(9)
+    for i, n in enumerate([700, 1, 2000, 624, 5000, 623, 1248]):
+        monkeypatch.setattr(stream._LOOP, "compiled", loops().words if i % 2 else None)
+        monkeypatch.setattr(stream._LOOP._spent, "left", math.inf)
+        made.append(g.words(n))
+        if i == 4:
+            state, g = g.get_state(), Generator()
+            g.set_state(state)
+    assert (np.concatenate(made) == expected.randint(0, 2**32, sum(map(len, made)), np.uint32)).all()
 
 
 @needs_numba

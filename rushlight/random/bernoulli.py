@@ -8,9 +8,11 @@ import numpy as np
 
 from rushlight.dtypes import of
 
+from .fast import Loop
 from .filling import DType, Shape, blocks, empty, kind_of
 from .stream import Stream
 
+_LOOP = Loop("chances", cost=1 / 16, call=1)
 STREAMS = ("portable", "intel")
 _INTEL_MODULUS, _INTEL_FACTOR = 2**31 - 1, 1132489760
 _LOW_53 = np.array(2**53 - 1, np.uint64)
@@ -55,7 +57,11 @@ def bernoulli_scalar(stream: Stream, p: float, shape: Shape, dtype: DType = np.b
         flat[...] = intel_uniform(int(stream.words(1)[0]), len(flat)) < p
         return out
     below = np.uint64(math.ceil(p * 2.0**53))  # u < p as integers: u 2^53 < p 2^53
+    loop = _LOOP(len(flat)) if flat.dtype == np.float32 else None
     for block in blocks(flat):
+        if loop is not None:
+            loop(stream.words(2 * len(block)), block, below)
+            continue
         bits = stream.double_words(len(block))
         bits &= _LOW_53
         np.less(bits, below, out=block, casting="unsafe")

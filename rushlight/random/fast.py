@@ -22,7 +22,7 @@ class Loop:
     calls the C library, whose numbers Intel's are not.
     """
 
-    def __init__(self, name: str, cost: int = 1, libm: bool = False, call: int = 0) -> None:
+    def __init__(self, name: str, cost: float = 1, libm: bool = False, call: int = 0) -> None:
         self.name, self.cost, self.libm, self.call, self.compiled = name, cost, libm, call, None
         self._spent = Spent(PAYS, loading=NUMBA)
         self._lock = allocate_lock()

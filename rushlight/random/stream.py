@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from _thread import RLock  # threading's, without 1 ms for that module
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
+
+from .fast import Loop
 
 WORDS = 624  # the twister makes its words a block at a time
 DEFAULT_SEED = 67280421310721  # of a new torch.Generator
@@ -21,6 +24,7 @@ _STATE = np.dtype([
     ("single_normal", "<f4"), ("has_single_normal", "<i4"),
 ])  # fmt: skip
 
+_LOOP = Loop("words", cost=1 / 16, call=1)
 _NO_WORDS = np.empty(0, np.uint32)
 _LOW_24 = np.array(2**24 - 1, np.uint32)
 _LOW_53 = np.array(2**53 - 1, np.uint64)
@@ -70,13 +74,21 @@ class Stream:
 
     def _words_of_new_blocks(self, n: int) -> np.ndarray:
         left = self._block[self._next :]
-        missing = n - len(left)
-        blocks = -(-missing // WORDS)
-        new = self._seeded_twister().random_raw(blocks * WORDS).astype(np.uint32)
-        self._block = new[-WORDS:].copy()  # a copy, lest 624 words keep a large draw alive
-        self._next = missing - (blocks - 1) * WORDS
-        new = new[:missing]
-        return np.concatenate((left, new)) if len(left) else new
+        blocks = -(-(n - len(left)) // WORDS)
+        words = np.empty(len(left) + blocks * WORDS, np.uint32)
+        words[: len(left)] = left
+        self._twist(words[len(left) :])
+        self._block = words[-WORDS:].copy()  # a copy, lest 624 words keep a large draw alive
+        self._next = WORDS - (len(words) - n)
+        return words[:n]
+
+    def _twist(self, out: np.ndarray) -> None:
+        """Fills whole blocks (624 k,) with the words after those at hand."""
+        twister, loop = self._seeded_twister(), _LOOP(len(out))
+        if loop is not None and key_is_first():
+            loop(key_of(twister), out)
+        else:
+            out[...] = twister.random_raw(len(out))
 
     def _seeded_twister(self) -> Any:
         if self._twister is None:
@@ -165,3 +177,16 @@ class Stream:
             self._block, self._next = self._twister.random_raw(WORDS).astype(np.uint32), following
         if record["has_normal"]:
             self.spare_normal = float(record["normal"])
+
+
+def key_of(twister: Any) -> np.ndarray:
+    """The block of an np.random.MT19937 before tempering, (624,) uint32, where NumPy keeps it."""
+    from ctypes import c_uint32
+    return np.frombuffer(memoryview((c_uint32 * WORDS).from_address(twister.ctypes.state_address)), np.uint32)
+
+
+@cache
+def key_is_first() -> bool:
+    """Whether NumPy's C state of a twister begins with its key: so it is in all versions until now."""
+    twister = np.random.MT19937(1)
+    return np.array_equal(key_of(twister), twister.state["state"]["key"])
