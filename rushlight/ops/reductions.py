@@ -132,8 +132,8 @@ def kept_or_not(x: Tensor, dims: tuple | None, keepdim: bool) -> Tensor:
     """A result of this moment, of which nobody else knows, with the dimensions it was made along or without them."""
     if keepdim:
         return x
-    if dims is not None and x.node is None and x.array.__class__ is np.ndarray and mode().watch is None:
-        x.array = x.array.squeeze(dims)           # no view: 10 us sooner
+    if x.node is None and x.array.__class__ is np.ndarray and mode().watch is None:
+        x.array = x.array.squeeze(dims)           # no view: 8 us sooner
         return x
     return released(reshape(x, ()) if dims is None else squeeze(x, dims))
 

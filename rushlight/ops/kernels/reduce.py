@@ -206,7 +206,7 @@ def var(x: ndarray, dims: Dims = None, keepdim: bool = False, correction: float 
     """Mean squared distance from the mean, with n - correction for n."""
     n = count(x, dims)
     if 0 < x.size < ROWS and x.dtype is FLOAT32 and n > correction:        # 8 us become 5
-        d = x - _add(x, dims, None, None, True) / FLOAT32.type(n)
+        d = x - _add(x, dims, None, None, dims is not None) / n
         return np.asarray(_add(d * d, dims, None, None, keepdim) / FLOAT32.type(n - correction))
     d = x - added(x, dims, True) / max(n, 1)
     squares = (d.real * d.real + d.imag * d.imag) if x.dtype.kind == "c" else d * d
