@@ -40,6 +40,23 @@ def test_the_loop_of_an_optimizer_is_the_one_that_steps(name):
         assert optimizer.loop(p) is loop
 
 
+def test_the_loops_of_random_numbers_are_those_that_draw(monkeypatch):
+    """Numba compiles a function for each kind of arguments: drawing finds its kind among those compiled."""
+    from rushlight.random import Generator, bernoulli, loops, normal, stream, uniform
+    for _, build in warmup.random_numbers():
+        build()
+    used = {m._LOOP.name: m._LOOP for m in (stream, uniform, normal, bernoulli)}
+    known = {name: len(getattr(loops, name).signatures) for name in used}
+    assert min(known.values()) > 0
+    for name, loop in used.items():
+        monkeypatch.setattr(loop, "compiled", getattr(loops, name))
+    g = Generator().manual_seed(0)
+    scaled, chances = lambda n: g.uniform(n, low=1.0, high=2.0), lambda n: g.bernoulli_scalar(0.5, n, "float32")
+    for draw in (g.uniform, scaled, g.normal, chances):
+        draw(20), draw(700)
+    assert known == {name: len(getattr(loops, name).signatures) for name in used}
+
+
 def test_frequent_ops_have_loops():
     assert len(list(warmup.elementwise(warmup.FREQUENT))) > 100
     assert not [name for name in warmup.FREQUENT if name != "pow" and not list(warmup.elementwise([name]))]

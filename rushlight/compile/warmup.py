@@ -36,7 +36,7 @@ def warmup(say: Callable[[str, float], None] | None = None, names: list[str] | N
     backend()
     count = 0
     for name, build in chain(elementwise(FREQUENT if names is None else names), rows(), recurrent(), convolutions(),
-                             attention(), products(), optimizers()):
+                             attention(), products(), optimizers(), random_numbers()):
         start = perf_counter()
         build()
         if say is not None:
@@ -167,3 +167,13 @@ def optimizers() -> Iterator[tuple[str, Callable[[], None]]]:
             p.grad = tensor([1.0])
             optimizer = getattr(optim, name)([p], **settings)
             yield f"{name}({', '.join(f'{k}={v}' for k, v in settings.items())})", optimizer.loop(p).build
+
+
+def random_numbers() -> Iterator[tuple[str, Callable[[], None]]]:
+    """The loops under `rand`, `randn`, initial values and dropout."""
+    from rushlight.random import loops
+    words, out, one = np.zeros(624, np.uint32), np.empty(64, np.float32), np.float32(1)
+    yield "random words", lambda: loops.words(words.copy(), words)
+    yield "uniform numbers", lambda: loops.uniforms(words[:64], out, one, one)
+    yield "normal numbers", lambda: loops.normals(words[:64], out, one, one)
+    yield "dropout's zeros and ones", lambda: loops.chances(words[:128], out, np.uint64(1))
