@@ -30,8 +30,9 @@ def exponential(stream: Stream, shape: Shape, dtype: DType = np.float32, lambd: 
         return out
     values = -1.0 / lambd * np.log1p(u)           # off by an ulp or two here and there, which float32 seldom shows
     flat[...] = values
-    doubtful = np.flatnonzero(near_halfway(values))
-    flat[doubtful] = -1.0 / lambd * each(math.log1p, u[doubtful])
+    doubtful = near_halfway(values)
+    if doubtful.any():                            # one in 33 million is
+        flat[doubtful] = -1.0 / lambd * each(math.log1p, u[doubtful])
     return out
 
 

@@ -63,9 +63,9 @@ def check(weights: np.ndarray, num_samples: int, replacement: bool) -> None:
                            f"{num_samples} > {categories}; pass replacement=True or fewer samples")
     if categories > _MOST_CATEGORIES:
         raise RuntimeError(f"multinomial: number of categories cannot exceed 2^24, got {categories}")
-    if weights.size and weights.itemsize > 2:     # three calls where all is well
-        total = np.add.reduce(weights, -1)
-        if np.minimum.reduce(weights, None) >= 0 and np.min(total) > 0 and np.max(total) < np.inf:
+    if weights.size and weights.itemsize > 2:     # four calls where all is well
+        total, least, most = np.add.reduce(weights, -1), np.minimum.reduce, np.maximum.reduce
+        if least(weights, None) >= 0 and least(total, None) > 0 and most(total, None) < np.inf:
             return
     if replacement and not np.isfinite(weights).all():
         raise RuntimeError("invalid multinomial distribution (encountering probability entry = infinity or NaN)")
