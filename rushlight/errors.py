@@ -187,9 +187,28 @@ def suggesting(f: F, spellings: dict[str, str] | None = None, home: str | None =
                 for word in kwargs:
                     if word not in known:
                         raise unexpected(name or f.__name__, word, [n for n in known if n != "self"])
-        return f(*args, **kwargs)
+        try:
+            return f(*args, **kwargs)
+        except AttributeError as error:
+            check_given(f, args, kwargs, error)
+            raise
     call.__module__ = home or f.__module__
     return call  # type: ignore[return-value]
+
+
+def check_given(f: Callable, args: tuple, kwargs: dict, error: AttributeError) -> None:
+    """TypeError if what lacks the attribute was given where a tensor should be: F.softmax(None, 0)."""
+    named = zip(f.__code__.co_varnames, args)
+    for i, (name, value) in enumerate((*named, *kwargs.items())):
+        if value is error.obj and f.__annotations__.get(name) == "Tensor":
+            raise not_a_tensor(f.__name__, name, i, value) from error
+
+
+def not_a_tensor(function: str, name: str, place: int, value: Any) -> TypeError:
+    """torch's error for an argument that should be a tensor and is something else."""
+    return TypeError(explain(f"{function}(): argument '{name}' (position {place + 1}) must be Tensor, "
+                             f"not {type(value).__name__}",
+                             "did a forward() return nothing?" if value is None else "make it a tensor: torch.tensor(...)"))
 
 
 class Suggesting:

@@ -411,4 +411,22 @@ def python_functions_of_elements(torch):
             outcome(x.map_, torch.zeros(2, dtype=torch.int64), max)]
 
 
+@run
+def the_largest_of_numbers_one_of_which_is_nan(torch):
+    def gradient(name):
+        x = leaf(torch, 1.0, float("nan"), 2.0, float("nan"))
+        getattr(x, name)().backward()
+        return x.grad
+    return [gradient("max"), gradient("min"), gradient("median")]
+
+
+@run
+def one_number_as_a_sparse_tensor(torch):
+    x = leaf(torch, 3.0)
+    x[0].to_sparse().to_dense().backward()
+    return [x.grad, *[part for t in (torch.tensor(0.0), torch.tensor(3)) for part in (
+        t.to_sparse().to_dense(), list(t.to_sparse().indices().shape), t.to_sparse(0).values())],
+        outcome(torch.ones(2).to_sparse, 0)]
+
+
 test_programs = run.test()

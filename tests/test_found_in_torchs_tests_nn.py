@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from programs import Programs, outcome
@@ -89,6 +91,77 @@ def test_the_names_of_all_modules(torch):
     found = {}
     exec("from rushlight.nn.modules import *", found)
     assert found["Conv2d"] is rushlight.nn.Conv2d
+
+
+@run
+def writes_to_indices_that_a_gradient_needs_are_noticed(torch):
+    f, a = torch.nn.functional, torch.tensor([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 4.0]], dtype=torch.float64)
+    calls = [lambda x: x.max(1), lambda x: x.sort(1), lambda x: x.topk(1, 1), lambda x: x.kthvalue(3, 1),
+             lambda x: x.cummax(1), lambda x: f.max_pool1d(x, 2, return_indices=True), torch.linalg.svd,
+             lambda x: f.adaptive_max_pool2d(x[None], 2, return_indices=True), lambda x: torch.linalg.qr(x)[::-1]]
+
+    def written(call, after):
+        x = a.clone().requires_grad_()
+        found = call(x)
+        used, other = found[0], found[1] if after else found[1].clone()
+        if after:
+            used.sum().backward()
+        other.zero_()
+        if not after:
+            used.sum().backward()
+        return x.grad
+
+    def too_early(call):
+        found = call(a.clone().requires_grad_())
+        found[1].zero_()
+        found[0].sum().backward()
+    return [outcome(too_early, call) for call in calls] + [written(call, after) for call in calls for after in (True, False)]
+
+
+@run
+def none_is_no_tensor(torch):
+    f, x = torch.nn.functional, torch.ones(2, 2)
+    calls = [torch.sin, torch.sum, torch.max, torch.zeros_like, f.relu, f.gelu, f.elu, f.dropout, torch.nn.Linear(2, 2),
+             torch.nn.Conv2d(1, 1, 1), torch.nn.MaxPool2d(2), torch.nn.LayerNorm(2), torch.nn.BatchNorm1d(2)]
+    return [outcome(call, None) for call in calls] + [
+        outcome(torch.matmul, x, None), outcome(torch.matmul, [1.0], x), outcome(f.cross_entropy, None, x)]
+
+
+@run
+def parameters_of_a_class_of_tensors_are_of_that_class(torch):
+    class Own(torch.Tensor):
+        pass
+
+    class Layer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.own, self.plain = torch.nn.Parameter(torch.ones(2, 3).as_subclass(Own)), torch.nn.Parameter(torch.ones(3))
+
+    layer = Layer()
+    (layer.own * layer.plain).sum().backward()
+    torch.optim.SGD(layer.parameters(), 0.5).step()
+    layer.double().load_state_dict(layer.state_dict())
+    own, shared = layer.own, torch.ones(2).as_subclass(Own)
+    fixed = torch.nn.Parameter(shared, False)
+    return [[type(p).__name__ for p in layer.parameters()], isinstance(own, torch.nn.Parameter), own.requires_grad,
+            own.detach().as_subclass(torch.Tensor), type(torch.nn.Parameter(own)).__name__, fixed.requires_grad,
+            fixed.data_ptr() == shared.data_ptr(), isinstance(shared, torch.nn.Parameter)]
+
+
+@run
+def a_lazy_parameter_takes_one_number_for_its_shape(torch):
+    waiting = torch.nn.parameter.UninitializedParameter()
+    waiting.materialize(3)
+    return list(waiting.shape)
+
+
+@run
+def masks_of_whole_numbers_prune(torch):
+    prune = import_module(f"{torch.__name__}.nn.utils.prune")
+    chain, method = prune.PruningContainer(), prune.L1Unstructured(amount=2)
+    chain._tensor_name = method._tensor_name = "weight"
+    chain.add_pruning_method(method)
+    return chain.compute_mask(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[1, 1], [0, 1]]))
 
 
 test_programs = run.test()

@@ -315,19 +315,20 @@ def tensors_of(value: Any) -> Iterator[tuple[str, Tensor]]:
 
 def check_unwritten(node: Node) -> None:
     """RuntimeError if something that the node has saved was written to after the node was made."""
-    writes = getattr(node, "writes", None)
-    if writes is not None and writes.stamp > node.seq and keeps_output(node):
-        raise overwritten(node, writes, "its output", node.shape)
+    noted = getattr(node, "writes", ())
+    for name, writes in noted if noted.__class__ is list else (("out", noted),) if noted else ():
+        if writes.stamp > node.seq and keeps(node, name):
+            raise overwritten(node, writes, "its output", node.shape)
     for saved in tensors_in(node.saved or ()):
         writes = saved.root.writes
         if writes is not None and writes.stamp > node.seq:
             raise overwritten(node, writes, "an input", saved.array.shape)
 
 
-def keeps_output(node: Node) -> bool:
-    """Whether the node has saved its output: if a rule that will run names it."""
+def keeps(node: Node, name: str) -> bool:
+    """Whether the node has saved its output of this name: if a rule that will run names it."""
     op, saved = node.op, node.saved
-    return op is not None and op.saves_out and bool(saved) and saved[op.saves.index("out")] is not None  # type: ignore
+    return op is not None and name in op.saves and bool(saved) and saved[op.saves.index(name)] is not None  # type: ignore
 
 
 def tensors_in(saved: tuple) -> Iterator[Tensor]:

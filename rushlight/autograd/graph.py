@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rushlight.autograd.clock import Writes, stamp
+from rushlight.autograd.clock import stamp
 from rushlight.autograd.engine import tensors_in
 from rushlight.autograd.grad_mode import Inner, Setting, innermost, mode
 from rushlight.autograd.node import Handle, Node, Packed, hooks_of, unpacked
@@ -268,7 +268,7 @@ class allow_mutation_on_saved_tensors(Setting, Inner):
         root, nodes = self.users.pop(id(tensor.root), (None, []))
         for node in dict.fromkeys(nodes):
             node.saved = tuple([self.copied(item, root) for item in node.saved or ()]) if node.saved else node.saved
-            node.writes = Writes()                # what it keeps now nobody writes to
+            node.writes = []                      # what it keeps now nobody writes to
 
     def copied(self, item: Any, root: Any) -> Any:
         """What a node has saved, or a copy of it if its memory is the root's."""

@@ -59,7 +59,8 @@ class Node:
     shape: tuple | None
     code: CodeType | None
     at: int
-    writes: Any                                   # the `Writes` of the output's memory; empty slot before the first
+    writes: Any                                   # the `Writes` of the output's memory; empty slot before the first;
+                                                  # of several outputs that are saved [(name, Writes), ...]
     extra: Any                                    # the `Hooks` of a node that has some
     arrays: Callable                              # (node, ndarray) -> gradients of the inputs, ndarrays
     tensors: Callable                             # (node, Tensor) -> gradients of the inputs, Tensors
@@ -117,6 +118,14 @@ class Output(Node):
         self.edges, self.number, self.seq, self.shape = (node,), number, seq, shape
         self.saved, self.where = (), node.where
 
+    @property
+    def writes(self) -> None:  # type: ignore[override]
+        """Nobody asks: the node has saved the output, and looks."""
+
+    @writes.setter
+    def writes(self, writes: Any) -> None:
+        share_writes(self.edges[0], self.number, writes)
+
     def source(self) -> tuple[Node, int]:
         return self.edges[0], self.number
 
@@ -124,6 +133,13 @@ class Output(Node):
         return (Parts({self.number: g}),)
 
     tensors = arrays
+
+
+def share_writes(node: Node, number: int, writes: Any) -> None:
+    """Let a node know where writes to one of its outputs are noted, if it has saved that."""
+    name = node.op and node.op.keeps.get(number)
+    if name:
+        node.writes = [*getattr(node, "writes", ()), (name, writes)]
 
 
 class Start(Node):

@@ -63,7 +63,7 @@ class _ConvNd(Module):
         if self.padding_mode != "zeros":
             input = F.pad(input, self._reversed_padding_repeated_twice, self.padding_mode)
             padding = (0,) * self.n
-        if input.array.ndim == self.n + 2 and not isinstance(padding, str):
+        if isinstance(input, Tensor) and input.array.ndim == self.n + 2 and not isinstance(padding, str):
             return convolution(input, weight, bias, stride, padding, dilation, groups)
         conv = getattr(F, f"conv{self.n}d")       # asked for each time: autocast may stand before it
         return conv(input, weight, bias, stride, padding, dilation, groups)

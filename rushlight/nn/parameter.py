@@ -9,15 +9,24 @@ from rushlight import dtypes
 from rushlight.copying import copied, disabled, rebuild, unfilled
 from rushlight.device import CPU, present
 from rushlight.errors import explain
+from rushlight.ops.arguments import sizes
 from rushlight.printing import format_parameter
 from rushlight.tensor import Tensor, from_array, new, noticed, writes_of
 
 
-class Parameter(Tensor):
+class Marked(type(Tensor)):  # type: ignore[misc]
+    """The class of Parameter: tensors of users' classes that were made parameters count as instances."""
+
+    def __instancecheck__(cls, thing: Any) -> bool:
+        return super().__instancecheck__(thing) or (
+            cls is Parameter and isinstance(thing, Tensor) and getattr(thing, "_is_param", False))
+
+
+class Parameter(Tensor, metaclass=Marked):
     """A tensor to be trained: as an attribute of a module it is one of its `parameters()`.
 
-    It shares the memory of `data` and requires a gradient unless told otherwise. RuntimeError if it is to require a
-    gradient and is neither floating-point nor complex.
+    It shares the memory of `data` and requires a gradient unless told otherwise. Of a tensor of the user's own class it is
+    one of that class. RuntimeError if it is to require a gradient and is neither floating-point nor complex.
 
     >>> rushlight.nn.Parameter(rushlight.zeros(2))
     Parameter containing:
@@ -28,6 +37,8 @@ class Parameter(Tensor):
     __torch_function__ = staticmethod(disabled)
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+        if cls is Parameter and getattr(data, "_asks", False) and not issubclass(type(data), Parameter):
+            return in_its_class(data, requires_grad)
         self = new(cls)
         on_memory_of(self, data)
         self.requires_grad = requires_grad
@@ -69,6 +80,18 @@ class Buffer(Tensor):
         return self
 
     __init__ = object.__init__  # type: ignore[assignment]
+
+
+def in_its_class(data: Tensor, requires_grad: bool) -> Tensor:
+    """A parameter of the user's own class of tensors."""
+    made = data.detach().requires_grad_(requires_grad)  # type: ignore[attr-defined]
+    if type(made) is not type(data):
+        raise RuntimeError(f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() "
+                           "returns an instance of the same type, but return type "
+                           f"{type(made).__name__} was found instead. To use the type as a Parameter, please correct the "
+                           "detach() semantics defined by its __torch_dispatch__() implementation.")
+    made._is_param = True  # type: ignore[attr-defined]
+    return made
 
 
 def on_memory_of(self: Tensor, data: Any) -> None:
@@ -167,10 +190,11 @@ class Uninitialized(Tensor):
         if device is not None:
             present(device)
         d = self.dtype if dtype is None else dtypes.as_dtype(dtype)
-        self.data = from_array(np.empty(tuple(shape), d.numpy))
+        shape = sizes(shape)
+        self.data = from_array(np.empty(shape, d.numpy))
         self.__class__ = self.becomes  # type: ignore[assignment]
         if self.node is not None:
-            self.node.shape = tuple(shape)
+            self.node.shape = shape
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         return f"<{self.__class__.__name__}>"

@@ -20,9 +20,9 @@ from typing import Any
 
 from numpy import asarray, ndarray
 
-from rushlight.autograd.clock import tick
+from rushlight.autograd.clock import Writes, tick
 from rushlight.autograd.grad_mode import mode
-from rushlight.autograd.node import Output, outside, remember, user
+from rushlight.autograd.node import Output, outside, remember, share_writes, user
 from rushlight.autograd.views import register
 from rushlight.errors import PACKAGE, NoArray
 from rushlight.ops.arguments import binder, otherwise, promoted, same_dtype, unbound
@@ -137,7 +137,10 @@ def together(op: Op, operands: Sequence[Any]) -> list[Any]:
         dtype = operands[0].array.dtype           # 2 us of the 9 that `where` takes
         if all([v.array.dtype is dtype for v in operands]) and (op.result != FLOATING or dtype.kind in "fcV"):
             return list(operands)
-    there = iter(promoted(op, [v for v in operands if v is not None]))
+    given = [v for v in operands if v is not None]
+    if not given:
+        check_tensors(op, operands)
+    there = iter(promoted(op, given))
     return [None if v is None else next(there) for v in operands]
 
 
@@ -181,6 +184,9 @@ def finish(op: Op, args: Sequence[Any], edges: tuple | None, r: Any, result: Cal
             node.saved = (*op.save(args, edges, arrays), facts)
             for i in smooth:
                 outs[i].node = Output(node, i, tick(), arrays[i].shape)
+            for i in op.keeps.keys() - smooth:    # indices: by these the node sees what is written to them
+                outs[i].writes = Writes()
+                share_writes(node, i, outs[i].writes)
     made = result(outs)
     watch = mode().watch
     if watch is not None:

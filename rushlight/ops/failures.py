@@ -8,7 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.autograd.grad_mode import mode
-from rushlight.errors import LinAlgError, describe, explain
+from rushlight.errors import LinAlgError, describe, explain, not_a_tensor
 from rushlight.ops.table import PUBLIC, Op
 from rushlight.tensor import Tensor
 
@@ -29,7 +29,7 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     if (watch := mode().watch) is not None:
         watch.failed(op, args, error)
     if isinstance(error, AttributeError):
-        check_tensors(op, args)
+        check_tensors(op, args, missed=error.obj is None)
     tensors = [a for a in args if isinstance(a, Tensor)]
     name, text = op.called, str(error)
     facts: dict[str, Any] = {"op": name, "inputs": described(args)}
@@ -110,11 +110,12 @@ def mismatch(tensors: Sequence[Tensor]) -> str:
     return "shapes do not broadcast"
 
 
-def check_tensors(op: Op, values: Sequence[Any]) -> None:
-    """TypeError where one of the op's inputs should be a tensor and is something else."""
+def check_tensors(op: Op, values: Sequence[Any], missed: bool = False) -> None:
+    """TypeError where one of the op's inputs should be a tensor and is something else.
+
+    `missed`: None was, so it is not an input left out. The first is never left out.
+    """
     for i, (name, value) in enumerate(zip(op.inputs, values)):
         for part in value if name == "tensors" and isinstance(value, (tuple, list)) else (value,):
-            if part is not None and not isinstance(part, Tensor):
-                shown = {**PUBLIC, **op.options.get("names", {})}.get(name, name)
-                raise TypeError(explain(f"{op.called}(): argument '{shown}' (position {i + 1}) must be Tensor, "
-                                        f"not {type(part).__name__}", "make it a tensor: torch.tensor(...)"))
+            if not isinstance(part, Tensor) and (part is not None or missed or i == 0):
+                raise not_a_tensor(op.called, {**PUBLIC, **op.options.get("names", {})}.get(name, name), i, part)

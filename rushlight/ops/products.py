@@ -6,7 +6,7 @@ import numpy as np
 from rushlight import dtypes
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.views import released
-from rushlight.errors import NoArray, explain
+from rushlight.errors import NoArray, check_given, explain
 from rushlight.ops import elementwise as e
 from rushlight.ops.arithmetic import Number, writing
 from rushlight.ops.build import composite
@@ -31,6 +31,9 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
         m, n = input.array.ndim, other.array.ndim
     except NoArray as sparse:
         return filled(out, sparse.instead("matmul", input, other))
+    except AttributeError as error:
+        check_given(matmul, (input, other), {}, error)
+        raise
     if m >= 2 and n >= 2:
         r = product(input, other)
     elif m == 0 or n == 0:

@@ -39,9 +39,9 @@ mean       = reduction(lambda x, /, dim=None, keepdim=False: mean(x, dim, keepdi
 prod       = reduction(lambda x, /, dim=None, keepdim=False: prod(x, dim, keepdim),
                        x=lambda g, x, out, dims: g * product_of_others(x, out, dims), node=of_reduction("Prod"))
 amax       = reduction(lambda x, /, dim=None, keepdim=False: amax(x, dim, keepdim),
-                       x=lambda g, x, out, dims: g * evenly(x == out, dims, g), out=same_out)
+                       x=lambda g, x, out, dims: g * evenly(standing(x, out), dims, g), out=same_out)
 amin       = reduction(lambda x, /, dim=None, keepdim=False: amin(x, dim, keepdim),
-                       x=lambda g, x, out, dims: g * evenly(x == out, dims, g), out=same_out)
+                       x=lambda g, x, out, dims: g * evenly(standing(x, out), dims, g), out=same_out)
 logsumexp  = averaging(lambda x, /, dim=None, keepdim=False: logsumexp(x, dim, keepdim),
                        x=lambda g, x, out: g * exp(x - out), rows=True)
 all        = reduction(lambda x, /, dim=None, keepdim=False: all(x, dim, keepdim), out=bool_out, empty=())
@@ -83,6 +83,12 @@ cumprod    = inner(lambda x, /, dim: cumprod(x, dim),   x=lambda g, x, out, dim:
 def shared_by(g, n):
     """g / n, also where float16 does not hold n."""
     return g / n if n < 65504 else g / 256 / (n / 256)
+
+
+@shared
+def standing(x, out):
+    """Where an element is the one that was found, which may be nan."""
+    return (x == out) | ((x != x) & (out != out)) if somewhere(out != out) else x == out
 
 
 @shared

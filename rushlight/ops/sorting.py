@@ -12,7 +12,7 @@ from rushlight.ops.arguments import wrap
 from rushlight.ops.build import build, composite, general, inner
 from rushlight.ops.kernels import sorting as kernels
 from rushlight.ops.results import into
-from rushlight.ops.worlds import adopt, shared
+from rushlight.ops.worlds import adopt
 from rushlight.tensor import Tensor, from_array, numbers
 
 adopt(kernels)
@@ -42,12 +42,6 @@ distinct   = inner(lambda x, /, dim=None: unique(x, dim), kernel=kernels.unique,
                    outputs="output inverse_indices counts", batched="dynamic")
 changes    = inner(lambda x, /, dim=None, more=True: unique_consecutive(x, dim, more), kernel=kernels.unique_consecutive,
                    outputs="output inverse_indices counts", called="unique_consecutive", batched="dynamic")
-
-
-@shared
-def standing(x, out):
-    """Where an element is the one that was found, which may be nan."""
-    return (x == out) | ((x != x) & (out != out))
 
 
 build(globals())

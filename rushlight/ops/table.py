@@ -30,7 +30,7 @@ class Op:
     """One entry: `forward`, `rules` by input, and what is derived from them when the table is built."""
 
     __slots__ = ("name", "forward", "rules", "family", "result", "doc", "options", "inputs", "settings", "defaults",
-                 "asks", "saves", "saves_out", "lets_go", "kernel", "node", "make_node", "save", "make_save",
+                 "asks", "saves", "saves_out", "keeps", "lets_go", "kernel", "node", "make_node", "save", "make_save",
                  "call", "elementwise")
 
     def __init__(self, forward: Callable, family: Callable, result: str, doc: str, options: dict, rules: dict):
@@ -48,6 +48,7 @@ class Op:
         self.asks = tuple([() if rule is None else parameters(rule)[1:] for rule in self.rules.values()])
         self.saves = tuple(dict.fromkeys(chain(*self.asks)))
         self.saves_out = "out" in self.saves
+        self.keeps = {i: name for i, name in enumerate(options.get("outputs", "").split()) if name in self.saves}
         arrays = {*self.inputs, "out", *options.get("outputs", "").split()}
         self.lets_go = tuple([i for i, name in enumerate(self.saves) if name in arrays])     # after backward; facts stay
         self.kernel: Callable

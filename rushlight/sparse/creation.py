@@ -101,9 +101,12 @@ def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None
     if self.is_sparse:
         return self  # type: ignore[return-value]
     n = self.ndim if sparse_dim is None else sparse_dim
+    a = self.array
+    if not a.ndim and not n:                      # one number: stored or not, without indices
+        stored = int(a != 0)
+        return made(from_array(np.zeros((0, stored), np.int64)), self.reshape(1)[:stored], a.shape, True)  # type: ignore
     if not 0 < n <= self.ndim:
         raise RuntimeError(explain(f"sparse_dim must be in [1, {self.ndim}], got {n}"))
-    a = self.array
     places = np.stack(np.nonzero((a != 0).any(tuple(range(n, a.ndim))) if n < a.ndim else a != 0))
     values = self[tuple(from_array(row) for row in places)]  # type: ignore[index]
     return made(from_array(places), values, a.shape, True)

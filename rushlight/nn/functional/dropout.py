@@ -57,6 +57,9 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
         warn(f"dropout2d: Received a {input.array.ndim}-D input to dropout2d, which is deprecated and will "
              "result "
              "in an error in a future release.")
+    elif input.array.ndim == 3:
+        warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - "
+             "input is interpreted as shape (N, C, L), where C is the channel dim. Maybe you mean dropout1d?")
     return dropped(input, p, training, inplace, features=True)
 
 

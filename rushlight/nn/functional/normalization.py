@@ -11,7 +11,7 @@ from numpy import ndarray
 from rushlight import dtypes
 from rushlight.autograd.grad_mode import mode, no_grad
 from rushlight.autograd.views import assign, wrote
-from rushlight.errors import explain
+from rushlight.errors import check_given, explain
 from rushlight.nn.functional.pooling import avg_pool2d, avg_pool3d
 from rushlight.ops import elementwise as e
 from rushlight.ops import norm
@@ -27,7 +27,12 @@ def of_halves(function: Callable) -> Callable:
     """A norm that takes float16 or bfloat16 beside float32 weights and statistics: computed in float32, rounded once."""
     @wraps(function)
     def normalized(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if input.array.dtype.itemsize == 2 and input.is_floating_point() and any(
+        try:
+            short = input.array.dtype.itemsize == 2
+        except AttributeError as error:
+            check_given(function, (input,), {}, error)
+            raise
+        if short and input.is_floating_point() and any(
                 isinstance(a, Tensor) and a.dtype is dtypes.float32 for a in (*args, *kwargs.values())):
             return to(function(to(input, dtypes.float32), *args, **kwargs), input.dtype)
         return function(input, *args, **kwargs)

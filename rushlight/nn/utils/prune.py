@@ -14,7 +14,7 @@ from rushlight.creation import ones_like
 from rushlight.nn.module import Module
 from rushlight.ops import elementwise as e
 from rushlight.ops.reductions import norm
-from rushlight.ops.shape import cat, reshape
+from rushlight.ops.shape import cat, reshape, to
 from rushlight.sampling import rand_like
 from rushlight.tensor import Tensor, from_array
 
@@ -132,7 +132,7 @@ class PruningContainer(BasePruningMethod):
         if method.PRUNING_TYPE == "global":
             return method.compute_mask(t, default_mask)
         kept = default_mask.array != 0
-        mask = default_mask.clone()
+        mask = to(default_mask.clone(), t.dtype)
         if method.PRUNING_TYPE != "structured":
             part = method.compute_mask(from_array(t.array[kept]), from_array(default_mask.array[kept]))
             mask.array[kept] = part.array
