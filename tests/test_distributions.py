@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import pickle
 import pkgutil
 import sys
 
@@ -355,6 +356,30 @@ def test_bounds_of_a_set():
         assert c.check(d.biject_to(c)(rushlight.linspace(-3, 3, 7))).all()
     with pytest.raises(NotImplementedError, match="Cannot transform"):
         d.biject_to(d.constraints.boolean)
+
+
+def test_bounds_are_classes(torch):
+    expected = None
+    for t in (rushlight, torch):
+        d = importlib.import_module(f"{t.__name__}.distributions")
+        c, x = d.constraints, t.tensor([-1.0, 0.0, 1.5, 2.0, 3.0, 4.0])
+        kinds = [c.greater_than, c.greater_than_eq, c.less_than, c.interval, c.half_open_interval, c.integer_interval]
+        made = [kind(0, 3) if "interval" in kind.__name__.lower() else kind(2) for kind in kinds]
+        found = [(repr(one), one.event_dim, one.is_discrete, isinstance(one, kind), one.check(x).tolist(),
+                  repr(pickle.loads(pickle.dumps(one)))) for one, kind in zip(made, kinds)]
+        expected = found if t is rushlight else expected
+        assert found == expected
+        assert isinstance(d.Uniform(0.0, 1.0).support, c.interval)
+        assert isinstance(c.positive, c.greater_than)
+
+
+def test_transforms_are_registered_for_bounds():
+    d = rushlight.distributions
+    registry = type(d.transform_to)("own")
+    registry.register(d.constraints.interval)(lambda constraint: d.transforms.identity_transform)
+    assert registry(d.constraints.unit_interval) is d.transforms.identity_transform
+    with pytest.raises(NotImplementedError, match="Cannot transform half_open_interval"):
+        registry(d.constraints.half_open_interval(0, 1))
 
 
 def test_a_cache_gives_back_the_very_input():

@@ -41,8 +41,8 @@ class ConstraintRegistry:
 
 
 def key(constraint: Any) -> Any:
-    """A class itself, also of a set; of those without a class of their own what their name tells: GreaterThan of
-    GreaterThan(lower_bound=0.0)."""
+    """A class itself, also of a set; of those without a class of their own what their name tells: Real
+    of Real()."""
     if isinstance(constraint, type):
         return constraint
     return constraint.name.partition("(")[0] if type(constraint) is Constraint else type(constraint)
@@ -74,11 +74,11 @@ biject_to, transform_to = ConstraintRegistry("biject_to"), ConstraintRegistry("t
 
 for registry in (biject_to, transform_to):
     registry.register(c.real, lambda constraint: t.identity_transform)
-    for one in (c.positive, c.nonnegative):
-        registry.register(one, above)
-    registry.register(c.less_than(0), below)
-    for one in (c.unit_interval, c.half_open_interval(0, 1)):
-        registry.register(one, between)
+    registry.register(c.greater_than, above)
+    registry.register(c.greater_than_eq, above)
+    registry.register(c.less_than, below)
+    registry.register(c.interval, between)
+    registry.register(c.half_open_interval, between)
     registry.register(c.corr_cholesky, lambda constraint: t.CorrCholeskyTransform())
     registry.register(c.lower_cholesky, lambda constraint: t.LowerCholeskyTransform())
     registry.register(c.positive_definite, lambda constraint: t.PositiveDefiniteTransform())

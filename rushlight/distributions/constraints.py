@@ -20,9 +20,9 @@ class Constraint:
     name = ""
 
     def __init__(self, name: str = "", check: Callable[[Tensor], Tensor] | None = None, event_dim: int | None = None,
-                 is_discrete: bool | None = None, **bounds: Any):
+                 is_discrete: bool | None = None):
         given = {"name": name or None, "check": check, "event_dim": event_dim, "is_discrete": is_discrete}
-        self.__dict__.update({key: value for key, value in given.items() if value is not None}, **bounds)
+        self.__dict__.update({key: value for key, value in given.items() if value is not None})
 
     def check(self, value: Tensor) -> Tensor:  # type: ignore[no-redef]
         raise NotImplementedError(f"{self} cannot be checked: it depends on other arguments")
@@ -53,49 +53,103 @@ class dependent_property(property, Dependent):
         return dependent_property(fn, is_discrete=self.options[0], event_dim=self.options[1])
 
 
-def greater_than(lower_bound: Any) -> Constraint:
+class greater_than(Constraint):
     """x > lower_bound."""
-    return Constraint("GreaterThan(lower_bound={lower_bound})", lambda x: lower_bound < x, lower_bound=lower_bound)
+
+    name = "GreaterThan(lower_bound={lower_bound})"
+
+    def __init__(self, lower_bound: Any):
+        self.lower_bound = lower_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        return self.lower_bound < value
 
 
-def greater_than_eq(lower_bound: Any) -> Constraint:
+class greater_than_eq(Constraint):
     """x >= lower_bound."""
-    return Constraint("GreaterThanEq(lower_bound={lower_bound})", lambda x: lower_bound <= x, lower_bound=lower_bound)
+
+    name = "GreaterThanEq(lower_bound={lower_bound})"
+
+    def __init__(self, lower_bound: Any):
+        self.lower_bound = lower_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        return self.lower_bound <= value
 
 
-def less_than(upper_bound: Any) -> Constraint:
+class integers_from(Constraint):
+    """Whole numbers from lower_bound on."""
+
+    name = "IntegerGreaterThan(lower_bound={lower_bound})"
+    is_discrete = True
+
+    def __init__(self, lower_bound: Any):
+        self.lower_bound = lower_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        return whole(value) & (self.lower_bound <= value)
+
+
+class less_than(Constraint):
     """x < upper_bound."""
-    return Constraint("LessThan(upper_bound={upper_bound})", lambda x: x < upper_bound, upper_bound=upper_bound)
+
+    name = "LessThan(upper_bound={upper_bound})"
+
+    def __init__(self, upper_bound: Any):
+        self.upper_bound = upper_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        return value < self.upper_bound
 
 
-def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+class interval(Constraint):
     """lower_bound <= x <= upper_bound."""
-    return Constraint("Interval(lower_bound={lower_bound}, upper_bound={upper_bound})",
-                      lambda x: (lower_bound <= x) & (x <= upper_bound), lower_bound=lower_bound, upper_bound=upper_bound)
+
+    name = "Interval(lower_bound={lower_bound}, upper_bound={upper_bound})"
+
+    def __init__(self, lower_bound: Any, upper_bound: Any):
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
-def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+class half_open_interval(Constraint):
     """lower_bound <= x < upper_bound."""
-    return Constraint("HalfOpenInterval(lower_bound={lower_bound}, upper_bound={upper_bound})",
-                      lambda x: (lower_bound <= x) & (x < upper_bound), lower_bound=lower_bound, upper_bound=upper_bound)
+
+    name = "HalfOpenInterval(lower_bound={lower_bound}, upper_bound={upper_bound})"
+
+    def __init__(self, lower_bound: Any, upper_bound: Any):
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
-def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+class integer_interval(Constraint):
     """Whole numbers from lower_bound to upper_bound, both included."""
-    return Constraint("IntegerInterval(lower_bound={lower_bound}, upper_bound={upper_bound})",
-                      lambda x: whole(x) & (lower_bound <= x) & (x <= upper_bound), 0, True, lower_bound=lower_bound,
-                      upper_bound=upper_bound)
+
+    name = "IntegerInterval(lower_bound={lower_bound}, upper_bound={upper_bound})"
+    is_discrete = True
+
+    def __init__(self, lower_bound: Any, upper_bound: Any):
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        return whole(value) & (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
-def integers_from(lower_bound: int) -> Constraint:
-    return Constraint("IntegerGreaterThan(lower_bound={lower_bound})", lambda x: whole(x) & (x >= lower_bound), 0, True,
-                      lower_bound=lower_bound)
-
-
-def multinomial(upper_bound: Any) -> Constraint:
+class multinomial(Constraint):
     """Counts that add up to `upper_bound`, in the last dimension."""
-    return Constraint("Multinomial()", lambda x: (x >= 0).all(-1) & (x.sum(-1) <= upper_bound), 1, True,
-                      upper_bound=upper_bound)
+
+    name = "Multinomial()"
+    is_discrete, event_dim = True, 1
+
+    def __init__(self, upper_bound: Any):
+        self.upper_bound = upper_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
 
 
 class independent(Constraint):
