@@ -164,4 +164,28 @@ def masks_of_whole_numbers_prune(torch):
     return chain.compute_mask(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[1, 1], [0, 1]]))
 
 
+@run
+def distributions_far_from_the_middle_and_of_no_sense(torch):
+    d = torch.distributions
+
+    def continuous(logit, x):
+        logits = torch.tensor([logit], dtype=torch.float64, requires_grad=True)
+        found = d.ContinuousBernoulli(logits=logits).log_prob(torch.tensor([x], dtype=torch.float64))
+        found.sum().backward()
+        return [found.detach(), logits.grad]
+    kinds = [d.Binomial, d.Categorical, d.Multinomial, d.Uniform, d.Pareto, d.GeneralizedPareto]
+    return [*[continuous(sign * size, x) for size in (1e308, 800.0, 30.0) for sign in (1, -1) for x in (0.0, 0.25, 1.0)],
+            *[outcome(d.Chi2, torch.tensor(df)) for df in ([0.0, 0.0], [-2.0, 1.0])],
+            *[[kind.support.event_dim, kind.support.is_discrete] for kind in kinds],
+            *[outcome(getattr, kind.support, "event_dim") for kind in (d.Independent, d.MixtureSameFamily)]]
+
+
+@run
+def numbers_of_double_precision_keep_it(torch):
+    types = [torch.DoubleTensor([1e300, 0.1]), torch.DoubleTensor((0.1,)), torch.LongTensor([2**53 + 1])]
+    sparse = [torch.sparse_coo_tensor([[0]], [0.1], (2,), dtype=torch.float64),
+              torch.sparse_csr_tensor([0, 1], [0], [0.1], dtype=torch.float64)]
+    return [t.tolist() for t in types] + [t.to_dense().flatten().tolist() for t in sparse]
+
+
 test_programs = run.test()

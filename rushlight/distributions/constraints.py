@@ -44,10 +44,16 @@ def is_dependent(constraint: Any) -> bool:
 class dependent_property(property, Dependent):
     """A property whose value, on an object, is a set."""
 
-    def __init__(self, fn: Callable | None = None, *, is_discrete: bool = False, event_dim: int = 0):
+    def __init__(self, fn: Callable | None = None, *, is_discrete: bool = False, event_dim: int | None = 0):
         property.__init__(self, fn)
-        self.name, self.is_discrete, self.event_dim, self.options = "Dependent()", is_discrete, event_dim, (
-            is_discrete, event_dim)
+        self.name, self.is_discrete, self.options = "Dependent()", is_discrete, (is_discrete, event_dim)
+
+    @property
+    def event_dim(self) -> int:  # type: ignore[override]
+        """Of the values of all objects. NotImplementedError where objects differ."""
+        if self.options[1] is None:
+            raise NotImplementedError(".event_dim cannot be determined statically")
+        return self.options[1]
 
     def __call__(self, fn: Callable) -> dependent_property:
         return dependent_property(fn, is_discrete=self.options[0], event_dim=self.options[1])

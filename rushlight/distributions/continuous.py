@@ -5,7 +5,15 @@ import math
 from typing import Any
 
 import rushlight
-from rushlight.distributions.constraints import greater_than, interval, less_than, nonnegative, positive, real
+from rushlight.distributions.constraints import (
+    dependent_property,
+    greater_than,
+    interval,
+    less_than,
+    nonnegative,
+    positive,
+    real,
+)
 from rushlight.distributions.distribution import Distribution, broadcast_all, eps_of, normal, uniform
 from rushlight.tensor import Tensor
 
@@ -110,7 +118,7 @@ class Uniform(Distribution):
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.shape, (), validate_args)
 
-    support = property(lambda self: interval(self.low, self.high))  # type: ignore[assignment]
+    support = dependent_property(lambda self: interval(self.low, self.high))
     mode = property(lambda self: math.nan * self.high, doc="nan: all values are as probable.")
 
     @property

@@ -5,7 +5,7 @@ from typing import Any
 
 import rushlight
 from rushlight.distributions import constraints
-from rushlight.distributions.constraints import nonnegative, nonnegative_integer, real
+from rushlight.distributions.constraints import dependent_property, nonnegative, nonnegative_integer, real
 from rushlight.distributions.discrete import Categorical
 from rushlight.distributions.distribution import (
     ROW_OF_OUTCOMES,
@@ -91,7 +91,7 @@ class Binomial(OfOutcomes):
         setattr(self, name, given)
         super().__init__(given.shape, (), validate_args)
 
-    support = property(lambda self: constraints.integer_interval(0, self.total_count))  # type: ignore[assignment]
+    support = dependent_property(lambda self: constraints.integer_interval(0, self.total_count), is_discrete=True)
     mean = property(lambda self: self.total_count * self.probs, doc="n probs.")
     mode = property(lambda self: ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count),
                     doc="(n + 1) probs, rounded down.")
@@ -176,7 +176,7 @@ class Multinomial(Distribution):
     probs = property(lambda self: self._categorical.probs, doc="The probability of each outcome.")
     logits = property(lambda self: self._categorical.logits, doc="Their logarithms.")
     param_shape = property(lambda self: self._categorical.param_shape, doc="The shape of probs.")
-    support = property(lambda self: constraints.multinomial(self.total_count))  # type: ignore[assignment]
+    support = dependent_property(lambda self: constraints.multinomial(self.total_count), is_discrete=True, event_dim=1)
     mean = property(lambda self: self.probs * self.total_count, doc="n probs.")
     variance = property(lambda self: self.total_count * self.probs * (1 - self.probs), doc="n probs (1 - probs).")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import rushlight
-from rushlight.distributions.constraints import Constraint, boolean, integer_interval, one_hot
+from rushlight.distributions.constraints import Constraint, boolean, dependent_property, integer_interval, one_hot
 from rushlight.distributions.distribution import ROW_OF_OUTCOMES, OfOutcomes, one_of
 from rushlight.errors import explain
 from rushlight.size import Size
@@ -66,8 +66,8 @@ class Categorical(OfOutcomes):
         self._num_events = given.shape[-1]  # type: ignore[union-attr]
         super().__init__(given.shape[:-1], (), validate_args)  # type: ignore[union-attr]
 
-    @property
-    def support(self) -> Constraint:  # type: ignore[override]
+    @dependent_property(is_discrete=True)
+    def support(self) -> Constraint:
         return integer_interval(0, self._num_events - 1)
 
     mode = property(lambda self: self.probs.argmax(-1), doc="The most probable value.")

@@ -123,6 +123,8 @@ class Chi2(Gamma):
 
     def __init__(self, df: Any, validate_args: bool | None = None):
         super().__init__(0.5 * df, 0.5, validate_args)
+        if self._validate_args:                   # df is no attribute of its own, but half of it is
+            self.check_argument("df", positive)
 
     def expand_into(self, new: Any, batch: Any) -> None:
         new.concentration, new.rate = self.concentration.expand(batch), self.rate.expand(batch)

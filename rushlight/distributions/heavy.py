@@ -124,8 +124,8 @@ class GeneralizedPareto(Distribution):
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
         super().__init__(self.loc.shape, (), validate_args)
 
-    @property
-    def support(self) -> Any:  # type: ignore[override]
+    @constraints.dependent_property
+    def support(self) -> Any:
         upper = rushlight.where(self.concentration < 0, self.loc - self.scale / self.concentration, math.inf)
         return constraints.interval(self.loc, upper)
 

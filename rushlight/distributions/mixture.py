@@ -42,8 +42,8 @@ class MixtureSameFamily(Distribution):
     mixture_distribution = property(lambda self: self._mixture_distribution, doc="Which component.")
     component_distribution = property(lambda self: self._component_distribution, doc="The components.")
 
-    @property
-    def support(self) -> Any:  # type: ignore[override]
+    @constraints.dependent_property(event_dim=None)
+    def support(self) -> Any:
         """That of the components, each of which looks at the value."""
         inner = self._component_distribution.support
         if constraints.is_dependent(inner):

@@ -13,6 +13,7 @@ from rushlight.distributions.distribution import (
     OfOutcomes,
     broadcast_all,
     clamp_probs,
+    computed,
     uniform,
 )
 from rushlight.distributions.transform import ExpTransform, SigmoidTransform
@@ -123,6 +124,11 @@ class ContinuousBernoulli(OfOutcomes):
             self.probs = clamp_probs(self.probs)
         self._lims = lims
         super().__init__(self._given.shape, (), validate_args)
+
+    @computed
+    def probs(self) -> Any:
+        """sigmoid of the logits, kept from 0 and 1."""
+        return clamp_probs(rushlight.sigmoid(self.__dict__["logits"]))
 
     @property
     def outside(self) -> Any:

@@ -44,8 +44,8 @@ class Independent(Distribution):
     mode = property(lambda self: self.base_dist.mode, doc="The most probable value.")
     variance = property(lambda self: self.base_dist.variance, doc="Of each number.")
 
-    @property
-    def support(self) -> Any:  # type: ignore[override]
+    @constraints.dependent_property(event_dim=None)
+    def support(self) -> Any:
         n = self.reinterpreted_batch_ndims
         return constraints.independent(self.base_dist.support, n) if n else self.base_dist.support
 
@@ -104,8 +104,8 @@ class TransformedDistribution(Distribution):
 
     has_rsample = property(lambda self: self.base_dist.has_rsample)  # type: ignore[assignment]
 
-    @property
-    def support(self) -> Any:  # type: ignore[override]
+    @constraints.dependent_property(event_dim=None)
+    def support(self) -> Any:
         if not self.transforms:
             return self.base_dist.support
         found = self.transforms[-1].codomain
@@ -266,7 +266,7 @@ class Pareto(OfArguments):
     def made_by(self) -> list[Transform]:
         return [ExpTransform(), AffineTransform(0, self.scale)]
 
-    support = property(lambda self: constraints.greater_than_eq(self.scale))  # type: ignore[assignment]
+    support = constraints.dependent_property(lambda self: constraints.greater_than_eq(self.scale))
     mode = property(lambda self: self.scale, doc="scale.")
 
     @property

@@ -43,7 +43,7 @@ class tensortype(type):
         if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)):
             raise TypeError(explain(f"new(): data must be a sequence (got {type(given).__name__})",
                                     f"torch.tensor(number, dtype={cls.dtype}) makes a tensor of one number"))
-        return convert(as_tensor(given, device=device), cls.dtype)
+        return as_tensor(given, dtype=cls.dtype, device=device)
 
     def alias(cls, other: Tensor) -> Tensor:
         if other.dtype is not cls.dtype:

@@ -226,9 +226,7 @@ def from_parts(by: int, starts: Any, places: Any, values: Any, size: Any, dtype:
     """The matrix of what its words say; RuntimeError for parts that do not fit."""
     if device is not None:
         present(device)
-    first, other, of = as_tensor(starts).array, as_tensor(places).array, as_tensor(values)
-    if dtype is not None:
-        of = of.to(dtype)  # type: ignore[attr-defined]
+    first, other, of = as_tensor(starts).array, as_tensor(places).array, as_tensor(values, dtype=dtype)
     if size is None:
         found = len(first) - 1, int(other.max(initial=-1)) + 1
         size = found if by == 0 else found[::-1]

@@ -32,9 +32,7 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
         present(device)
     if values is None:
         return empty(indices if size is None else size, dtype, requires_grad)
-    at, of = as_tensor(indices), as_tensor(values)
-    if dtype is not None:
-        of = of.to(dtype)  # type: ignore[attr-defined]
+    at, of = as_tensor(indices), as_tensor(values, dtype=dtype)
     check_parts(at, of, size)
     places = at.array.astype(np.int64, copy=False)
     if size is None:
