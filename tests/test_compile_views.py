@@ -364,3 +364,19 @@ def test_errors_of_layouts_do_not_depend_on_numbers():
         x = torch.randn(2, 3)
         assert torch.equal(g(x), f(x))
     assert programs(g)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+def test_results_and_gradients_lie_as_in_eager(backend):
+    def f(x, w):
+        w.grad = None
+        ((x.sum(1)[:, 0] @ w) * 2).sum().backward()
+        made = torch.nn.functional.conv2d(x, w.new_ones(4, 3, 3, 3))
+        return torch.cat([x, x], 1), x * 2 + 1, (x[0, 0] + 1).t(), x.mean(1), made
+
+    def strides(g):
+        x, w = torch.randn(2, 3, 5, 5).to(memory_format=torch.channels_last), torch.randn(6, 5).t().requires_grad_()
+        return [*(t.stride() for t in g(x, w)), w.grad.stride()]
+    g = compile(f, backend=backend)
+    found = [strides(g) for _ in range(CALLS)]
+    assert programs(g) and found[2:] == [strides(f)] * (CALLS - 2)

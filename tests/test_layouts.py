@@ -218,3 +218,9 @@ def test_a_leafs_gradient_lies_as_the_leaf(loss, oracle):
         (w * lib.ones(w.shape)).sum().backward()
         return [first, list(w.grad.stride())]
     assert strides(rushlight) == oracle(strides)
+
+
+@pytest.mark.parametrize("f", [lambda x: x @ x, lambda x: x[:1].bmm(x[:1]), lambda x: x @ x[0], lambda x: x[0].mm(x[1])])
+def test_products_lie_in_order_whatever_their_operands_do(f):
+    """Also where the result has the shape of the first operand: `view` must work on it."""
+    assert f(rushlight.randn(2, 4, 4).mT).is_contiguous()

@@ -68,3 +68,16 @@ def test_two_results_have_memory_of_their_own():
     c, d = program.run([X, Y])
     c += 1
     agree(d, X + Y)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+def test_zero_keeps_its_sign(backend):
+    """As a number in the text of a loop, beside 0, and among the elements of a constant."""
+    def f(x):
+        return x / -0.0, x / 0.0, x / torch.tensor([0.0, -0.0]), torch.where(x > 0, -0.0, 0.0) / x
+    g, x = torch.compile(f, backend=backend), torch.tensor([1.0, -2.0])
+    for _ in range(3):
+        made = g(x)
+    assert torch.compiler.programs(g)
+    for a, b in zip(made, f(x)):
+        assert a.tolist() == b.tolist() and a.signbit().tolist() == b.signbit().tolist()

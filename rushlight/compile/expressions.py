@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable
 from functools import cache
+from math import copysign
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,8 @@ def constant(value: Any, dtype: np.dtype) -> Scalar:
 
 
 def int_or(value: Any) -> Any:
-    return int(value) if value == value and abs(value) < 1e15 else None
+    """The whole number that it is, if it can be written as one; -0.0 cannot."""
+    return int(value) if value == value and abs(value) < 1e15 and (value or copysign(1, value) > 0) else None
 
 
 def cast(x: Scalar, dtype: np.dtype) -> Scalar:

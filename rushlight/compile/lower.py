@@ -4,24 +4,23 @@ The text can be read, printed and run: it names the user's line over each statem
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from rushlight.compile.expressions import SHORT
-from rushlight.compile.graph import DENSE, Call, Graph, Line, Store, Value, lineage, parents_of
+from rushlight.compile.graph import DENSE, Call, Graph, Store, Value, lineage, parents_of
 from rushlight.compile.joint import LITTLE, MOST, Joints, call, early
 from rushlight.compile.loops import Kernel, slots_of, work
-from rushlight.compile.memory import Plan
+from rushlight.compile.memory import Plan, orders
 from rushlight.compile.passes.fuse import RESHAPES, Cluster, Fusion
 from rushlight.compile.passes.products import is_transpose
 from rushlight.compile.passes.simplify import uniform
-from rushlight.compile.report import Item, Parts, item_of, kind
+from rushlight.compile.report import Item, Parts, item_of, kind, place_of
 from rushlight.compile.small_products import COPY, is_small
 from rushlight.compile.small_products import text as product_text
 from rushlight.compile.whole import Whole
-from rushlight.errors import line_of
 from rushlight.ops.table import TABLE
 
 MANY = 16                                         # numbers that a loop of numbers is given one by one
@@ -31,17 +30,19 @@ import numpy as np
 from numpy import asarray, copyto, inf, nan
 
 from rushlight.compile.runtime import (
-    b1, check_classes, check_index, check_true, f32, f64, i64, in_parts, joint, kernels, loop, matmul, memory)
+    b1, check_classes, check_index, check_true, f32, f64, i64, in_parts, joint, kernels, laid, loop, matmul, memory)
 '''
 
 
 class Lowering:
     """Writes the program of one graph. `text` is the whole module, `constants` what it needs besides.
 
-    `mark`: what its names begin with, where it shares a module with another program.
+    `mark`: what its names begin with, where it shares a module with another program; `like`: what eager hands
+    out.
     """
 
-    def __init__(self, graph: Graph, title: str, names: list[str], fuse: bool = True, threads: bool = True, mark: str = ""):
+    def __init__(self, graph: Graph, title: str, names: list[str], fuse: bool = True, threads: bool = True, mark: str = "",
+                 like: Mapping[Value, np.ndarray] | None = None):
         self.graph, self.threads, self.mark, self.fuse = graph, threads, mark, fuse
         self.constants: dict[str, Any] = {}
         self.count = 0
@@ -70,6 +71,7 @@ class Lowering:
         self.slots: dict[Value, int] = {}         # numbers that share one array, and their places
         self.rooms: dict[str, int] = {}           # how many are in each
         self.users, self.final = graph.users(), set(graph.outputs())
+        self.orders = orders(graph, parents, like or {})
         self.last_line: Any = None
         self.passing: dict[Value, list[str]] = {}               # large results of kernels, names that hold their memory
         self.probes: list[tuple[int, list[Value]]] = []         # after how many lines an item has run, and what it wrote
@@ -407,9 +409,11 @@ class Lowering:
         return f"{text}\ndef {self.mark}run({self.inputs}):\n" + "\n".join("    " + line for line in body) + "\n"
 
     def handed(self, v: Value) -> str:
-        """A result: of what is the program's own, and the same in each run, a copy, as the world may write to it."""
+        """A result, as eager lays it out: of what is the program's own, and the same in each run, a copy, as the world may
+        write to it."""
         own = any([x.kind == "constant" for x in lineage(v, self.parents)])
-        return self.array(v) + ".copy()" * own
+        text, axes = self.array(v) + ".copy()" * own, self.orders.get(v)
+        return text if axes is None or axes == sorted(axes) and (v in self.dense or own) else f"laid({text}, {axes})"
 
     def watched(self, call: str) -> str:
         """The text of `run`, with a call after each item: `call(i, what it has written...)`."""
@@ -438,13 +442,3 @@ def is_view(call: Call) -> bool:
 def shortest(number: Any, dtype: np.dtype) -> str:
     """The number as its dtype prints it: 0.1, not the double nearest to the float32 nearest to it."""
     return str(dtype.type(number))
-
-
-def place_of(line: Line) -> str:
-    import linecache
-    from os.path import basename
-    code, lasti = line  # type: ignore[misc]
-    number = line_of(code, lasti)
-    text = linecache.getline(code.co_filename, number).strip()
-    return f"{basename(code.co_filename)}:{number} {text}".strip()
-

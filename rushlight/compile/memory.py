@@ -2,14 +2,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from rushlight.compile.graph import Value, lineage, values_in
+from rushlight.compile.graph import Graph, Value, lineage, values_in
 from rushlight.compile.report import Lease
 
 ALIGN = 64
@@ -83,3 +84,16 @@ def overlap(written: list[np.ndarray], read: list[np.ndarray]) -> bool:
     """Whether some array that is written may share memory with another one: by where each begins and ends."""
     others = Spans(read)
     return not Spans(written).apart or any(others.touch(a) for a in written)
+
+
+def orders(graph: Graph, parents: dict[Value, Value], like: Mapping[Value, np.ndarray]) -> dict[Value, list[int]]:
+    """The dimensions of what is handed out from the outermost in memory to the innermost, as in eager's arrays, `like`; not of
+    what shows memory of an input or of another result, which it has to share, nor of what has gaps."""
+    roots = {v: [*lineage(v, parents)][-1] for v in graph.outputs()}
+    times = Counter(roots.values())
+    found = {}
+    for v, a in like.items():
+        axes = sorted(range(a.ndim), key=lambda d: not a.flags.c_contiguous and a.shape[d] > 1 and -a.strides[d])
+        if roots[v].kind != "input" and times[roots[v]] == 1 and a.transpose(axes).flags.c_contiguous:
+            found[v] = axes
+    return found

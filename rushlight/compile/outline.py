@@ -25,11 +25,12 @@ from rushlight.tensor import Tensor, from_array
 
 
 class Expected(NamedTuple):
-    """Arrays of an eager run: results, gradients, gradients that backward would give."""
+    """Arrays of an eager run: results, gradients, gradients that backward would give; the leaves of the gradients."""
 
     results: list[np.ndarray]
     grads: list[np.ndarray]
     wrt: list[np.ndarray]
+    leaves: list[np.ndarray]
 
 
 @contextmanager
@@ -74,10 +75,10 @@ class Outline:
             if id(t) not in places:
                 places[id(t)] = self.number(t, tracer, waiting)
             return places[id(t)]
-        new = [t._grad for _, t, old in grads if t._grad is not old and t._grad is not None]
-        if any([id(g.array) in tracer.known for g in new]):
+        new = [(t._grad.array, t.array) for _, t, old in grads if t._grad is not old and t._grad is not None]
+        if any([id(g) in tracer.known for g, _ in new]):
             raise TypeError("assigns a gradient that was there before")
-        self.expected = Expected([], [g.array for g in new], [])
+        self.expected = Expected([], [g for g, _ in new], [], [leaf for _, leaf in new])
         self.plan = planned(result, flat, before.tensors, numbered, before.seen)
         if left:
             self.plan = "placed", (self.plan, [(c, key, planned(t, flat, before.tensors, numbered)) for c, key, t in left])
@@ -130,7 +131,7 @@ class Outline:
 
     def let_go(self) -> None:
         """Forget the arrays of the run; what is left can be compared."""
-        self.graph, self.values, self.numbers, self.expected = Graph(), [], [], Expected([], [], [])
+        self.graph, self.values, self.numbers, self.expected = Graph(), [], [], Expected([], [], [], [])
 
     def unsteady(self, last: Outline) -> str | None:
         """Why this run and the last one are not the same program; None if they are."""

@@ -43,14 +43,15 @@ TOLERANCE = {2: 1e-2, 4: 1e-4, 8: 1e-6, 16: 1e-6}         # of the largest eleme
 class Part:
     """The text of one graph as a function: `run(arrays)` gives its results and gradients."""
 
-    def __init__(self, graph: Graph, title: str, fuse: bool, threads: bool, mark: str = ""):
+    def __init__(self, graph: Graph, title: str, fuse: bool, threads: bool, mark: str = "",
+                 like: Mapping[Any, np.ndarray] | None = None):
         self.mark, self.sources = mark, [v.source for v in graph.inputs]
         self.layouts = [layout(v.array) for v in graph.inputs]
         targets = {s.target for s in graph.steps if isinstance(s, Store)}
         self.owned = [i for i, v in enumerate(graph.inputs) if v in targets]   # what it writes to
         self.tangled = False                      # whether that is memory of others, too, that the function reaches
         names = [f"{mark}{LETTER[v.source[0]]}{i}" for i, v in enumerate(graph.inputs)]
-        lowering = Lowering(graph, title, names, fuse, threads, mark)
+        lowering = Lowering(graph, title, names, fuse, threads, mark, like)
         self.parts = lowering.parts
         self.joined = bool(lowering.joints.texts)
         self.new = [partial(memory.take if n * dtype.itemsize >= LEAST else np.empty, shape, dtype)
@@ -214,7 +215,8 @@ class Program:
                                       len(live), self.given)
             self.backward = Part(late, title, *how, "back_")
         self.given_in = [i for i, v in enumerate(graph.inputs) if v.source[0] == "argument"]
-        self.forward = Part(graph, title, *how)
+        handed = [*(v for _, v in graph.grads if v is not None), *graph.results[:self.results]]
+        self.forward = Part(graph, title, *how, like=dict(zip(handed, outline.expected.leaves + outline.expected.results)))
         self.owned = self.forward.owned
         if undoes:
             self.forward.undo()

@@ -2,13 +2,15 @@
 a function does not become one."""
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from os.path import basename
 from time import perf_counter
 from typing import Any, NamedTuple
 
 from rushlight.compile.graph import Graph, Line, Store, Value, values_in
-from rushlight.errors import place
+from rushlight.errors import line_of, place
 
 
 class Item(NamedTuple):
@@ -188,3 +190,11 @@ def item_of(text: str, steps: list[Any], made: list[Value], places: list[str]) -
     reads = dict.fromkeys(v.name for s in steps for v in values_in(s.args) if v not in inside and v.name)
     ops = dict.fromkeys("store" if isinstance(s, Store) else s.op for s in steps)
     return Item(text, tuple(ops), tuple(reads), tuple((v.name, kind(v)) for v in made), tuple(places))
+
+
+def place_of(line: Line) -> str:
+    """The user's statement: its file, line and text."""
+    code, lasti = line  # type: ignore[misc]
+    number = line_of(code, lasti)
+    text = linecache.getline(code.co_filename, number).strip()
+    return f"{basename(code.co_filename)}:{number} {text}".strip()

@@ -47,6 +47,12 @@ def check_true(condition: np.ndarray) -> None:
         raise RuntimeError("a condition does not hold that an op or a distribution has of its inputs")
 
 
+def laid(a: np.ndarray, axes: list[int]) -> np.ndarray:
+    """The array with these dimensions from the outermost in memory to the innermost; a copy if it lies otherwise."""
+    turned = a.transpose(axes)
+    return a if turned.flags.c_contiguous else turned.copy().transpose(np.argsort(axes))
+
+
 def memory(sizes: list[int]) -> Callable[[int, tuple, str], np.ndarray]:
     """Pieces of memory, and a function that sees a piece as an array: `place(piece, shape, dtype)`."""
     pieces = [aligned(n) for n in sizes]
@@ -65,5 +71,5 @@ def aligned(n: int, to: int = 64) -> np.ndarray:
     return raw[start:start + n]
 
 
-__all__ = ["b1", "check_classes", "check_index", "check_true", "f32", "f64", "i64", "in_parts", "joint", "kernels", "loop",
-           "matmul", "memory"]
+__all__ = ["b1", "check_classes", "check_index", "check_true", "f32", "f64", "i64", "in_parts", "joint", "kernels", "laid",
+           "loop", "matmul", "memory"]

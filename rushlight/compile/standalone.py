@@ -40,7 +40,7 @@ TYPES = {"f32": "np.float32", "f64": "np.float64", "i64": "np.int64", "b1": "np.
 INSTRUCTIONS = ("restrict", "wide", "plus", "largest", "smallest")
 REGISTERS = ("get", "put", "copy", "load", "load_first", "store", "store_first", "spread", "none", "fma",
              "dots")                              # of products
-RUNTIME = ("check_index", "check_classes", "check_true", "in_parts", "memory", "f32", "f64", "i64")
+RUNTIME = ("check_index", "check_classes", "check_true", "in_parts", "laid", "memory", "f32", "f64", "i64")
 SMALL = 64                                        # elements of a constant that are written as numbers
 WIDE = "kind(np.float64)"
 GROUPS = {                                        # where a function of elements comes from (scalars.py)

@@ -97,7 +97,10 @@ def uniform(v: Value) -> Any:
     if v.kind != "constant" or v.size == 0 or v.dtype.kind not in "fbi":
         return None
     first = v.array.flat[0]
-    return first if not any(v.array.strides) or bool((v.array == first).all()) else None
+    if not any(v.array.strides):
+        return first
+    same = (v.array == first).all() and (first or v.dtype.kind != "f" or len({*np.signbit(v.array).flat}) == 1)  # -0.0 is not 0
+    return first if same else None
 
 
 def folded(call: Call) -> Value | None:
