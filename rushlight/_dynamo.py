@@ -32,6 +32,10 @@ def mark_dynamic(t: Any, index: Any, **kwargs: Any) -> None:
     """Nothing: each shape has its program."""
 
 
+def graph_break(msg: str = "") -> None:
+    """Nothing: what has to stay Python is found without it."""
+
+
 forbid_in_graph = disallow_in_graph = allow_in_graph
 mark_static = maybe_mark_dynamic = mark_static_address = mark_dynamic
 config = Config(suppress_errors=False, verbose=False, cache_size_limit=8, recompile_limit=8, capture_scalar_outputs=False,
@@ -41,4 +45,4 @@ _trace_wrapped_higher_order_op = SimpleNamespace(TransformGetItemToIndex=nullcon
 exc = SimpleNamespace(Unsupported=CannotCompile, TorchDynamoException=CannotCompile)
 
 __all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "exc", "explain",
-           "is_compiling", "mark_dynamic", "mark_static", "mark_static_address", "reset"]
+           "graph_break", "is_compiling", "mark_dynamic", "mark_static", "mark_static_address", "reset"]

@@ -380,3 +380,24 @@ def test_results_and_gradients_lie_as_in_eager(backend):
     g = compile(f, backend=backend)
     found = [strides(g) for _ in range(CALLS)]
     assert programs(g) and found[2:] == [strides(f)] * (CALLS - 2)
+
+
+def in_a_copy(x):
+    y = x.clone()
+    y[0] = x[1] * 2
+    return y.clamp_(max=0.5)
+
+
+@pytest.mark.parametrize("f", [
+    torch.vmap(in_a_copy), torch.vmap(lambda x: x.mul_(2) + 1),
+    torch.vmap(torch.func.grad(lambda x: (in_a_copy(x) * x).sum())),
+    torch.vmap(lambda rows: torch.vmap(lambda x: x.clone().add_(rows.sum()))(rows))])
+def test_writes_to_samples_of_a_batch(f):
+    """The compiler sees the write to all of them, and nothing of the one that the function means."""
+    def called(x):
+        return f(x)
+    g, x = compile(called, backend="numpy"), torch.randn(3, 2, 2)
+    for _ in range(CALLS):
+        a, b = x.clone(), x.clone()
+        assert g(a).tolist() == f(b).tolist() and a.tolist() == b.tolist()
+    assert programs(g)

@@ -253,6 +253,14 @@ def test_explanations_are_asked_for_as_in_torch(oracle):
         pass
 
 
+def test_a_break_that_a_script_asks_for_breaks_nothing():
+    def f(x):
+        y = x * 2
+        rushlight._dynamo.graph_break()
+        return y + 1
+    assert rushlight.compiler.explain(f, rushlight.ones(2)).graph_count == 1
+
+
 def of_own(t):
     """A Function whose backward is not what its forward says, so that nothing but it can give the gradient."""
 

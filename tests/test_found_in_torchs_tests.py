@@ -429,4 +429,14 @@ def one_number_as_a_sparse_tensor(torch):
         outcome(torch.ones(2).to_sparse, 0)]
 
 
+def whole_quotients_toward_zero(torch):
+    """Also of the least number, which has no absolute value."""
+    def quotients(numbers, by, dtype=torch.int64):
+        return torch.div(torch.tensor(numbers, dtype=dtype), by, rounding_mode="trunc")
+    return [quotients([-128, 127, -7], 3, torch.int8), quotients([-128, 5], -1, torch.int8), quotients([-2 ** 63, 7], 2),
+            quotients([200, 7], torch.tensor(3, dtype=torch.uint8), torch.uint8), quotients([], 0), quotients([5, -5], True),
+            quotients([5, -5], torch.tensor([[2], [-3]], dtype=torch.int32)), outcome(quotients, [5], 0),
+            outcome(quotients, [True], torch.tensor([True]), torch.bool)]
+
+
 test_programs = run.test()

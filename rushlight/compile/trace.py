@@ -121,8 +121,8 @@ class Tracer(Watcher):
         self.outside[id(tensor.array)] = True
 
     def wrote(self, tensor: Tensor, value: Tensor) -> None:
-        if self.problem is not None:
-            return
+        if self.problem is not None or not isinstance(tensor.array, np.ndarray):
+            return                                # of a batch (vmap), the write to its values has been seen
         target, v = self.value(tensor), self.value(value)
         if v.dtype != target.dtype or v.shape != target.shape:
             v = self.fitted(v, target)

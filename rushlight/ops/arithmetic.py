@@ -4,8 +4,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from rushlight import dtypes
 from rushlight.autograd.views import as_it_is, assign
 from rushlight.errors import explain
@@ -16,7 +14,7 @@ from rushlight.ops.node_names import called
 from rushlight.ops.results import into
 from rushlight.ops.shape import to
 from rushlight.ops.table import TABLE
-from rushlight.tensor import Tensor, from_array, method
+from rushlight.tensor import Tensor, method
 
 Number = int | float | complex | bool
 
@@ -123,11 +121,10 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Ten
 
 
 def truncated(a: Tensor, b: Tensor) -> Tensor:
-    """Whole quotients toward 0."""
-    if (b.array == 0).any() and a.array.size:
-        raise RuntimeError(explain("ZeroDivisionError"))
-    q = np.abs(a.array) // np.abs(b.array)
-    return from_array(np.asarray(q * np.sign(a.array) * np.sign(b.array), a.array.dtype))
+    """Whole quotients toward 0: what is left without the remainder, which has the sign of a, has an exact quotient."""
+    if a.array.dtype.kind == "b":
+        raise NotImplementedError(explain("\"div_trunc_cpu\" not implemented for 'Bool'", "convert: x.long()"))
+    return e.floor_divide(e.sub(a, e.fmod(a, b)), b)
 
 
 for function, names in ((add, ()), (sub, ("subtract",)), (div, ("divide", "true_divide"))):
