@@ -37,6 +37,8 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
         return r if r.ndim < 2 or r.flags.c_contiguous else r.copy()
     if axes is None:                              # a few columns of a matrix would be added row to row
         return _add(x if x.flags.forc else x.copy(), None, None, None, keepdim)
+    if ends_in_rows(x.shape, axes) and x.flags.c_contiguous:             # images by channels: 2 x 8 x 24 x 24 in 5 us, not 25
+        return np.ascontiguousarray(_add(x, dims, None, None, keepdim))
     order = list(range(x.ndim))
     if not x.flags.c_contiguous:                  # in the order of memory, if all of it is there
         by_stride = sorted(order, key=[-s for s in x.strides].__getitem__)
@@ -77,6 +79,15 @@ def row_length(shape: tuple, axes: tuple) -> int:
     if axes in ((-1,), (ndim - 1,)):
         return n
     return n if valid(axes, ndim) and sorted([d % ndim for d in axes]) == [*range(kept, ndim)] else 0
+
+
+def ends_in_rows(shape: tuple, axes: tuple) -> bool:
+    """Whether the last dimensions are added up, as NumPy does pairwise, and then not many such sums."""
+    d, n = len(shape) - 1, 1
+    while d in axes:
+        n *= shape[d]
+        d -= 1
+    return n >= ROWS and prod([shape[a] for a in axes if a <= d]) <= ROWS
 
 
 def along_rows(x: ndarray) -> ndarray:

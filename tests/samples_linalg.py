@@ -65,6 +65,7 @@ HAND = {
     "chain_matmul": [Sample(x(2, 3), x(3, 4)), Sample(x(2, 3), x(3, 4), x(4, 2))],
     "linalg_cross": [Sample(x(3), x(3)), Sample(x(2, 3), x(2, 3)), Sample(x(3, 2), x(3, 2), dim=0),
                      Sample(x(1, 3), x(2, 3))],
+    "crossed": [Sample(x(2, 3), x(2, 3), 0), Sample(x(3, 2), x(1, 3, 1), 1)],
     "cross": [Sample(x(3, 2), x(3, 2), 0), Sample(x(2, 3), x(2, 3), dim=-1)],
     "matrix_power": [Sample(x(2, 2), 0), Sample(x(2, 2), 1), Sample(x(2, 2, 2), 3), Sample(A, 4), Sample(A, -2)],
     "linalg_vander": [Sample(x(3)), Sample(x(2, 3)), Sample(x(3), N=2), Sample(x(2, 2), N=4)],

@@ -1,4 +1,4 @@
-"""Resizing and padding by tables of positions and weights: loops give NumPy's bits, and the answers are torch's."""
+"""Resizing by tables of positions and weights: loops give NumPy's bits, and the answers are torch's."""
 import numpy as np
 import pytest
 
@@ -7,8 +7,7 @@ from rushlight.ops.kernels import resize
 from rushlight.optional import has_numba
 
 TABLES = [("linear", 32, 64, 31 / 63, True), ("linear", 7, 14, 0.5, False), ("linear", 14, 7, 2.0, False),
-          ("nearest", 16, 20, 0.8, 0.0), ("bicubic", 16, 33, 16 / 33, False), ("antialias", 64, 13, 64 / 13, True),
-          ("reflect", 28, 1, 1), ("reflect", 9, -1, 5), ("replicate", 3, 20, 0), ("circular", 5, 5, -2)]
+          ("nearest", 16, 20, 0.8, 0.0), ("bicubic", 16, 33, 16 / 33, False), ("antialias", 64, 13, 64 / 13, True)]
 
 
 @pytest.mark.skipif(not has_numba(), reason="no loops without Numba")
@@ -71,3 +70,11 @@ def test_corners_that_are_aligned_and_a_filter(size, mode, oracle):
 def test_integers_have_no_means():
     with pytest.raises(NotImplementedError, match="compute_indices_weights_linear.*not implemented for 'Long'"):
         rushlight.nn.functional.interpolate(rushlight.ones(1, 1, 2, 2).long(), scale_factor=2, mode="bilinear")
+
+
+def test_what_is_cut_off_does_not_come_back_from_the_other_end():
+    pad, x = rushlight.nn.functional.pad, rushlight.tensor([[1, 2, 3, 4]])
+    assert pad(x, (-2, 2), mode="circular").tolist() == [[3, 4, 3, 4]]
+    assert pad(x, (-2, 2), mode="reflect").tolist() == [[3, 4, 3, 2]]
+    with pytest.raises(RuntimeError, match="wrapping around more than once"):      # there torch reads what it has not written
+        pad(x, (-3, 2), mode="circular")

@@ -19,10 +19,10 @@ from rushlight.ops.complex import conj
 from rushlight.ops.matmul import dot
 from rushlight.ops.matrices import check_square, check_tensor, given, with_names
 from rushlight.ops.node_names import called
+from rushlight.ops.numeric import crossed
 from rushlight.ops.products import bmm, matmul, outer, plus_product
 from rushlight.ops.reduce import sum as total
-from rushlight.ops.shape import cat, diagonal, overwrite, permute, reshape, unsqueeze
-from rushlight.ops.shapes import broadcast_tensors
+from rushlight.ops.shape import cat, diagonal, overwrite, permute, reshape, to, unsqueeze
 from rushlight.tensor import Tensor, from_array, method
 
 composite("linalg_matmul")(matmul)
@@ -254,12 +254,10 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | N
     if sizes != (3, 3):
         raise RuntimeError(explain(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and "
                                    f"{sizes[1]}"))
-    a, b = broadcast_tensors(input, other)
-
-    def turned(t: Tensor, start: int) -> Tensor:
-        return t.roll(-start, d)  # type: ignore[attr-defined]
-    made = e.sub(e.mul(turned(a, 1), turned(b, 2)), e.mul(turned(a, 2), turned(b, 1)))
-    return given(out, called(made, "LinalgCrossBackward0"))
+    if input.array.dtype is not other.array.dtype:
+        wanted = dtypes.promote_types(input.dtype, other.dtype)
+        input, other = to(input, wanted), to(other, wanted)
+    return given(out, crossed(input, other, input.array.ndim - 1 - d))
 
 
 @composite()

@@ -7,7 +7,7 @@ from rushlight import dtypes
 from rushlight.errors import describe, explain
 from rushlight.ops import elementwise as e
 from rushlight.ops.arithmetic import Number, writing
-from rushlight.ops.build import build, composite, general, op, predicate
+from rushlight.ops.build import build, composite, general, inner, op, predicate
 from rushlight.ops.kernels import numeric as kernels
 from rushlight.ops.results import into
 from rushlight.ops.shape import to
@@ -28,6 +28,9 @@ frexp      = general(lambda x, /: frexp(x), outputs="mantissa exponent",
 polar_parts = general(lambda x, y, /: polar(x, y), method=False, function=False, node="PolarBackward0", called="polar",
                       x=lambda g, y: real(g) * cos(y) - imag(g) * sin(y),
                       y=lambda g, x, y: -x * (real(g) * sin(y) + imag(g) * cos(y)), batched="align")
+crossed    = inner(lambda x, y, /, behind: crossed(x, y, behind), batched="align",
+                   x=lambda g, y, behind: crossed(y, g, behind), y=lambda g, x, behind: crossed(g, x, behind),
+                   node="LinalgCrossBackward0", called="linalg_cross")
 scaled_quotient = op(lambda x, y, z, /, value=1: x + y / z * value, promote="x y z", method=False, function=False,
                      x=lambda g: g, y=lambda g, z, value: g / z * value, z=lambda g, y, z, value: -g * y / (z * z) * value,
                      node="AddcdivBackward0", called="addcdiv")

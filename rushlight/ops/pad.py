@@ -1,11 +1,14 @@
-"""Padding with a number; cropping is padding by less than nothing, and each undoes the other."""
+"""Padding with a number, where cropping is padding by less than nothing, and each undoes the other; and with own elements."""
 from __future__ import annotations
 
 from numpy import ndarray
 
 from rushlight.ops.build import build, inner
+from rushlight.ops.kernels import borders as kernels
 from rushlight.ops.kernels.strided import room
-from rushlight.ops.worlds import shared
+from rushlight.ops.worlds import adopt, shared
+
+adopt(kernels)
 
 
 def padded(x: ndarray, amounts: tuple[tuple[int, int], ...], value: float) -> ndarray:
@@ -30,5 +33,11 @@ def opposite(amounts):
 constant_pad = inner(lambda x, /, amounts, value: constant_pad(x, amounts, value), kernel=padded,
                      x=lambda g, amounts: constant_pad(g, opposite(amounts), 0), node="ConstantPadNdBackward0",
                      batched="shift")
+
+# mode: 'reflect', 'replicate' or 'circular'; amounts of each dimension, none below 0
+bordered   = inner(lambda x, /, mode, amounts: bordered(x, mode, amounts),
+                   x=lambda g, mode, amounts: unbordered(g, mode, amounts), batched="shift")
+unbordered = inner(lambda x, /, mode, amounts: unbordered(x, mode, amounts),
+                   x=lambda g, mode, amounts: bordered(g, mode, amounts), batched="shift")
 
 build(globals())

@@ -2,15 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 from rushlight.errors import explain
 from rushlight.nn.functional.sizes import check_filled
-from rushlight.ops.pad import constant_pad
-from rushlight.ops.resize import blend
+from rushlight.ops.pad import bordered, constant_pad
 from rushlight.ops.shape import clone, contiguous
 from rushlight.tensor import Tensor
 
-PICKS = ("reflect", "replicate", "circular")
+LIMITS = {"reflect": -1, "circular": 0, "replicate": inf}        # how many elements more than there are may be added
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
@@ -37,7 +37,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if value is not None and value != 0:
         raise ValueError(explain(f'Padding mode "{mode}" doesn\'t take in value argument', "leave it out"))
     n = len(amounts) // 2
-    if mode not in PICKS or not 1 <= n <= 3 or ndim not in (n + 1, n + 2):
+    if mode not in LIMITS or not 1 <= n <= 3 or ndim not in (n + 1, n + 2):
         raise NotImplementedError(explain(
             f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: mode {mode!r}, {n} "
             "dimensions "
@@ -48,24 +48,31 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         check_filled(input, n)
     if not any(amounts):
         return clone(input)                       # a tensor of its own, as for other amounts
-    for i in range(n):
-        input = taken(input, ndim - 1 - i, amounts[2 * i], amounts[2 * i + 1], mode)
-    return input
+    each = [(0, 0)] * (ndim - n) + list(zip(amounts[::2], amounts[1::2]))[::-1]
+    for d in range(ndim - 1, ndim - 1 - n, -1):
+        check_amounts(input, d, *each[d], mode)
+    if min(amounts) >= 0:
+        return bordered(input, mode, tuple(each))
+    less, more = (tuple([(nearer(a, 0), nearer(b, 0)) for a, b in each]) for nearer in (min, max))
+    if mode != "circular":
+        return constant_pad(bordered(input, mode, more), less, 0)
+    input = constant_pad(input, less, 0)          # what is cut off does not come back from the other end
+    for d, (before, after) in enumerate(more):
+        check_amounts(input, d, before, after, mode)
+    return bordered(input, mode, more)
 
 
-def taken(x: Tensor, dim: int, before: int, after: int, mode: str) -> Tensor:
-    """One dimension padded: picked at the positions from -before up to size + after."""
+def check_amounts(x: Tensor, dim: int, before: int, after: int, mode: str) -> None:
+    """RuntimeError where a dimension cannot be padded so far."""
     size = x.array.shape[dim]
     if not (before or after):
-        return x
+        return
     if size + before + after < 1 or size == 0:
         raise RuntimeError(explain(f"input (size {size} in dimension {dim}) with padding ({before}, {after}) is too "
                                    "small: "
                                    f"calculated output size {size + before + after}"))
-    limit = {"reflect": size - 1, "circular": size}.get(mode)
-    if limit is not None and max(before, after) > limit:
+    if max(before, after) > size + LIMITS[mode]:
         what = "Padding value causes wrapping around more than once." if mode == "circular" else (
             "Padding size should be less than the corresponding input dimension, but got: padding "
             f"({before}, {after}) at dimension {dim} of input {list(x.shape)}")
         raise RuntimeError(explain(what, "pad less", size=size, padding=(before, after)))
-    return blend(x, dim, (mode, size, before, after))

@@ -1,5 +1,5 @@
-"""Sums along one dimension of elements at given positions, times given weights: resizing in every mode, padding with an
-array's own elements, and the gradients of both, which are the same sums with a table turned around.
+"""Sums along one dimension of elements at given positions, times given weights: resizing in every mode, and
+its gradient, which is the same sums with a table turned around.
 
 `how` names a table: (mode, size, *settings). All modes are functions from these to positions and weights, of shape
 (taps, out); a position says which of `size` elements is meant, and weights None are ones.
@@ -69,23 +69,7 @@ def antialias(size: int, out: int, scale: float, is_cubic: bool) -> Rows:
     return at, weights / weights.sum(0)
 
 
-def reflect(size: int, before: int, after: int) -> Rows:
-    at = np.arange(-before, size + after)
-    return (size - 1 - np.abs(size - 1 - np.abs(at)))[None], None
-
-
-def replicate(size: int, before: int, after: int) -> Rows:
-    return np.arange(-before, size + after)[None], None
-
-
-def circular(size: int, before: int, after: int) -> Rows:
-    """What negative amounts cut off does not come back from the other end."""
-    first, left = max(-before, 0), size + min(before, 0) + min(after, 0)
-    return first + np.arange(-max(before, 0), left + max(after, 0))[None] % left, None
-
-
-MODES = {"nearest": nearest, "linear": linear, "bicubic": bicubic, "antialias": antialias, "reflect": reflect,
-         "replicate": replicate, "circular": circular}           # a text without rushlight may call the functions otherwise
+MODES = {"nearest": nearest, "linear": linear, "bicubic": bicubic, "antialias": antialias}
 
 
 class Table(NamedTuple):
