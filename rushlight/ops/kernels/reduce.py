@@ -19,6 +19,7 @@ from rushlight.optional import spent
 Dims = tuple | None
 _ones = np.ones(64, np.float32)
 _ONES = [_ones[:n] for n in range(65)]
+HANDFUL = 16                                      # of the largest, up to which they are looked for one by one
 LEAST = 1 << 16                                   # numbers from which loops are asked; NumPy adds up so many in 15 us
 FLOAT32, _add, _multiply = np.dtype(np.float32), np.add.reduce, np.multiply.reduce
 
@@ -346,12 +347,36 @@ def topk(x: ndarray, k: int, dim: int = -1, largest: bool = True, sorted: bool =
         return along(x, index, dim), index
     some = None
     if 0 < 8 * k < n and x.dtype.kind != "V":     # a partition takes a fifth of the time of sorting all
+        made = one_by_one(x, k, dim, largest) if k <= HANDFUL and x.size else None
+        if made is not None:
+            return made
         split = np.argpartition(x, n - k if largest else k - 1, dim)
-        some = first(split, slice(n - k, n) if largest else slice(k), dim)
+        some = np.ascontiguousarray(first(split, slice(n - k, n) if largest else slice(k), dim))
     values, index = sort(x if some is None else taken(x, some, dim), dim, largest)
     if some is not None:
         return values, taken(some, index, dim)
     return first(values, slice(k), dim).copy(), first(index, slice(k), dim).copy()
+
+
+def one_by_one(x: ndarray, k: int, dim: int, largest: bool) -> tuple[ndarray, ndarray] | None:
+    """`topk` by looking k times for the best of what is left: 5 of 32 x 1000 in 60 us, with a partition 290. None where what
+    was taken cannot be told from what is left, or where the smallest are asked for and there is a nan, the largest."""
+    rows = np.array(np.moveaxis(x, dim, -1), order="C")
+    shape = (*rows.shape[:-1], k)
+    rows = rows.reshape(-1, x.shape[dim])
+    flat, begins, find = rows.reshape(-1), np.arange(0, x.size, x.shape[dim]), ndarray.argmax if largest else ndarray.argmin
+    values, index = np.empty((len(rows), k), x.dtype), np.empty((len(rows), k), np.int64)
+    taken = np.array(np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).max, x.dtype)
+    if largest:
+        taken = np.negative(taken) if x.dtype.kind == "f" else np.invert(taken)          # the least, 0 of bytes
+    for i in range(k):
+        index[:, i] = at = find(rows, 1)
+        at += begins
+        values[:, i] = flat.take(at)
+        flat[at] = taken
+    if (values == taken).any() or not largest and (values != values).any():
+        return None
+    return tuple([plain(np.moveaxis(a.reshape(shape), -1, dim)) for a in (values, index)])  # type: ignore[return-value]
 
 
 def first(x: ndarray, part: slice, dim: int) -> ndarray:
