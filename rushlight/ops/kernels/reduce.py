@@ -19,6 +19,7 @@ from rushlight.optional import spent
 Dims = tuple | None
 _ones = np.ones(64, np.float32)
 _ONES = [_ones[:n] for n in range(65)]
+HALVED = 32                                       # numbers in rows from which their halves are multiplied
 HANDFUL = 16                                      # of the largest, up to which they are looked for one by one
 LEAST = 1 << 16                                   # numbers from which loops are asked; NumPy adds up so many in 15 us
 FLOAT32, _add, _multiply = np.dtype(np.float32), np.add.reduce, np.multiply.reduce
@@ -73,7 +74,20 @@ def prod(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
         return r.reshape((1,) * x.ndim) if keepdim else r
     if x.size >= LEAST and (made := by_loop("reduced", "products", x, dims, keepdim)) is not None:
         return made
+    if dims in ((x.ndim - 1,), (-1,)) and x.dtype.kind == "f" and x.shape[-1] >= HALVED and x.dtype.itemsize > 2:
+        x = halved(x)
     return totalled(np.multiply, x, dims, keepdim)
+
+
+def halved(x: ndarray) -> ndarray:
+    """Fewer numbers in each row, of the same product: one half times the other, again and again, without a wait for the
+    product before. 1024 x 1024 in 1.5 ms, one after the other 6; 32 x 256 in 20 us, not 40."""
+    while (n := x.shape[-1]) >= HALVED:
+        half, odd = n // 2, x[..., n - 1:] if n % 2 else None
+        x = x[..., :half] * x[..., half:2 * half]
+        if odd is not None:
+            x[..., :1] *= odd
+    return x
 
 
 def multiplied(x: ndarray) -> ndarray:

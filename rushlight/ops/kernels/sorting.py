@@ -54,11 +54,29 @@ def mode(x: ndarray, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, nda
     counted(x, dim, "mode", "c")
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
-    order = in_order(x, dim)
-    values, places = taken(x, order, dim), numbers(x, dim)
-    begins = np.maximum.accumulate(np.where(differ(values, dim), places, 0), dim)
-    last = np.argmax(places - begins, dim, keepdims=True)                # of the first of the longest runs
-    return chosen(x, taken(order, last, dim), dim, keepdim)
+    if not x.size:
+        return tuple([np.zeros(np.add.reduce(x, dim, keepdims=keepdim).shape, t) for t in (x.dtype, np.int64)])  # type: ignore
+    rows, n = np.moveaxis(x, dim, -1), x.shape[dim]
+    values = ascending(rows)
+    new: ndarray = np.ones(values.shape, bool)    # whether an element begins a run of equal ones; nan, which come last, are equal
+    before = values[..., :-1]
+    np.not_equal(values[..., 1:], before, out=new[..., 1:])
+    if x.dtype.kind in "fV":
+        new[..., 1:] &= before == before
+    places = np.arange(n)
+    lengths = places - np.maximum.accumulate(places * new, -1)
+    found = values.reshape(-1).take(lengths.argmax(-1).reshape(-1) + np.arange(0, x.size, n)).reshape(*rows.shape[:-1], 1)
+    there = rows == found
+    if x.dtype.kind in "fV":
+        there |= (rows != rows) & (found != found)
+    last = n - 1 - there[..., ::-1].argmax(-1)
+    made = found[..., 0], last
+    return tuple([np.expand_dims(a, dim) for a in made]) if keepdim else made  # type: ignore[return-value]
+
+
+def ascending(x: ndarray) -> ndarray:
+    """Each row in order, nan last, which NumPy puts anywhere in bfloat16."""
+    return np.sort(x.astype(np.float32), -1).astype(x.dtype) if x.dtype.kind == "V" else np.sort(x, -1)
 
 
 def counted(x: ndarray, dim: int, name: str, refused: str = "bc") -> int:
@@ -81,17 +99,6 @@ def picked(x: ndarray, place: int, dim: int, keepdim: bool) -> tuple[ndarray, nd
     else:
         index = np.argpartition(x, place, dim).take([place], dim)
     return chosen(x, index, dim, keepdim)
-
-
-def numbers(x: ndarray, dim: int) -> ndarray:
-    """0, 1, ... along a dimension."""
-    return np.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
-
-
-def differ(x: ndarray, dim: int) -> ndarray:
-    """Whether each element differs from the one before it; the first does, nan from nan does not."""
-    before = np.roll(x, 1, dim)
-    return ((x != before) & ((x == x) | (before == before))) | (numbers(x, dim) == 0)
 
 
 # -- searches ----------------------------------------------------------------------------------------------------------
