@@ -38,6 +38,7 @@ HAND = {
     "grid_slope": [Sample(POINTS, SIZE, padding, True) for padding in ("zeros", "border", "reflection")],
     "grid_taps": [Sample(PLACES, SIZE, "bilinear", "zeros", False), Sample(PLACES, SIZE, "nearest", "border", False),
                   Sample(PLACES, SIZE, "bicubic", "reflection", True)],
+    "bilinear": [Sample(x(1, 3, 2), x(1, 4, 3)), Sample(x(2, 2, 3), x(2, 8, 2))],
     "sampled": [Sample(x(1, 2, 12), x(1, 2, 3), AT)],
     "sampled_back": [Sample(x(1, 2, 3), x(1, 2, 3), AT, 12)],
     "sampled_slope": [Sample(x(1, 2, 3), x(1, 2, 12), AT)],

@@ -1,11 +1,12 @@
-"""Sampling images at points: three ops, linear in two operands each, and each the derivative of the other two."""
+"""Sampling images at points: three ops, linear in two operands each, and each the derivative of the other two; and what
+says where and with which weights."""
 from __future__ import annotations
 
 from rushlight.ops.build import build, inner
 from rushlight.ops.kernels import grid as kernels
-from rushlight.ops.worlds import ARRAYS
+from rushlight.ops.worlds import ARRAYS, shared
 
-for name in ("grid_position", "grid_slope", "grid_taps", "sampled", "sampled_back", "sampled_slope"):
+for name in ("grid_position", "grid_slope", "grid_taps", "bilinear", "sampled", "sampled_back", "sampled_slope"):
     ARRAYS[name] = getattr(kernels, name)
 
 # x (N, P, n): points in parts of the image -> positions in elements -> the taps around them
@@ -14,6 +15,22 @@ grid_position = inner(lambda x, /, size, padding, align: grid_position(x, size, 
 grid_slope = inner(lambda x, /, size, padding, align: grid_slope(x, size, padding, align), batched="fold")
 grid_taps = inner(lambda x, /, size, mode, padding, align: grid_taps(x, size, mode, padding, align),
                   outputs="part at inside", x=lambda gs: gs[0], batched="fold")
+bilinear  = inner(lambda x, inside, /: bilinear(x, inside), x=lambda g, x, inside: bilinear_slope(g * inside, x), batched="fold")
+
+
+@shared
+def bilinear_slope(g, x):
+    """The gradient of the weights g (N, 2^n, P) by x (N, P, n): with a difference of taps for its own dimension's weights."""
+    slopes = []
+    for i in range(x.shape[2]):
+        r = g
+        for d in range(x.shape[2] - 1, -1, -1):   # the slowest of the dimensions left is the first of the taps
+            half = r.shape[1] // 2
+            low, high, t = r[:, :half], r[:, half:], x[:, None, :, d]
+            r = high - low if d == i else low * (1 - t) + high * t
+        slopes.append(r[:, 0])
+    return stack(slopes, 2)
+
 
 # x (N, C, S), weight (N, K, P), at (N, K, P) -> (N, C, P): the elements x[n, c, at], times their weights, added up
 sampled = inner(lambda x, weight, at, /: sampled(x, weight, at),

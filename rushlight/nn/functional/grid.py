@@ -57,26 +57,23 @@ def at_points(input: Tensor, grid: Tensor, mode: str, padding: str, align: bool)
     points = reshape(grid, (batch, prod(out), len(size)))
     position = g.grid_position(points, sizes, "zeros" if mode == "bicubic" else padding, align)
     part, at, weight = g.grid_taps(position, sizes, mode, padding, align)
-    if mode != "nearest":
-        weight = e.mul(corner_weights(part, cubic if mode == "bicubic" else linear), weight)
+    if mode == "bilinear":
+        weight = g.bilinear(part, weight)
+    elif mode == "bicubic":
+        weight = e.mul(corner_weights(part), weight)
     made = g.sampled(reshape(input, (batch, channels, prod(size))), weight, at)
     return called(reshape(made, (batch, channels, *out)), f"GridSampler{len(size)}DBackward0")
 
 
-def corner_weights(part: Tensor, curve: Any) -> Tensor:
+def corner_weights(part: Tensor) -> Tensor:
     """Products of each dimension's weights: part (N, P, n) -> (N, K, P), x fastest."""
     batch, points, n = part.array.shape
-    product = stack(curve(select(part, 2, 0)), 1)
+    product = stack(cubic(select(part, 2, 0)), 1)
     for i in range(1, n):
-        own = stack(curve(select(part, 2, i)), 1)
+        own = stack(cubic(select(part, 2, i)), 1)
         taps = own.array.shape[1] * product.array.shape[1]
         product = reshape(e.mul(unsqueeze(own, 2), unsqueeze(product, 1)), (batch, taps, points))
     return product
-
-
-def linear(t: Tensor) -> list[Tensor]:
-    """Weights of the elements before and after a point that is t past the first."""
-    return [1 - t, t]
 
 
 def cubic(t: Tensor, a: float = -0.75) -> list[Tensor]:

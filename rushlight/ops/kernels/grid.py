@@ -5,7 +5,7 @@ between the centres of the corner elements if `align`. A point has K taps, numbe
 """
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy import ndarray
@@ -13,6 +13,7 @@ from numpy import ndarray
 from rushlight.compile.paying import Loop
 from rushlight.ops.kernels.along import FLOAT, in_parts
 from rushlight.ops.kernels.memory import memory
+from rushlight.optional import ROWS
 
 Ints = tuple[int, ...]
 OFFSETS = {"nearest": (0,), "bilinear": (0, 1), "bicubic": (-1, 0, 1, 2)}
@@ -20,27 +21,44 @@ OFFSETS = {"nearest": (0,), "bilinear": (0, 1), "bicubic": (-1, 0, 1, 2)}
 
 def grid_position(x: ndarray, size: Ints, padding: str, align: bool) -> ndarray:
     """Points in elements: 0 is the centre of the first. `padding` brings those outside in; 'zeros' does not."""
-    return placed(x, size, padding, align)[0]
+    return plainly(x, size, align)[1] if padding == "zeros" else placed(x, size, padding, align)[0]
 
 
 def grid_slope(x: ndarray, size: Ints, padding: str, align: bool) -> ndarray:
     """The derivative of `grid_position`: constant, but for its sign, and 0 where a point was brought to the edge."""
-    return placed(x, size, padding, align)[1]
+    return np.broadcast_to(plainly(x, size, align)[0], x.shape) if padding == "zeros" else placed(x, size, padding, align)[1]
+
+
+@lru_cache(maxsize=64)
+def slopes(size: Ints, align: bool, dtype: np.dtype) -> ndarray:
+    """Elements that a point moves on by when it moves by 1; shared, so not to be written to."""
+    r = np.array([n - 1 if align else n for n in size], dtype) * dtype.type(0.5)
+    r.flags.writeable = False
+    return r
+
+
+def plainly(x: ndarray, size: Ints, align: bool) -> tuple[ndarray, ndarray]:
+    """Slopes and positions where no point is brought in; of many, coordinate by coordinate: 50,000 in 0.2 ms, not 0.4."""
+    slope = slopes(size, align, x.dtype)
+    if x.size >= ROWS:
+        x, slope = np.ascontiguousarray(np.moveaxis(x, -1, 0)), slope[:, None, None]
+        slope, position = np.moveaxis(slope, 0, -1), np.moveaxis((x + x.dtype.type(1)) * slope, 0, -1)
+        return slope, position if align else np.subtract(position, x.dtype.type(0.5), out=position)
+    position = (x + x.dtype.type(1)) * slope
+    return slope, position if align else np.subtract(position, x.dtype.type(0.5), out=position)
 
 
 def placed(x: ndarray, size: Ints, padding: str, align: bool) -> tuple[ndarray, ndarray]:
-    """Positions and their slopes, coordinate by coordinate: 50,000 points in 0.17 ms, two numbers at a time in 0.42."""
+    """Positions and their slopes where points are brought in, coordinate by coordinate."""
     x, sizes = np.ascontiguousarray(np.moveaxis(x, -1, 0)), np.array(size, x.dtype)[:, None, None]
-    half = x.dtype.type(0.5)
-    slope = (sizes - 1) * half if align else sizes * half
-    position = (x + 1) * slope - (0 if align else half)
+    slope, half = slopes(size, align, x.dtype)[:, None, None], x.dtype.type(0.5)
+    position = (x + x.dtype.type(1)) * slope - (0 if align else half)
     slope = np.broadcast_to(slope, position.shape)
     if padding == "reflection":
         position, sign = reflected(position, sizes, align)
         slope = slope * sign
-    if padding != "zeros":
-        slope = np.where((position > 0) & (position < sizes - 1), slope, 0)
-        position = clipped(position, sizes)
+    slope = np.where((position > 0) & (position < sizes - 1), slope, 0)
+    position = clipped(position, sizes)
     return np.moveaxis(position, 0, -1), np.moveaxis(slope.astype(x.dtype, copy=False), 0, -1)
 
 
@@ -66,24 +84,39 @@ def grid_taps(x: ndarray, size: Ints, mode: str, padding: str, align: bool) -> t
     (N, K, P) int64, and 1 for those inside it, else 0 (N, K, P).
     """
     low = np.rint(x) if mode == "nearest" else np.floor(x)
-    offsets = np.array(OFFSETS[mode], x.dtype)[:, None]
     batch, points, _ = x.shape
-    at: ndarray = np.zeros((batch, 1, points), np.int64)
-    inside: ndarray = np.ones((batch, 1, points), bool)
-    pitch = 1
-    for i, n in enumerate(size):
-        place = low[:, None, :, i] + offsets
-        if mode == "bicubic" and padding != "zeros":
-            length = np.array(n, x.dtype)
-            place = reflected(place, length, align)[0] if padding == "reflection" else place
-            place = clipped(place, length)
-        valid = (place >= 0) & (place <= n - 1)
-        steps = np.where(valid, place, 0).astype(np.int64) * pitch
-        taps = (batch, len(offsets) * at.shape[1], points)
-        at = (steps[:, :, None] + at[:, None]).reshape(taps)
-        inside = (valid[:, :, None] & inside[:, None]).reshape(taps)
-        pitch *= n
+    lengths = np.array(size, x.dtype)[:, None, None]
+    place = np.ascontiguousarray(np.moveaxis(low, -1, 1))[:, :, None] + np.array(OFFSETS[mode], x.dtype)[:, None]
+    if mode == "bicubic" and padding != "zeros":
+        place = clipped(reflected(place, lengths, align)[0] if padding == "reflection" else place, lengths)
+    valid = (place >= 0) & (place <= lengths - lengths.dtype.type(1))        # (N, n, taps of a dimension, P)
+    steps = np.where(valid, place, place.dtype.type(0)).astype(np.int64)
+    at, inside, pitch = steps[:, 0], valid[:, 0], 1
+    for i in range(1, len(size)):
+        pitch *= size[i - 1]
+        taps = (batch, steps.shape[2] * at.shape[1], points)
+        at = ((steps[:, i] * pitch)[:, :, None] + at[:, None]).reshape(taps)
+        inside = (valid[:, i, :, None] & inside[:, None]).reshape(taps)
     return x - low, at, inside.astype(x.dtype)
+
+
+def bilinear(x: ndarray, inside: ndarray) -> ndarray:
+    """The weights of taps: products of 1 - t and t, t = x (N, P, n), times `inside` (N, K, P)."""
+    t = np.moveaxis(x, -1, 1)
+    own = np.empty((*t.shape[:2], 2, t.shape[2]), x.dtype)
+    np.subtract(x.dtype.type(1), t, out=own[:, :, 0])
+    own[:, :, 1] = t
+    product = own[:, 0]
+    for i in range(1, t.shape[1]):
+        product = (own[:, i, :, None] * product[:, None]).reshape(len(x), -1, x.shape[1])
+    return product * inside
+
+
+def flat_places(at: ndarray, channels: int, size: int) -> ndarray | None:
+    """Where taps stand in all images together, (N, C, K, P), if they are few: three calls of NumPy, not as many for each."""
+    if at.size * channels > FEW:
+        return None
+    return at[:, None] + np.arange(0, len(at) * channels * size, size).reshape(-1, channels, 1, 1)
 
 
 def sampled(x: ndarray, weight: ndarray, at: ndarray) -> ndarray:
@@ -91,6 +124,9 @@ def sampled(x: ndarray, weight: ndarray, at: ndarray) -> ndarray:
     made = by_loop(SAMPLED, (*x.shape[:2], at.shape[2]), x, weight, at)
     if made is not None:
         return made
+    flat = flat_places(at, *x.shape[1:])
+    if flat is not None:
+        return np.add.reduce(x.reshape(-1).take(flat) * weight[:, None], 2)
     r = np.zeros((*x.shape[:2], at.shape[2]), x.dtype)
     for image, weights, places, out in zip(x, weight, at, r):
         for w, place in zip(weights, places):
@@ -105,7 +141,12 @@ def sampled_back(g: ndarray, weight: ndarray, at: ndarray, size: int) -> ndarray
     made = by_loop(SAMPLED_BACK, (*g.shape[:2], size), g, weight, at)
     if made is not None:
         return made
-    r = np.empty((*g.shape[:2], size), g.dtype)
+    shape = (*g.shape[:2], size)
+    flat = flat_places(at, *shape[1:])
+    if flat is not None:
+        every = np.bincount(flat.ravel(), (weight[:, None] * g[:, :, None]).ravel(), g.shape[0] * g.shape[1] * size)
+        return every.astype(g.dtype).reshape(shape)
+    r = np.empty(shape, g.dtype)
     for planes, weights, places, out in zip(g, weight, at, r):
         flat = places.ravel()
         for c, plane in enumerate(planes):
@@ -118,6 +159,9 @@ def sampled_slope(g: ndarray, x: ndarray, at: ndarray) -> ndarray:
     made = by_loop(SAMPLED_SLOPE, at.shape, g, x, at)
     if made is not None:
         return made
+    flat = flat_places(at, *x.shape[1:])
+    if flat is not None:
+        return np.add.reduce(x.reshape(-1).take(flat) * g[:, :, None], 1)
     r = np.empty(at.shape, g.dtype)
     for planes, image, places, out in zip(g, x, at, r):
         for k, place in enumerate(places):
@@ -171,6 +215,7 @@ SAMPLED_SLOPE = """def kernel(g, x, at, out):
                 for p in range(points):
                     put(out, near + p, get(out, near + p) + get(g, plane + p) * get(x, image + get(at, near + p)))
 """
+FEW = 1 << 12                                     # elements of all taps, up to which they are taken at once
 TAP = 1 << 12                                     # elements that take NumPy as long as its calls for a tap of an image
 
 
