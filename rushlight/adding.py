@@ -37,7 +37,7 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
         return r if r.ndim < 2 or r.flags.c_contiguous else r.copy()
     if axes is None:                              # a few columns of a matrix would be added row to row
         return _add(x if x.flags.forc else x.copy(), None, None, None, keepdim)
-    if ends_in_rows(x.shape, axes) and x.flags.c_contiguous:             # images by channels: 2 x 8 x 24 x 24 in 5 us, not 25
+    if ends_in_rows(x.shape, axes) and x.flags.c_contiguous:           # of channels: 2 x 8 x 24 x 24 in 7 us, not 27
         return np.ascontiguousarray(_add(x, dims, None, None, keepdim))
     order = list(range(x.ndim))
     if not x.flags.c_contiguous:                  # in the order of memory, if all of it is there

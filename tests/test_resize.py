@@ -76,5 +76,5 @@ def test_what_is_cut_off_does_not_come_back_from_the_other_end():
     pad, x = rushlight.nn.functional.pad, rushlight.tensor([[1, 2, 3, 4]])
     assert pad(x, (-2, 2), mode="circular").tolist() == [[3, 4, 3, 4]]
     assert pad(x, (-2, 2), mode="reflect").tolist() == [[3, 4, 3, 2]]
-    with pytest.raises(RuntimeError, match="wrapping around more than once"):      # there torch reads what it has not written
+    with pytest.raises(RuntimeError, match="wrapping around more than once"):    # there torch reads what it did not write
         pad(x, (-3, 2), mode="circular")

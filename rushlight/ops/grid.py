@@ -15,12 +15,14 @@ grid_position = inner(lambda x, /, size, padding, align: grid_position(x, size, 
 grid_slope = inner(lambda x, /, size, padding, align: grid_slope(x, size, padding, align), batched="fold")
 grid_taps = inner(lambda x, /, size, mode, padding, align: grid_taps(x, size, mode, padding, align),
                   outputs="part at inside", x=lambda gs: gs[0], batched="fold")
-bilinear  = inner(lambda x, inside, /: bilinear(x, inside), x=lambda g, x, inside: bilinear_slope(g * inside, x), batched="fold")
+bilinear  = inner(lambda x, inside, /: bilinear(x, inside), batched="fold",
+                  x=lambda g, x, inside: bilinear_slope(g * inside, x),
+                  inside=lambda g, x, inside: g * bilinear(x, zeros_like(inside) + 1))
 
 
 @shared
 def bilinear_slope(g, x):
-    """The gradient of the weights g (N, 2^n, P) by x (N, P, n): with a difference of taps for its own dimension's weights."""
+    """From g, of the weights (N, 2^n, P), to x (N, P, n): of its own dimension's weights the difference."""
     slopes = []
     for i in range(x.shape[2]):
         r = g

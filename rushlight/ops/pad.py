@@ -1,4 +1,4 @@
-"""Padding with a number, where cropping is padding by less than nothing, and each undoes the other; and with own elements."""
+"""Padding with a number, where cropping is padding by less than nothing, each undoing the other; and with own elements."""
 from __future__ import annotations
 
 from numpy import ndarray

@@ -108,7 +108,7 @@ def bilinear(x: ndarray, inside: ndarray) -> ndarray:
     own[:, :, 1] = t
     product = own[:, 0]
     for i in range(1, t.shape[1]):
-        product = (own[:, i, :, None] * product[:, None]).reshape(len(x), -1, x.shape[1])
+        product = (own[:, i, :, None] * product[:, None]).reshape(len(x), 2 << i, x.shape[1])
     return product * inside
 
 
@@ -116,7 +116,7 @@ def flat_places(at: ndarray, channels: int, size: int) -> ndarray | None:
     """Where taps stand in all images together, (N, C, K, P), if they are few: three calls of NumPy, not as many for each."""
     if at.size * channels > FEW:
         return None
-    return at[:, None] + np.arange(0, len(at) * channels * size, size).reshape(-1, channels, 1, 1)
+    return at[:, None] + (np.arange(len(at) * channels) * size).reshape(len(at), channels, 1, 1)
 
 
 def sampled(x: ndarray, weight: ndarray, at: ndarray) -> ndarray:

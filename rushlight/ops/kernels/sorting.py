@@ -58,7 +58,7 @@ def mode(x: ndarray, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, nda
         return tuple([np.zeros(np.add.reduce(x, dim, keepdims=keepdim).shape, t) for t in (x.dtype, np.int64)])  # type: ignore
     rows, n = np.moveaxis(x, dim, -1), x.shape[dim]
     values = ascending(rows)
-    new: ndarray = np.ones(values.shape, bool)    # whether an element begins a run of equal ones; nan, which come last, are equal
+    new: ndarray = np.ones(values.shape, bool)    # whether an element begins a run of equal ones, nan being the last
     before = values[..., :-1]
     np.not_equal(values[..., 1:], before, out=new[..., 1:])
     if x.dtype.kind in "fV":
