@@ -200,7 +200,8 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
 def _spread(rows: Tensor, places: ndarray, shape: tuple[int, int], padding_value: float) -> Tensor:
     """Rows (n, *) put at flat places of (*shape, *), padding elsewhere."""
     rest = rows.array.shape[1:]
-    blank = of(np.full((shape[0] * shape[1], *rest), padding_value).astype(rows.array.dtype))
+    dtype = rows.array.dtype
+    blank = of(np.full((shape[0] * shape[1], *rest), np.asarray(padding_value).astype(dtype), dtype))
     return reshape(index_copy(blank, 0, of(places), rows), (*shape, *rest))
 
 
@@ -239,7 +240,8 @@ def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float
     if padding_side == "left":
         step += steps - lengths[row]
     places = row * steps + step if batch_first else step * batch + row
-    joined = cat([t.to(given[0].dtype) for t in given])
+    dtype = given[0].dtype
+    joined = cat([t if t.dtype is dtype else t.to(dtype) for t in given])
     return _spread(joined, places, (batch, steps) if batch_first else (steps, batch), padding_value)
 
 
