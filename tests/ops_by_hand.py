@@ -335,6 +335,8 @@ HAND = {
     "conv_weight_grad": [Sample(x(2, 2, 4), x(2, 2, 4), (3,), (1,), (1,), (1,), 1)],
     "max_pool": [Sample(x(1, 2, 5), (2,), (2,), (0,), (1,), False),
                  Sample(x(1, 1, 4, 4), (2, 2), (1, 1), (1, 1), (1, 1), True)],
+    "max_values": [Sample(x(1, 2, 5), (2,), (2,), (0,), (1,), False),
+                   Sample(x(1, 1, 4, 4), (2, 2), (1, 1), (1, 1), (1, 1), True)],
     "avg_pool": [Sample(x(1, 2, 5), (2,), (2,), (0,), True, True, None),
                  Sample(x(1, 1, 4, 4), (3, 3), (2, 2), (1, 1), False, False, None)],
     "avg_pool_grad": [Sample(x(1, 2, 2), (5,), (2,), (2,), (0,), False, True, None)],

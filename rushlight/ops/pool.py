@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from rushlight.ops.build import build, inner
-from rushlight.ops.kernels import fractional
+from rushlight.ops.kernels import fractional, pool_values
 from rushlight.ops.kernels import pool as kernels
 from rushlight.ops.node_names import of_pool
 from rushlight.ops.worlds import ARRAYS
@@ -10,6 +10,7 @@ from rushlight.ops.worlds import ARRAYS
 for name in ("max_pool", "adaptive_max_pool", "scatter_spatial", "gather_spatial", "avg_pool", "avg_pool_grad",
              "adaptive_avg_pool", "adaptive_avg_pool_grad"):
     ARRAYS[name] = getattr(kernels, name)
+ARRAYS["max_values"] = pool_values.max_values
 ARRAYS["fractional_max_pool"] = fractional.fractional_max_pool
 
 # x (N, C, *size); kernel, stride, padding, dilation, size are tuples of ints, indices flat over the spatial input
@@ -18,6 +19,9 @@ max_pool = inner(
     max_pool(x, kernel, stride, padding, dilation, ceil_mode),
     x=lambda gs, indices, x_shape: scatter_spatial(gs[0], indices, x_shape[2:]), outputs="out indices",
     node=of_pool("MaxPool", "WithIndices"), batched="fold")
+max_values = inner(                               # where nobody asks for a gradient, nor where they stood
+    lambda x, /, kernel, stride, padding, dilation, ceil_mode:
+    max_values(x, kernel, stride, padding, dilation, ceil_mode), batched="fold")
 adaptive_max_pool = inner(
     lambda x, /, output_size: adaptive_max_pool(x, output_size), outputs="out indices",
     x=lambda gs, indices, x_shape: scatter_spatial(gs[0], indices, x_shape[2:]), node=of_pool("AdaptiveMaxPool"),

@@ -12,6 +12,7 @@ from rushlight.errors import explain
 from rushlight.nn.functional.sizes import each, with_batch, without_batch
 from rushlight.ops import elementwise as e
 from rushlight.ops import pool
+from rushlight.ops.build import unrecorded
 from rushlight.ops.kernels.strided import suggests_last
 from rushlight.ops.positions import scatter
 from rushlight.ops.results import into
@@ -38,6 +39,9 @@ def max_pooling(n: int) -> Callable:
         step = kernel if stride is None or stride == [] else each(stride, n, "stride")
         check_window(kernel, step, margin, spread)
         x, added = batched(input, n, name)
+        if not return_indices and unrecorded(x, ()):
+            values = pool.max_values(x, kernel, step, margin, spread, ceil_mode)
+            return without_batch(values, added) if added else values
         values, indices = pool.max_pool(x, kernel, step, margin, spread, ceil_mode)
         if added:
             values, indices = without_batch(values, added), without_batch(indices, added)
