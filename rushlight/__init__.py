@@ -75,7 +75,7 @@ _LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "docs", "profiler", "co
          "accelerator", "backends", "distributions", "random", "serialization", "linalg", "fft", "special", "masked",
          "signal", "sparse", "jit", "hub", "onnx", "multiprocessing", "distributed", "testing", "func", "futures", "fx",
          "library", "overrides", "return_types", "storage", "types", "torch_version", "functional", "version", "_C",
-         "__config__", "_dynamo", "_subclasses", "_inductor", "_utils", "quasirandom")
+         "__config__", "_tensor_str", "classes", "_dynamo", "_subclasses", "_inductor", "_utils", "quasirandom")
 
 # Functions whose modules are loaded when they are first called for.
 _HOME = {"__version__": "version", "set_printoptions": "printing",
@@ -87,7 +87,7 @@ _HOME = {"__version__": "version", "set_printoptions": "printing",
          "save": "serialization", "load": "serialization", "compile": "compiler", "vmap": "func",
          "export": "compile.export", "ScriptModule": "jit", "ScriptFunction": "jit",
          "PyTorchFileReader": "_C", "_assert": "_C", "_assert_async": "_C", "Future": "futures", "OutOfMemoryError": "cuda",
-         "Event": "cuda", "Stream": "cuda", "SymInt": "types", "SymFloat": "types",
+         "Event": "cuda", "Stream": "cuda", "SymInt": "types", "SymFloat": "types", "DeviceObjType": "types",
          "SymBool": "types",
          **dict.fromkeys(("are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",
                           "is_anomaly_enabled", "is_deterministic_algorithms_warn_only_enabled",

@@ -197,6 +197,11 @@ def _with_suffixes(text: str, suffixes: Iterable[str], indent: int, linewidth: i
     return text + ")"
 
 
+def elements_of(array: np.ndarray, dtype: dtype, indent: int) -> str:
+    """The elements in their brackets, without a word about the tensor."""
+    return _contents(array, dtype, indent, _options())
+
+
 def _contents(array: np.ndarray, dtype: dtype, indent: int, options: _Options) -> str:
     """The elements in their brackets, behind a prefix of `indent` characters."""
     if array.size == 0:

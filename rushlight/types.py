@@ -27,6 +27,10 @@ class SymBool:
     """As SymInt."""
 
 
+class DeviceObjType:
+    """torch's name in annotations of what takes a device; none is one there either."""
+
+
 FileLike = str | os.PathLike | IO[bytes]
 
 __all__ = ["Device", "FileLike", "Number"]

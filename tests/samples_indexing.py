@@ -24,6 +24,13 @@ HAND = {
         *[Sample(x(3, 2), 0, positions([2, 0, 2]), x(3, 2), r, include_self=kept) for r in REDUCTIONS[1:]
           for kept in (True, False)],
         Sample(x(2, 3), 1, positions([0, 0]), x(2, 2), "mean"), Sample(scalar(), 0, positions([0]), x(1), "prod")],
+    "segment_reduce": [
+        *[Sample(x(4, 2), r, lengths=positions(long), initial=first) for r in ("sum", "mean", "max", "min", "prod")
+          for long, first in (([1, 3], None), ([1, 0, 3], 0.5))],
+        Sample(x(4), "sum", offsets=positions([1, 2, 4])),
+        Sample(x(2, 3), "mean", lengths=positions([[1, 2], [2, 1]]), axis=1),
+        Sample(exactly([1, 1, 2]), "max", lengths=positions([3]), initial=1.0, smooth=False, slopes=True),
+        Sample(exactly([2, 2, 0]), "prod", lengths=positions([2, 1]), smooth=False, slopes=True)],
     "index_fill": [Sample(x(3, 2), 0, positions([2, 0]), 1.0), Sample(x(2, 3), 1, positions([1, 1]), scalar()),
                    Sample(scalar(), 0, positions([0]), 2), Sample(x(3), -1, positions(-1), 2)],
     "index_put": [*CORE["index_put"], Sample(x(3, 2), (None, positions([1])), x(3, 1))],

@@ -352,3 +352,65 @@ def test_sharded_modules_do_not_pretend_to_compute_in_another_dtype():
     assert MixedPrecision(param_dtype=rushlight.float32).param_dtype is rushlight.float32
     with pytest.raises(NotImplementedError, match="bfloat16.*dtype of their parameters"):
         MixedPrecision(param_dtype=rushlight.bfloat16)
+
+
+def test_names_that_graph_networks_import():
+    rows = rushlight.tensor([0, 0, 2])
+    ptr = rushlight._convert_indices_from_coo_to_csr(rows, 3)
+    assert ptr.tolist() == [0, 2, 2, 3]
+    assert rushlight._convert_indices_from_csr_to_coo(ptr, rows).tolist() == [[0, 0, 2], [0, 0, 2]]
+    assert rushlight.jit._overload(len) is len
+    with pytest.raises(RuntimeError, match="Tried to instantiate class 'pyg.Map'"):
+        _ = rushlight.classes.pyg.Map
+    aten = rushlight.ops.aten
+    x = rushlight.arange(6.0).reshape(2, 3)
+    assert aten.slice.Tensor(x, 1, 0, 3, 2).tolist() == [[0, 2], [3, 5]]
+    assert aten.index.Tensor(x, [None, rushlight.tensor([2, 0])]).tolist() == [[2, 0], [5, 3]]
+    copied, alias = aten._to_copy.default(x, dtype=rushlight.int64), aten.alias(x)
+    assert (copied.dtype, copied.tolist()) == (rushlight.int64, [[0, 1, 2], [3, 4, 5]])
+    assert alias.data_ptr() == x.data_ptr()
+    assert aten._to_copy(x).data_ptr() != x.data_ptr()
+    with pytest.raises(NotImplementedError, match="_sparse_mm_reduce_impl"):
+        aten._sparse_mm_reduce_impl(x, x, "amax")
+
+
+def test_elements_as_text():
+    from rushlight._tensor_str import PRINT_OPTS, _tensor_str
+
+    assert PRINT_OPTS.threshold == 1000
+    assert _tensor_str(rushlight.eye(2), 0) == "[[1., 0.],\n [0., 1.]]"
+
+
+def test_the_files_of_modules_can_be_looked_through():
+    found = vars(rushlight.nn.modules.activation).values()
+    assert {nn.ReLU, nn.Tanh} <= {value for value in found if isinstance(value, type)}
+
+
+def test_tensors_grouped_for_optimizers():
+    from rushlight.utils._foreach_utils import _group_tensors_by_device_and_dtype, _has_foreach_support
+
+    a, b, c = rushlight.ones(1), rushlight.ones(1, dtype=rushlight.float64), rushlight.zeros(1)
+    groups = _group_tensors_by_device_and_dtype([[a, b, c], [c, None, a], []], with_indices=True)
+    (single, (lists, places)), (double, (others, _)) = groups.items()
+    assert (single[1], double[1], places) == (rushlight.float32, rushlight.float64, [0, 2])
+    assert lists[0][1] is c
+    assert lists[1][0] is c
+    assert lists[2] == []
+    assert others[1] == [None]
+    assert _has_foreach_support([a], a.device)
+
+
+def test_names_that_libraries_import():
+    from rushlight.distributed import rpc
+    from rushlight.distributed._composable.fsdp import FSDPModule
+    from rushlight.distributed._tensor import experimental
+    from rushlight.distributions.transforms import _clipped_sigmoid
+    from rushlight.utils.data.collate import np_str_obj_array_pattern
+
+    assert not rpc.is_available()
+    assert not isinstance(nn.Linear(1, 1), FSDPModule)
+    with experimental.implicit_replication():
+        assert 0 < _clipped_sigmoid(rushlight.tensor(-200.0)) < 1e-30
+    assert _clipped_sigmoid(rushlight.tensor(200.0)) < 1
+    assert np_str_obj_array_pattern.search("<U3")
+    assert rushlight.serialization.DEFAULT_PROTOCOL == 2

@@ -284,6 +284,6 @@ def fill(to: Tensor, tensor: Tensor) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("algorithms", "checkpoint", "device_mesh", "fsdp", "nn", "optim", "tensor"):
+    if name in ("_tensor", "algorithms", "checkpoint", "device_mesh", "fsdp", "nn", "optim", "rpc", "tensor"):
         return import_module(f"rushlight.distributed.{name}")
     raise AttributeError(f"module 'rushlight.distributed' has no attribute '{name}'")

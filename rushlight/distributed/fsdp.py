@@ -47,6 +47,10 @@ class MixedPrecisionPolicy(MixedPrecision):
     """See `MixedPrecision`."""
 
 
+class FSDPModule:
+    """torch's class of modules that `fully_shard` has divided; with one process none is one."""
+
+
 class FullyShardedDataParallel(Module):
     """`module`, called as it is. ValueError without a process group; settings of how to share out mean nothing."""
 
@@ -83,5 +87,5 @@ fully_sharded_data_parallel = SimpleNamespace(                   # torch's modul
     FullyShardedDataParallel=FullyShardedDataParallel, ShardingStrategy=ShardingStrategy, CPUOffload=CPUOffload,
     MixedPrecision=MixedPrecision)
 
-__all__ = ["CPUOffload", "CPUOffloadPolicy", "FullyShardedDataParallel", "MixedPrecision", "MixedPrecisionPolicy",
-           "ShardingStrategy", "fully_shard"]
+__all__ = ["CPUOffload", "CPUOffloadPolicy", "FSDPModule", "FullyShardedDataParallel", "MixedPrecision",
+           "MixedPrecisionPolicy", "ShardingStrategy", "fully_shard"]

@@ -331,13 +331,18 @@ class PowerTransform(Transform):
         return isinstance(other, PowerTransform) and bool((self.exponent == other.exponent).all())  # type: ignore
 
 
+def clipped_sigmoid(x: Tensor) -> Tensor:
+    """1 / (1 + exp(-x)), which never is 0 or 1."""
+    return rushlight.sigmoid(x).clamp(tiny_of(x), 1 - eps_of(x))
+
+
 class SigmoidTransform(Transform):
     """y = 1 / (1 + exp(-x))."""
 
     codomain, bijective, _sign = constraints.unit_interval, True, 1
 
     def _call(self, x: Tensor) -> Tensor:
-        return rushlight.sigmoid(x).clamp(tiny_of(x), 1 - eps_of(x))
+        return clipped_sigmoid(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
         y = y.clamp(tiny_of(y), 1 - eps_of(y))  # type: ignore[attr-defined]

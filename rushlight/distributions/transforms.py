@@ -23,7 +23,8 @@ from rushlight.distributions.transform import (
     Transform,
     identity_transform,
 )
-from rushlight.distributions.transform import InverseTransform as _InverseTransform  # noqa: F401  # torch's private name
+from rushlight.distributions.transform import InverseTransform as _InverseTransform  # noqa: F401  # torch's private names
+from rushlight.distributions.transform import clipped_sigmoid as _clipped_sigmoid  # noqa: F401
 
 __all__ = ["AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform",
            "CumulativeDistributionTransform", "ExpTransform", "IndependentTransform", "LowerCholeskyTransform",

@@ -17,6 +17,7 @@ from rushlight.ops import picking as picking
 from rushlight.ops import questions as questions
 from rushlight.ops import rearranging as rearranging
 from rushlight.ops import scans as scans
+from rushlight.ops import segments as segments
 from rushlight.ops import sorting as sorting
 from rushlight.ops import special_functions as special_functions
 from rushlight.ops import splitting as splitting

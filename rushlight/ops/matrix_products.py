@@ -20,8 +20,9 @@ from rushlight.ops.matmul import dot
 from rushlight.ops.matrices import check_square, check_tensor, given, with_names
 from rushlight.ops.node_names import called
 from rushlight.ops.numeric import crossed
-from rushlight.ops.products import bmm, matmul, outer, plus_product
+from rushlight.ops.products import bmm, matmul, outer, plus
 from rushlight.ops.reduce import sum as total
+from rushlight.ops.results import into
 from rushlight.ops.shape import cat, diagonal, overwrite, permute, reshape, to, unsqueeze
 from rushlight.tensor import Tensor, from_array, method
 
@@ -152,7 +153,8 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, a
     if batch1.array.ndim == batch2.array.ndim == 3 and len(batch1.array) != len(batch2.array):
         raise RuntimeError(explain("batch1 and batch2 must have same number of batches, got "
                                    f"{len(batch1.array)} and {len(batch2.array)}"))
-    return plus_product(input, total(bmm(batch1, batch2), (0,)), beta, alpha, out, "AddbmmBackward0")
+    r = called(plus(input, total(bmm(batch1, batch2), (0,)), beta, alpha), "AddbmmBackward0")
+    return r if out is None else into(out, r)
 
 
 @composite(factors=("beta", "alpha"))
@@ -167,7 +169,8 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
     for i, v in enumerate((vec1, vec2)):
         if v.array.ndim != 1:
             raise RuntimeError(explain(f"addr: Expected 1-D argument vec{i + 1}, but got {v.array.ndim}-D"))
-    return plus_product(input, outer(vec1, vec2), beta, alpha, out, "AddrBackward0")
+    r = called(plus(input, outer(vec1, vec2), beta, alpha), "AddrBackward0")
+    return r if out is None else into(out, r)
 
 
 for function in (addbmm, addr):

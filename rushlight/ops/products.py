@@ -1,6 +1,8 @@
 """Products of matrices by torch's signatures, and transposes."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from rushlight import dtypes
@@ -103,35 +105,47 @@ composite("ger")(outer)
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1,
           out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2); with beta 0 the input is not looked at."""
-    return plus_product(input, matmul(mat1, mat2), beta, alpha, out, "AddmmBackward0")
+    return plus_product(input, mat1, mat2, matmul, beta, alpha, out, "AddmmBackward0")
 
 
 @composite(factors=("beta", "alpha"))
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1,
           out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * (mat @ vec); with beta 0 the input is not looked at."""
-    return plus_product(input, matmul(mat, vec), beta, alpha, out, "AddmvBackward0")
+    return plus_product(input, mat, vec, matmul, beta, alpha, out, "AddmvBackward0")
 
 
 @composite(factors=("beta", "alpha"))
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1,
             out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2), matrix by matrix; with beta 0 the input is not looked at."""
-    return plus_product(input, bmm(batch1, batch2), beta, alpha, out, "BaddbmmBackward0")
+    return plus_product(input, batch1, batch2, bmm, beta, alpha, out, "BaddbmmBackward0")
 
 
-def plus_product(input: Tensor, r: Tensor, beta: Number, alpha: Number, out: Tensor | None,
+def plus_product(input: Tensor, x: Tensor, y: Tensor, times: Callable, beta: Number, alpha: Number, out: Tensor | None,
                  name: str) -> Tensor:
+    """beta input + alpha times(x, y); half precision is rounded once."""
+    r = called(in_single(lambda a, x, y: plus(a, times(x, y), beta, alpha), input, x, y), name)
+    return r if out is None else into(out, r)
+
+
+def in_single(f: Callable, *tensors: Tensor) -> Tensor:
+    """f of these tensors; if all are of one half precision, computed in float32, and rounded once."""
+    dtype = tensors[0].dtype
+    if dtype.itemsize != 2 or not dtype.is_floating_point or any([t.dtype is not dtype for t in tensors]):
+        return f(*tensors)
+    return f(*[t.to(dtypes.float32) for t in tensors]).to(dtype)  # type: ignore[attr-defined]
+
+
+def plus(input: Tensor, r: Tensor, beta: Number, alpha: Number) -> Tensor:
+    """beta input + alpha r; with beta 0 the input is not looked at."""
     if r.dtype.category < dtypes.FLOATING:        # of integers: whole factors
         whole = bool if r.dtype is dtypes.bool_ else int
         beta, alpha = whole(beta), whole(alpha)  # type: ignore[arg-type]
     r = r if alpha == 1 else e.mul(r, alpha)
     if beta == 0 and not (input.requires_grad and mode().grad):
-        r = called(r, name)
-    else:
-        scaled = input if beta == 1 else e.mul(input, beta) if beta else e.where(NOWHERE, input, 0)
-        r = called(e.add(r, scaled), name)
-    return r if out is None else into(out, r)
+        return r
+    return e.add(r, input if beta == 1 else e.mul(input, beta) if beta else e.where(NOWHERE, input, 0))
 
 
 NOWHERE = created(from_array(np.zeros((), bool)))  # with beta 0 nan does not count, and the gradient is 0

@@ -37,6 +37,7 @@ from .unpickler import AnyUnpickler, WeightsUnpickler
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "load_file", "load_npz", "safe_globals",
            "save", "save_file", "save_npz"]
 
+DEFAULT_PROTOCOL = 2                              # of the pickles that torch.save writes
 File = str | os.PathLike | IO[bytes]
 MAP_LOCATION = Callable[[Any, str], Any] | str | dict[str, str] | None       # what `map_location` may be
 

@@ -1,6 +1,6 @@
 """torch's private home of `fully_shard`, which libraries import."""
 from __future__ import annotations
 
-from rushlight.distributed.fsdp import fully_shard
+from rushlight.distributed.fsdp import FSDPModule, fully_shard
 
-__all__ = ["fully_shard"]
+__all__ = ["FSDPModule", "fully_shard"]

@@ -10,6 +10,9 @@ from rushlight.nn.functional.sizes import check_filled, each, with_batch, withou
 from rushlight.ops import elementwise as e
 from rushlight.ops.build import composite
 from rushlight.ops.conv import col2im, conv_input_grad, convolution, im2col
+from rushlight.ops.kernels.halves import is_half
+from rushlight.ops.node_names import called
+from rushlight.ops.products import in_single
 from rushlight.ops.shape import permute, reshape
 from rushlight.tensor import Tensor
 
@@ -108,6 +111,9 @@ def convolve_transposed(n: int) -> Callable:
              output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
         x, added = with_batch(input, n, name)
         check_weight(weight, n, name, input)
+        if bias is not None and is_half(x.array) and bias.dtype is weight.dtype is x.dtype:  # rounded with the bias
+            return called(in_single(lambda x, w, b: conv(x, w, b, stride, padding, output_padding, groups, dilation),
+                                    input, weight, bias), "ConvolutionBackward0")
         stride, padding = each(stride, n, "stride"), each(padding, n, "padding")
         dilation, extra = each(dilation, n, "dilation"), each(output_padding, n, "output_padding")
         check_transposed(x, weight, stride, dilation, extra, groups)

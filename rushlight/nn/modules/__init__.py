@@ -51,9 +51,11 @@ class File(ModuleType):
 
 
 for _name, _found in FILES.items():
+    _classes = {name: value for name, value in vars(_found).items()
+                if isinstance(value, type) and issubclass(value, module.Module)}
     globals()[_name] = sys.modules[f"{__name__}.{_name}"] = File(f"{__name__}.{_name}", _found.__doc__)
-    globals().update((name, value) for name, value in vars(_found).items()
-                     if isinstance(value, type) and issubclass(value, module.Module))
+    vars(globals()[_name]).update(_classes)       # for who looks them through: vars(torch.nn.modules.activation)
+    globals().update(_classes)
 
 
 def __getattr__(name: str) -> Any:

@@ -25,6 +25,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.ops.kernels import abreast, direct, gathered, joined, pointwise, small_conv, winograd
+from rushlight.ops.kernels.halves import converted, is_half, single
 from rushlight.ops.kernels.matmul import stacked
 from rushlight.ops.kernels.strided import like_images
 from rushlight.ops.kernels.windows import (
@@ -120,6 +121,8 @@ def conv(x: ndarray, w: ndarray, stride: Ints, padding: Ints, dilation: Ints, gr
     """
     out = result_size(x.shape, w.shape, stride, padding, dilation, groups)
     check_dtypes(x, w, len(out), "input", "weight")
+    if bias is not None and is_half(x) and bias.dtype == x.dtype:         # rounded once, as in torch
+        return converted(conv(single(x), single(w), stride, padding, dilation, groups, single(bias)), x.dtype)
     if not (x.size and w.size):
         return with_bias(np.zeros((x.shape[0], w.shape[0], *out), x.dtype), bias)
     p = plan(x.shape[2:], w.shape, stride, padding, dilation, groups)

@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels.halves import converted, single
+from rushlight.ops.kernels.halves import converted, is_half, single
 from rushlight.ops.kernels.memory import memory
 from rushlight.optional import Spent, has_numba
 
@@ -172,6 +172,8 @@ def linear(x: ndarray, weight: ndarray, bias: ndarray | None) -> ndarray:
                          f"{weight.shape[-1]}x{weight.shape[0]}): the input has {n} features, "
                          f"the weight takes {weight.shape[-1]}; cure: make the layer take {n} (in_features={n}), or the "
                          f"tensor before it have {weight.shape[-1]}")
+    if bias is not None and is_half(x) and x.dtype == weight.dtype == bias.dtype:      # rounded once, as in torch
+        return converted(linear(single(x), single(weight), single(bias)), x.dtype)
     flat = x if x.ndim <= 2 else x.reshape(-1, x.shape[-1])
     if x.dtype is FLOAT and flat.ndim == 2 and flat.size * len(weight) > FEW:
         r, bias = large(flat, weight.T, bias), None

@@ -21,6 +21,7 @@ from rushlight.utils.data.sampler import BatchSampler, RandomSampler, Sequential
 from rushlight.utils.data.team import WorkerIterator, check_context
 from rushlight.utils.data.worker import Job
 
+_collate_fn_t = Callable[[list], Any]            # torch's name for what makes a batch of samples
 FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
 

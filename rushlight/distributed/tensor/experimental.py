@@ -1,0 +1,14 @@
+"""torch.distributed.tensor.experimental, as far as libraries import it."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def implicit_replication() -> Iterator[None]:
+    """A context in which nothing is different: no tensor lies on several machines."""
+    yield
+
+
+__all__ = ["implicit_replication"]

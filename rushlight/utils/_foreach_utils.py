@@ -1,0 +1,51 @@
+"""torch.utils._foreach_utils, as optimizers of one's own ask it: which tensors a _foreach function can take together."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rushlight.device import device
+from rushlight.dtypes import dtype
+from rushlight.tensor import Tensor
+
+Group = tuple[list[list], list[int]]
+
+
+def _group_tensors_by_device_and_dtype(tensorlistlist: Sequence[Sequence[Tensor | None]],
+                                       with_indices: bool = False) -> dict[tuple[device, dtype], Group]:
+    """The n-th elements of all lists by device and dtype of the first list's: {(device, dtype): (lists, indices)}.
+
+    >>> x = rushlight.ones(2)
+    >>> found = rushlight.utils._foreach_utils._group_tensors_by_device_and_dtype([[x, x.double(), x]], True)
+    >>> [indices for _, indices in found.values()]
+    [[0, 2], [1]]
+    """
+    groups: dict[tuple[device, dtype], Group] = {}
+    for i, first in enumerate(tensorlistlist[0]):
+        assert first is not None, "tensors of the first list are there"
+        lists, indices = groups.setdefault((first.device, first.dtype), ([[] for _ in tensorlistlist], []))
+        for own, given in zip(lists, tensorlistlist):
+            if given:                             # an empty list stands for one that is not there
+                own.append(given[i])
+        if with_indices:
+            indices.append(i)
+    return groups
+
+
+def _get_foreach_kernels_supported_devices() -> list[str]:
+    """Accelerators that have _foreach functions: none is there."""
+    return []
+
+
+def _get_fused_kernels_supported_devices() -> list[str]:
+    """Devices with optimizers of one loop."""
+    return ["cpu"]
+
+
+def _device_has_foreach_support(device: device) -> bool:
+    """Whether _foreach functions take tensors that lie there."""
+    return device.type == "cpu"
+
+
+def _has_foreach_support(tensors: Sequence[Tensor | None], device: device) -> bool:
+    """Whether _foreach functions take these tensors."""
+    return _device_has_foreach_support(device) and all(t is None or type(t) is Tensor for t in tensors)
