@@ -10,7 +10,8 @@ The two take turns; printed are the medians in ms and their ratio. Both draw the
     bernoulli 0.4, 0.8          bernoulli_ 0.3, 0.9         dropout 0.4, 1.0        randint 0.6, 0.8
     randperm 100 k 1.3, 3.4     multinomial 2.0, 2.0        multinomial rows 1.2, 3.9
 
-Poisson numbers take 3.2 times torch's time; without Numba, made one at a time in Python, 50 to 100 times, as binomial and gamma ones do.
+Poisson numbers take 3.2 times torch's time; without Numba they, binomial and gamma ones are made one at a time in Python and
+take 50 to 100 times.
 """
 from __future__ import annotations
 

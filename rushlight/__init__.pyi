@@ -46,6 +46,7 @@ CharTensor: _type[Any]
 ComplexDoubleStorage: _type[Any]
 ComplexFloatStorage: _type[Any]
 ComplexHalfStorage: _type[Any]
+from rushlight.types import DeviceObjType as DeviceObjType
 DoubleStorage: _type[Any]
 DoubleTensor: _type[Any]
 from rushlight.cuda import Event as Event
@@ -208,6 +209,7 @@ def clamp_max(input: _Tensor, max: _Operand, *, out: _Tensor | None = ...) -> _T
 def clamp_max_(input: _Tensor, max: _Operand) -> _Tensor: """out = minimum(max, input). The number, or `max` where it is larger."""
 def clamp_min(input: _Tensor, min: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = maximum(min, input). The number, or `min` where it is smaller."""
 def clamp_min_(input: _Tensor, min: _Operand) -> _Tensor: """out = maximum(min, input). The number, or `min` where it is smaller."""
+from rushlight import classes as classes
 from rushlight.amp.older import clear_autocast_cache as clear_autocast_cache
 def clip(input: _Tensor, min: Any = ..., max: Any = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 def clip_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
@@ -643,6 +645,7 @@ def scatter_add(input: _Tensor, dim: _int, index: _Tensor, src: _Tensor, *, out:
 def scatter_reduce(input: _Tensor, dim: _int, index: _Tensor, src: _Tensor, reduce: _str, *, include_self: _bool = ..., out: _Tensor | None = ...) -> _Tensor: ...
 def searchsorted(sorted_sequence: _Tensor, input: Any, *, out_int32: _bool = ..., right: _bool = ..., side: _str | None = ..., sorter: _Tensor | None = ..., out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight.random import seed as seed
+def segment_reduce(data: _Tensor, reduce: _str, *, lengths: _Tensor | None = ..., indices: _Tensor | None = ..., offsets: _Tensor | None = ..., axis: _int = ..., unsafe: _bool = ..., initial: Any = ...) -> _Tensor: ...
 def select(input: _Tensor, dim: _int, index: _int) -> _Tensor: """out = select(input, dim, index). The slice at `index` along `dim`, without that dimension."""
 def select_copy(input: Any, dim: Any, index: Any, *, out: Any = ...) -> Any: ...
 def select_scatter(input: Any, src: Any, dim: Any, index: Any, *, out: Any = ...) -> Any: ...

@@ -165,8 +165,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
     `asks`: as operators and rules call it, with numbers on either side; Python asks the other operand of unknown types.
     """
     kernel, floating, (least, some), ordered = op.kernel, op.result == FLOATING, least_large(op), op.options.get("ordered")
-    takes_numbers = asks or "y" in op.options.get("numbers", "y")
-    by_elements = not op.options.get("strict")    # products lie in C order, however their operands do
+    takes_numbers, by_elements = asks or "y" in op.options.get("numbers", "y"), not op.options.get("strict")
     (x_for_x, x_for_y), (y_for_x, y_for_y), (out_for_x, out_for_y) = (needs(op, name) for name in ("x", "y", "out"))
     has_x, has_y = (op.rules[name] is not None for name in "xy")
     saves_out = out_for_x or out_for_y
@@ -195,7 +194,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
             return otherwise(op, (input, other), error, out)
         if r.__class__ is not ndarray:
             r = asarray(r)
-        elif by_elements and not a.flags.c_contiguous:
+        elif by_elements and not a.flags.c_contiguous:                   # products lie in C order, however their operands do
             r = led(r, a)
         if ordered and a.itemsize > 4 and a.dtype.kind == "c":
             return otherwise(op, (input, other), TypeError("complex numbers are not supported"), out)

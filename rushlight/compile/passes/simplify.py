@@ -99,8 +99,9 @@ def uniform(v: Value) -> Any:
     first = v.array.flat[0]
     if not any(v.array.strides):
         return first
-    same = (v.array == first).all() and (first or v.dtype.kind != "f" or len({*np.signbit(v.array).flat}) == 1)  # -0.0 is not 0
-    return first if same else None
+    if not (v.array == first).all() or v.dtype.kind == "f" and not first and len({*np.signbit(v.array).flat}) > 1:
+        return None                               # -0.0 is not 0
+    return first
 
 
 def folded(call: Call) -> Value | None:
