@@ -188,4 +188,19 @@ def numbers_of_double_precision_keep_it(torch):
     return [t.tolist() for t in types] + [t.to_dense().flatten().tolist() for t in sparse]
 
 
+@run
+def what_recurrent_layers_give_may_be_written_to(torch):
+    def gradient(kind, write):
+        torch.manual_seed(0)
+        layer = getattr(torch.nn, kind)(3, 4, num_layers=2).double()
+        x = torch.ones(5, 2, 3, dtype=torch.float64, requires_grad=True)
+        out, h = layer(x)
+        write(out)
+        ((out * out).sum() + h.sum()).backward()
+        return x.grad
+    writes = [lambda t: t, lambda t: t.add_(1), lambda t: t.relu_()]
+    return [gradient(kind, write) for kind in ("GRU", "RNN") for write in writes] + [
+        outcome(gradient, "LSTM", lambda t: t.add_(1))]
+
+
 test_programs = run.test()

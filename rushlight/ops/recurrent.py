@@ -37,7 +37,7 @@ gru_layer = inner(
     lambda tensors, /, sizes, reverse: gru(tensors, sizes, reverse),
     tensors=lambda gs, tensors, out, saved, sizes, reverse:
     gru_back(joined(tensors, out, saved, gs[0], gs[1]), sizes, reverse),
-    outputs="out h saved", fixed=2, node="StackBackward0")
+    outputs="out h saved", fixed=2, node="StackBackward0", apart="out")       # users may write to it, as to torch's
 gru_back = inner(
     lambda tensors, /, sizes, reverse: gru_back(tensors, sizes, reverse),
     tensors=lambda gs, tensors, sizes, reverse: gru_twice(gs, tensors, sizes, reverse), list=True)
@@ -46,7 +46,7 @@ rnn_layer = inner(
     lambda tensors, /, relu, sizes, reverse: rnn(tensors, relu, sizes, reverse),
     tensors=lambda gs, tensors, out, relu, sizes, reverse:
     rnn_back(joined(tensors, out, gs[0], gs[1]), relu, sizes, reverse),
-    outputs="out h", node="StackBackward0")
+    outputs="out h", node="StackBackward0", apart="out")
 rnn_back = inner(
     lambda tensors, /, relu, sizes, reverse: rnn_back(tensors, relu, sizes, reverse),
     tensors=lambda gs, tensors, relu, sizes, reverse: rnn_twice(gs, tensors, relu, sizes, reverse), list=True)

@@ -48,7 +48,8 @@ class Op:
         self.asks = tuple([() if rule is None else parameters(rule)[1:] for rule in self.rules.values()])
         self.saves = tuple(dict.fromkeys(chain(*self.asks)))
         self.saves_out = "out" in self.saves
-        self.keeps = {i: name for i, name in enumerate(options.get("outputs", "").split()) if name in self.saves}
+        self.keeps = {i: name for i, name in enumerate(options.get("outputs", "").split())
+                      if name in self.saves and name != options.get("apart")}
         arrays = {*self.inputs, "out", *options.get("outputs", "").split()}
         self.lets_go = tuple([i for i, name in enumerate(self.saves) if name in arrays])     # after backward; facts stay
         self.kernel: Callable
@@ -121,6 +122,7 @@ OPTIONS = {
     "passes": "how many of NumPy's it takes, where these are so many that loops are worth while for small tensors too",
     "outputs": "names of several outputs, in order: 'values indices'",
     "fixed": "the place of an output that is kept for the rules alone, and has no gradient",
+    "apart": "the name of an output of which the rules keep a copy, so that users may write to it",
     "promote": "inputs brought to one dtype first: 'x y'",
     "alias": "other names: 'absolute'",
     "order": "the parameters in the order in which users give them, where tensors do not come first",

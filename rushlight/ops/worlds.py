@@ -147,7 +147,7 @@ def save_source(op: Op) -> str:
         elif name in names:
             kept.append(f"a[{names.index(name)}]")
         elif name in outputs:                     # a later write to it matters only to rules that will run
-            item = f"r[{outputs.index(name)}]"
+            item = f"r[{outputs.index(name)}]" + (".copy()" if name == op.options.get("apart") else "")
             kept.append(item if len(users) == len(edges) else f"{item} if {test} else None")
         elif name == "tensors_shapes":
             kept.append(f"[t.array.shape for t in a[{names.index('tensors')}]]")

@@ -1,0 +1,56 @@
+"""Whatever is written to after an op has run, its inputs or its outputs: backward says so, or gives the same gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ops_calls import arrays_in, call, fixed, leaf, weights
+from ops_samples import NAMES, SAMPLES, function_of
+
+import rushlight
+from rushlight.tensor import Tensor
+
+REFUSED = "modified by an inplace operation|more than one element of the written-to tensor"
+
+
+def written(name, sample, number):
+    """The gradients after a write to the tensor of this number (none: None), and how many tensors there are."""
+    leaves = []
+
+    def tensor(array):
+        if array.dtype.kind not in "fc":
+            return fixed(array)
+        leaves.append(leaf(array))
+        return leaves[-1] * 1
+    rushlight.manual_seed(0)
+    made, inside = call(function_of(name), sample, "float64", tensor)
+    outs = [t for t in arrays_in(made) if isinstance(t, Tensor)]
+    tensors = [t for t in inside if isinstance(t, Tensor)] + outs
+    if number is not None:
+        one = tensors[number].detach()
+        one.zero_() if one.dtype in (rushlight.bool, rushlight.int64) else one.mul_(3).add_(1)
+    chosen = [t for t in outs if t.requires_grad]
+    rushlight.autograd.backward(chosen, [fixed(weights(t.shape, t.array.dtype)) for t in chosen])
+    return [None if t.grad is None else t.grad.array for t in leaves], len(tensors)
+
+
+def same(ours, theirs):
+    return all(a is b is None or a is not None and b is not None and np.allclose(a, b, equal_nan=True)
+               for a, b in zip(ours, theirs, strict=True))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith("_")])
+def test_no_write_gives_other_gradients(name):
+    for sample in SAMPLES[name][:2]:
+        try:
+            expected, count = written(name, sample, None)
+        except (RuntimeError, TypeError, NotImplementedError):    # no double precision, nothing to differentiate
+            continue
+        for number in range(count):
+            try:
+                found, _ = written(name, sample, number)
+            except RuntimeError as error:
+                assert any(words in str(error) for words in REFUSED.split("|")), f"{sample}: {error}"
+            else:
+                assert same(found, expected), f"{sample}: a write to tensor {number} went unnoticed"
