@@ -10,7 +10,7 @@ from ops_samples import NAMES, SAMPLES, function_of
 import rushlight
 from rushlight.tensor import Tensor
 
-REFUSED = "modified by an inplace operation|more than one element of the written-to tensor"
+REFUSED = ("modified by an inplace operation", "more than one element of the written-to tensor")
 
 
 def written(name, sample, number):
@@ -51,6 +51,7 @@ def test_no_write_gives_other_gradients(name):
             try:
                 found, _ = written(name, sample, number)
             except RuntimeError as error:
-                assert any(words in str(error) for words in REFUSED.split("|")), f"{sample}: {error}"
-            else:
-                assert same(found, expected), f"{sample}: a write to tensor {number} went unnoticed"
+                if not any(words in str(error) for words in REFUSED):
+                    raise
+                continue
+            assert same(found, expected), f"{sample}: a write to tensor {number} went unnoticed"
