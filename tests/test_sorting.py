@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -241,3 +243,29 @@ def test_runs_alone_are_those_with_their_lengths():
         alone, (found, lengths) = x.unique_consecutive(), x.unique_consecutive(return_counts=True)
         np.testing.assert_array_equal(alone.numpy(), found.numpy())
         assert int(lengths.sum()) == x.numel()
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_a_few_of_many_are_told_from_what_was_taken(largest):
+    inf, nan = float("inf"), float("nan")
+    for least, rest in ((-inf, inf), (inf, -inf), (nan, 1.0), (0.0, 0.0)):
+        x = rushlight.full((2, 40), least)
+        x[0, 7] = rest
+        values, index = x.topk(3, largest=largest)
+        wanted = x.sort(descending=largest).values[:, :3]
+        assert np.array_equal(values.numpy(), wanted.numpy(), equal_nan=True)
+        assert all(len(set(row)) == 3 for row in index.tolist())
+        assert np.array_equal(x.gather(1, index).numpy(), values.numpy(), equal_nan=True)
+
+
+def test_the_labels_of_few_classes_take_no_room_for_all():
+    x, y = rushlight.zeros(64, 2048), rushlight.full((64, 2048), -1)
+    y[:, 0] = 5
+    tracemalloc.start()
+    try:
+        loss = rushlight.nn.functional.multilabel_margin_loss(x, y)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert loss.item() == pytest.approx(2047 / 2048)
+    assert most < 100 << 20                       # differences of all labels from all classes would be 1 GB
