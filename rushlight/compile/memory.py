@@ -87,7 +87,7 @@ def overlap(written: list[np.ndarray], read: list[np.ndarray]) -> bool:
 
 
 def orders(graph: Graph, parents: dict[Value, Value], like: Mapping[Value, np.ndarray]) -> dict[Value, list[int]]:
-    """The dimensions of what is handed out, from the outermost in memory to the innermost, as in eager's arrays, `like`; not
+    """The dimensions of what is handed out from the outermost in memory to the innermost, as in eager's arrays, `like`; not
     of what shows memory of an input or of another result, which it has to share, nor of what has gaps."""
     roots = {v: [*lineage(v, parents)][-1] for v in graph.outputs()}
     times = Counter(roots.values())

@@ -99,9 +99,8 @@ def uniform(v: Value) -> Any:
     first = v.array.flat[0]
     if not any(v.array.strides):
         return first
-    if not (v.array == first).all() or v.dtype.kind == "f" and not first and len({*np.signbit(v.array).flat}) > 1:
-        return None                               # -0.0 is not 0
-    return first
+    same = (v.array == first).all() and (v.dtype.kind != "f" or (np.signbit(v.array) == np.signbit(first)).all())
+    return first if same else None                # -0.0 is not 0.0
 
 
 def folded(call: Call) -> Value | None:
