@@ -88,6 +88,7 @@ from rushlight.cuda import Stream as Stream
 from rushlight.types import SymBool as SymBool
 from rushlight.types import SymFloat as SymFloat
 from rushlight.types import SymInt as SymInt
+from rushlight.library import Tag as Tag
 from rushlight.tensor import Tensor as Tensor
 from rushlight.ops.storages import TypedStorage as TypedStorage
 from rushlight.ops.storages import UntypedStorage as UntypedStorage

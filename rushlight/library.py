@@ -15,6 +15,7 @@ import re
 from ast import literal_eval
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from enum import Enum
 from inspect import BoundArguments, Parameter, Signature, signature
 from types import SimpleNamespace
 from typing import Any
@@ -136,6 +137,13 @@ def known(op: CustomOp) -> CustomOp:
     return op
 
 
+Tag = Enum("Tag", "core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated inplace "
+           "inplace_view maybe_aliasing_or_mutating needs_contiguous_strides needs_exact_strides needs_fixed_stride_order "
+           "nondeterministic_bitwise nondeterministic_seeded out out_variant pointwise pt2_compliant_tag reduction "
+           "view_copy")
+Tag.__doc__ = "torch's words for what a compiler may do with an op, for `tags=`: they are taken, and change nothing."
+
+
 def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> None:
     """An op "name::op" of which only the schema is known, "(Tensor x, int n=1) -> Tensor": `impl` says what it does.
 
@@ -230,5 +238,5 @@ def register_vmap(op: str | CustomOp, func: Callable | None = None, /, *, lib: A
     return defined(op).register_vmap(func)
 
 
-__all__ = ["Library", "custom_op", "define", "impl", "impl_abstract", "register_autograd",
+__all__ = ["Library", "Tag", "custom_op", "define", "impl", "impl_abstract", "register_autograd",
            "register_fake", "register_kernel", "register_vmap"]

@@ -414,3 +414,12 @@ def test_names_that_libraries_import():
     assert _clipped_sigmoid(rushlight.tensor(200.0)) < 1
     assert np_str_obj_array_pattern.search("<U3")
     assert rushlight.serialization.DEFAULT_PROTOCOL == 2
+
+
+def test_tags_of_ops():
+    """Words for a compiler, which scripts that define ops hand over."""
+    @rushlight.library.custom_op("tagged::twice", mutates_args=(), tags=(rushlight.Tag.pt2_compliant_tag,))
+    def twice(x: rushlight.Tensor) -> rushlight.Tensor:
+        return x * 2
+    rushlight.library.define("tagged::thrice", "(Tensor x) -> Tensor", tags=rushlight.Tag.core)
+    assert twice(rushlight.ones(2)).tolist() == [2, 2]

@@ -43,8 +43,7 @@ TOLERANCE = {2: 1e-2, 4: 1e-4, 8: 1e-6, 16: 1e-6}         # of the largest eleme
 class Part:
     """The text of one graph as a function: `run(arrays)` gives its results and gradients."""
 
-    def __init__(self, graph: Graph, title: str, fuse: bool, threads: bool, mark: str = "",
-                 like: Mapping[Any, np.ndarray] | None = None):
+    def __init__(self, graph: Graph, title: str, fuse: bool, threads: bool, mark: str = "", like: Any = None):
         self.mark, self.sources = mark, [v.source for v in graph.inputs]
         self.layouts = [layout(v.array) for v in graph.inputs]
         targets = {s.target for s in graph.steps if isinstance(s, Store)}
@@ -52,8 +51,7 @@ class Part:
         self.tangled = False                      # whether that is memory of others, too, that the function reaches
         names = [f"{mark}{LETTER[v.source[0]]}{i}" for i, v in enumerate(graph.inputs)]
         lowering = Lowering(graph, title, names, fuse, threads, mark, like)
-        self.parts = lowering.parts
-        self.joined = bool(lowering.joints.texts)
+        self.parts, self.joined = lowering.parts, bool(lowering.joints.texts)
         self.new = [partial(memory.take if n * dtype.itemsize >= LEAST else np.empty, shape, dtype)
                     for shape, dtype in lowering.new for n in [math.prod(shape)]]         # memory for what is handed out
         self.call, self.bind = defined(lowering)
