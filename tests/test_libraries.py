@@ -423,3 +423,23 @@ def test_tags_of_ops():
         return x * 2
     rushlight.library.define("tagged::thrice", "(Tensor x) -> Tensor", tags=rushlight.Tag.core)
     assert twice(rushlight.ones(2)).tolist() == [2, 2]
+
+
+def test_an_optimizer_that_does_not_call_init():
+    class Wrapped(optim.Optimizer):
+        def __init__(self, inner):
+            self._patch_step_function()
+            self.inner, self.defaults = inner, inner.defaults
+
+        param_groups = property(lambda self: self.inner.param_groups)
+        state = property(lambda self: self.inner.state)
+
+        def step(self, closure=None):
+            return self.inner.step(closure)
+
+    w = rushlight.ones(1, requires_grad=True)
+    wrapped, steps = Wrapped(optim.SGD([w], lr=0.5)), []
+    wrapped.register_step_post_hook(lambda *given: steps.append(1))
+    w.grad = rushlight.ones(1)
+    wrapped.step()
+    assert (w.item(), steps) == (0.5, [1])

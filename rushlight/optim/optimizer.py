@@ -243,8 +243,7 @@ class Optimizer(Suggesting):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.__dict__.setdefault("_hooks", Hooks())
-        self.__dict__.setdefault("_opt_called", False)
+        self._patch_step_function()
         for group in self.param_groups:           # settings that an older version did not have
             for name, value in self.defaults.items():
                 if name != "lr":
@@ -252,6 +251,11 @@ class Optimizer(Suggesting):
         for one in self.state.values():
             if isinstance(one, dict) and isinstance(one.get("step"), (int, float)):
                 one["step"] = new_step(one["step"])
+
+    def _patch_step_function(self) -> None:
+        """What `step` needs of an object whose class has not called __init__: torch's name for it."""
+        self.__dict__.setdefault("_hooks", Hooks())
+        self.__dict__.setdefault("_opt_called", False)
 
     # -- hooks -------------------------------------------------------------------------------------------------
 
