@@ -210,3 +210,11 @@ def test_annotations_are_the_nodes_types():
     assert "%x : torch.Tensor [num_users=1] = placeholder[target=x]" in str(g.graph)
     assert "def forward(self, x : torch.Tensor, n : int = 3) -> torch.Tensor:" in g.code
     assert g(rushlight.ones(1)).item() == 3.0
+
+
+def test_the_operands_of_einsum_are_no_list():
+    """torch's einsum spreads a list before it is taken down: what reads the graph counts on it (e3nn's opt_einsum_fx)."""
+    g = rushlight.fx.symbolic_trace(lambda a, b: rushlight.einsum("ij,jk->ik", [a, b]))
+    node = next(n for n in g.graph.nodes if n.op == "call_function")
+    assert [str(a) for a in node.args] == ["ij,jk->ik", "a", "b"]
+    assert g(rushlight.eye(2), rushlight.ones(2, 2)).tolist() == [[1, 1], [1, 1]]

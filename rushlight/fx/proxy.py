@@ -116,6 +116,8 @@ for _name in ("eq", "ne", "lt", "gt", "le", "ge", "pos", "neg", "invert", "abs",
 def take(kind: str, target: Any, args: tuple, kwargs: dict) -> Proxy | None:
     """The call taken down, if a proxy is among its arguments."""
     proxy = proxy_in(args, kwargs)
+    if proxy is not None and len(args) == 2 and getattr(target, "__name__", "") == "einsum":
+        args = (args[0], *args[1]) if isinstance(args[1], (list, tuple)) else args      # as torch does
     return None if proxy is None else proxy.tracer.create_proxy(kind, target, args, kwargs)
 
 
