@@ -7,7 +7,12 @@ from typing import Any
 from rushlight.copying import disabled as _disabled_torch_function_impl
 from rushlight.device import device
 from rushlight.errors import LinAlgError as _LinAlgError
-from rushlight.overrides import DisableTorchFunction, DisableTorchFunctionSubclass
+from rushlight.overrides import (
+    DisableTorchFunction,
+    DisableTorchFunctionSubclass,
+    handle_torch_function,
+    has_torch_function,
+)
 from rushlight.random import Generator as Generator
 from rushlight.tensor import Tensor
 
@@ -40,10 +45,13 @@ def _are_functorch_transforms_active() -> bool:
     return mode().batch is not None
 
 
-def _assert(condition: Any, message: str) -> None:
+def _assert(condition: Any, message: str) -> Any:
     """AssertionError with the message unless the condition holds."""
+    if type(condition) is not Tensor and has_torch_function((condition,)):           # a proxy takes it down
+        return handle_torch_function(_assert, (condition,), condition, message)
     if not condition:
         raise AssertionError(message)
+    return None
 
 
 def _assert_async(input: Any, assert_msg: str = "Expected Tensor with single nonzero value, but got zero") -> None:
