@@ -429,6 +429,7 @@ def one_number_as_a_sparse_tensor(torch):
         outcome(torch.ones(2).to_sparse, 0)]
 
 
+@run
 def whole_quotients_toward_zero(torch):
     """Also of the least number, which has no absolute value."""
     def quotients(numbers, by, dtype=torch.int64):
