@@ -198,7 +198,7 @@ def suggesting(f: F, spellings: dict[str, str] | None = None, home: str | None =
 
 def check_given(f: Callable, args: tuple, kwargs: dict, error: AttributeError) -> None:
     """TypeError if what lacks the attribute was given where a tensor should be: F.softmax(None, 0)."""
-    named = zip(f.__code__.co_varnames, args)
+    named = zip(getattr(f, "__wrapped__", f).__code__.co_varnames, args)     # f may have come to ask for classes first
     for i, (name, value) in enumerate((*named, *kwargs.items())):
         if value is error.obj and f.__annotations__.get(name) == "Tensor":
             raise not_a_tensor(f.__name__, name, i, value) from error

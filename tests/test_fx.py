@@ -218,14 +218,3 @@ def test_the_operands_of_einsum_are_no_list():
     node = next(n for n in g.graph.nodes if n.op == "call_function")
     assert [str(a) for a in node.args] == ["ij,jk->ik", "a", "b"]
     assert g(rushlight.eye(2), rushlight.ones(2, 2)).tolist() == [[1, 1], [1, 1]]
-
-
-def test_assertions_of_graphs_built_by_hand():
-    graph = rushlight.fx.Graph()
-    x = rushlight.fx.Proxy(graph.placeholder("x"), rushlight.fx.proxy.GraphAppendingTracer(graph))
-    rushlight._assert(x.shape[-1] == 2, "two columns")
-    graph.output((x + 1).node)
-    g = rushlight.fx.GraphModule(rushlight.nn.Module(), graph)
-    assert g(rushlight.zeros(1, 2)).tolist() == [[1, 1]]
-    with pytest.raises(AssertionError, match="two columns"):
-        g(rushlight.zeros(1, 3))

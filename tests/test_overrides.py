@@ -239,6 +239,29 @@ for f, args in ((torch.clone, (d,)), (torch.mul, (d, x)), (torch.sub, (x, d)), (
     print(told is f, types)
 """
 
+PARAMETERS = """
+class Own(torch.Tensor):
+    pass
+class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.own, self.plain = torch.nn.Parameter(torch.ones(2, 3).as_subclass(Own)), torch.nn.Parameter(torch.ones(3))
+layer = Layer()
+(layer.own * layer.plain).sum().backward()
+torch.optim.SGD(layer.parameters(), 0.5).step()
+layer.double().load_state_dict(layer.state_dict())
+own, shared = layer.own, torch.ones(2).as_subclass(Own)
+fixed = torch.nn.Parameter(shared, False)
+print([type(p).__name__ for p in layer.parameters()], isinstance(own, torch.nn.Parameter), own.requires_grad)
+print(own.detach().as_subclass(torch.Tensor), type(torch.nn.Parameter(own)).__name__, fixed.requires_grad)
+print(fixed.data_ptr() == shared.data_ptr(), isinstance(shared, torch.nn.Parameter))
+for wrong in ((torch.ones(2, 2), None), ([1.0], torch.ones(2))):
+    try:
+        torch.matmul(*wrong)
+    except TypeError as error:
+        print("TypeError")
+"""
+
 BY_HAND = """
 from torch import fx, softmax
 graph = fx.Graph()
@@ -256,6 +279,15 @@ short = fx.Graph()
 p = fx.Proxy(short.placeholder("x"))
 short.output((p + 1).node)
 print(fx.GraphModule(torch.nn.Module(), short)(torch.ones(2)), torch.jit.Error.__mro__[1].__name__)
+sure = fx.Graph()
+q = fx.Proxy(sure.placeholder("x"), fx.proxy.GraphAppendingTracer(sure))
+torch._assert(q.shape[-1] == 2, "two columns")
+sure.output((q + 1).node)
+for n in (2, 3):
+    try:
+        print(fx.GraphModule(torch.nn.Module(), sure)(torch.ones(n)))
+    except AssertionError as error:
+        print(str(error).splitlines()[0])
 """
 
 
@@ -269,7 +301,7 @@ def printed(library, text):
     return run.stdout
 
 
-@pytest.mark.parametrize("program", ["KEPT", "ASKED", "KNOWN", "MODES", "MADE", "DUCKS", "BY_HAND"])
+@pytest.mark.parametrize("program", ["KEPT", "ASKED", "KNOWN", "MODES", "MADE", "DUCKS", "PARAMETERS", "BY_HAND"])
 def test_classes_of_users(oracle, program):
     text = globals()[program]
     expected = oracle(lambda torch: printed("torch", text))

@@ -10,7 +10,7 @@ from rushlight.ops import shape as s
 from rushlight.ops.build import MORE, composite
 from rushlight.ops.masks import where
 from rushlight.ops.picking import index_reduce
-from rushlight.tensor import Tensor, created, from_array
+from rushlight.tensor import Tensor, created, from_array, noticed
 
 NOTHING = {"sum": 0.0, "mean": float("nan"), "max": -float("inf"), "min": float("inf"), "prod": 1.0}   # of no rows
 
@@ -72,7 +72,8 @@ def stretches(data: Tensor, lengths: Tensor | None, indices: Tensor | None, offs
     given = lengths if lengths is not None else offsets
     if given is None:
         raise RuntimeError(explain("segment_reduce(): Either lengths or offsets must be defined.", "give lengths="))
-    numbers = np.asarray(given)                 # whoever watches is told
+    noticed(given)                                # whoever watches is told
+    numbers = np.asarray(given.array)
     if axis != numbers.ndim - 1 or numbers.dtype.kind != "i" or numbers.shape[:-1] != data.array.shape[:axis]:
         raise RuntimeError(explain(f"segment_reduce(): Expected axis to be the last dimension of lengths but got {axis}.",
                                    f"whole numbers of shape {(*data.array.shape[:axis], 'stretches')}"))

@@ -147,7 +147,8 @@ def save_source(op: Op) -> str:
         elif name in names:
             kept.append(f"a[{names.index(name)}]")
         elif name in outputs:                     # a later write to it matters only to rules that will run
-            item = f"r[{outputs.index(name)}]" + (".copy()" if name == op.options.get("apart") else "")
+            item = f"r[{outputs.index(name)}]"
+            item = f"apart({item})" if name == op.options.get("apart") else item
             kept.append(item if len(users) == len(edges) else f"{item} if {test} else None")
         elif name == "tensors_shapes":
             kept.append(f"[t.array.shape for t in a[{names.index('tensors')}]]")
@@ -156,6 +157,11 @@ def save_source(op: Op) -> str:
         else:
             raise TypeError(f"{op.name}: a rule names {name}, which is no input, output or setting")
     return "lambda a, e, r: (" + "".join(f"{item}, " for item in kept) + ")"
+
+
+def apart(output: Any) -> Any:
+    """What rules keep of an output that users may write to. vmap's samples stay: they have no array to copy."""
+    return output.copy() if output.__class__ is np.ndarray else output
 
 
 def save_function(op: Op) -> Callable:

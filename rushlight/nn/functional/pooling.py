@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.autograd.grad_mode import mode
 from rushlight.errors import explain
 from rushlight.nn.functional.sizes import each, with_batch, without_batch
 from rushlight.ops import elementwise as e
@@ -39,7 +40,7 @@ def max_pooling(n: int) -> Callable:
         step = kernel if stride is None or stride == [] else each(stride, n, "stride")
         check_window(kernel, step, margin, spread)
         x, added = batched(input, n, name)
-        if not return_indices and unrecorded(x, ()):
+        if not return_indices and mode().batch is None and unrecorded(x, ()):
             values = pool.max_values(x, kernel, step, margin, spread, ceil_mode)
             return without_batch(values, added) if added else values
         values, indices = pool.max_pool(x, kernel, step, margin, spread, ceil_mode)
