@@ -59,100 +59,97 @@ class dependent_property(property, Dependent):
         return dependent_property(fn, is_discrete=self.options[0], event_dim=self.options[1])
 
 
-class greater_than(Constraint):
-    """x > lower_bound."""
-
-    name = "GreaterThan(lower_bound={lower_bound})"
+class From(Constraint):
+    """What lies above a bound."""
 
     def __init__(self, lower_bound: Any):
         self.lower_bound = lower_bound
+
+
+class UpTo(Constraint):
+    """What lies below a bound."""
+
+    def __init__(self, upper_bound: Any):
+        self.upper_bound = upper_bound
+
+
+class Between(Constraint):
+    """What lies between two bounds."""
+
+    def __init__(self, lower_bound: Any, upper_bound: Any):
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+
+
+class greater_than(From):
+    """x > lower_bound."""
+
+    name = "GreaterThan(lower_bound={lower_bound})"
 
     def check(self, value: Tensor) -> Tensor:
         return self.lower_bound < value
 
 
-class greater_than_eq(Constraint):
+class greater_than_eq(From):
     """x >= lower_bound."""
 
     name = "GreaterThanEq(lower_bound={lower_bound})"
-
-    def __init__(self, lower_bound: Any):
-        self.lower_bound = lower_bound
 
     def check(self, value: Tensor) -> Tensor:
         return self.lower_bound <= value
 
 
-class integers_from(Constraint):
+class integers_from(From):
     """Whole numbers from lower_bound on."""
 
     name = "IntegerGreaterThan(lower_bound={lower_bound})"
     is_discrete = True
 
-    def __init__(self, lower_bound: Any):
-        self.lower_bound = lower_bound
-
     def check(self, value: Tensor) -> Tensor:
         return whole(value) & (self.lower_bound <= value)
 
 
-class less_than(Constraint):
+class less_than(UpTo):
     """x < upper_bound."""
 
     name = "LessThan(upper_bound={upper_bound})"
-
-    def __init__(self, upper_bound: Any):
-        self.upper_bound = upper_bound
 
     def check(self, value: Tensor) -> Tensor:
         return value < self.upper_bound
 
 
-class interval(Constraint):
+class interval(Between):
     """lower_bound <= x <= upper_bound."""
 
     name = "Interval(lower_bound={lower_bound}, upper_bound={upper_bound})"
-
-    def __init__(self, lower_bound: Any, upper_bound: Any):
-        self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
     def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
-class half_open_interval(Constraint):
+class half_open_interval(Between):
     """lower_bound <= x < upper_bound."""
 
     name = "HalfOpenInterval(lower_bound={lower_bound}, upper_bound={upper_bound})"
-
-    def __init__(self, lower_bound: Any, upper_bound: Any):
-        self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
     def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
-class integer_interval(Constraint):
+class integer_interval(Between):
     """Whole numbers from lower_bound to upper_bound, both included."""
 
     name = "IntegerInterval(lower_bound={lower_bound}, upper_bound={upper_bound})"
     is_discrete = True
 
-    def __init__(self, lower_bound: Any, upper_bound: Any):
-        self.lower_bound, self.upper_bound = lower_bound, upper_bound
-
     def check(self, value: Tensor) -> Tensor:
         return whole(value) & (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
-class multinomial(Constraint):
+class multinomial(UpTo):
     """Counts that add up to `upper_bound`, in the last dimension."""
 
     name = "Multinomial()"
     is_discrete, event_dim = True, 1
-
-    def __init__(self, upper_bound: Any):
-        self.upper_bound = upper_bound
 
     def check(self, value: Tensor) -> Tensor:
         return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)

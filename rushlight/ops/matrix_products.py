@@ -22,7 +22,6 @@ from rushlight.ops.node_names import called
 from rushlight.ops.numeric import crossed
 from rushlight.ops.products import bmm, matmul, outer, plus
 from rushlight.ops.reduce import sum as total
-from rushlight.ops.results import into
 from rushlight.ops.shape import cat, diagonal, overwrite, permute, reshape, to, unsqueeze
 from rushlight.tensor import Tensor, from_array, method
 
@@ -153,8 +152,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, a
     if batch1.array.ndim == batch2.array.ndim == 3 and len(batch1.array) != len(batch2.array):
         raise RuntimeError(explain("batch1 and batch2 must have same number of batches, got "
                                    f"{len(batch1.array)} and {len(batch2.array)}"))
-    r = called(plus(input, total(bmm(batch1, batch2), (0,)), beta, alpha), "AddbmmBackward0")
-    return r if out is None else into(out, r)
+    return given(out, called(plus(input, total(bmm(batch1, batch2), (0,)), beta, alpha), "AddbmmBackward0"))
 
 
 @composite(factors=("beta", "alpha"))
@@ -169,8 +167,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
     for i, v in enumerate((vec1, vec2)):
         if v.array.ndim != 1:
             raise RuntimeError(explain(f"addr: Expected 1-D argument vec{i + 1}, but got {v.array.ndim}-D"))
-    r = called(plus(input, outer(vec1, vec2), beta, alpha), "AddrBackward0")
-    return r if out is None else into(out, r)
+    return given(out, called(plus(input, outer(vec1, vec2), beta, alpha), "AddrBackward0"))
 
 
 for function in (addbmm, addr):

@@ -187,6 +187,6 @@ def key_of(twister: Any) -> np.ndarray:
 
 @cache
 def key_is_first() -> bool:
-    """Whether NumPy's C state of a twister begins with its key: so it is in all versions until now."""
+    """Whether NumPy's C state of a twister begins with its key; if not, NumPy goes on making the words."""
     twister = np.random.MT19937(1)
     return np.array_equal(key_of(twister), twister.state["state"]["key"])

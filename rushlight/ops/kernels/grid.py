@@ -39,12 +39,11 @@ def slopes(size: Ints, align: bool, dtype: np.dtype) -> ndarray:
 
 def plainly(x: ndarray, size: Ints, align: bool) -> tuple[ndarray, ndarray]:
     """Slopes and positions where no point is brought in; of many, coordinate by coordinate: 50,000 in 0.2 ms, not 0.4."""
-    slope = slopes(size, align, x.dtype)
+    slope, one = slopes(size, align, x.dtype), x.dtype.type(1)
     if x.size >= ROWS:
-        x, slope = np.ascontiguousarray(np.moveaxis(x, -1, 0)), slope[:, None, None]
-        slope, position = np.moveaxis(slope, 0, -1), np.moveaxis((x + x.dtype.type(1)) * slope, 0, -1)
-        return slope, position if align else np.subtract(position, x.dtype.type(0.5), out=position)
-    position = (x + x.dtype.type(1)) * slope
+        position = np.moveaxis((np.ascontiguousarray(np.moveaxis(x, -1, 0)) + one) * slope[:, None, None], 0, -1)
+    else:
+        position = (x + one) * slope
     return slope, position if align else np.subtract(position, x.dtype.type(0.5), out=position)
 
 

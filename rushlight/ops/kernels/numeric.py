@@ -46,8 +46,6 @@ def addcdiv(x: ndarray, y: ndarray, z: ndarray, value: float = 1) -> ndarray:
     return x + y / z * value
 
 
-
-
 def crossed(x: ndarray, y: ndarray, behind: int) -> ndarray:
     """(x1 y2 - x2 y1, x2 y0 - x0 y2, x0 y1 - x1 y0), where so many dimensions stand behind the one of size 3."""
     dim = -1 - behind
