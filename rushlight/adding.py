@@ -33,12 +33,11 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
         r = along_rows(x if len(axes) == 1 else x.reshape(*lead, -1))
         return r.reshape(lead + (1,) * len(axes)) if keepdim else r
     if x.size < FEW or x.dtype not in ONES or not (axes is None or axes and valid(axes, x.ndim)):
-        r = _add(x, dims, None, None, keepdim)
-        return r if r.ndim < 2 or r.flags.c_contiguous else r.copy()
+        return in_c_order(_add(x, dims, None, None, keepdim))
     if axes is None:                              # a few columns of a matrix would be added row to row
         return _add(x if x.flags.forc else x.copy(), None, None, None, keepdim)
     if ends_in_rows(x.shape, axes) and x.flags.c_contiguous:           # of channels: 2 x 8 x 24 x 24 in 7 us, not 27
-        return np.ascontiguousarray(_add(x, dims, None, None, keepdim))
+        return in_c_order(_add(x, dims, None, None, keepdim))
     order = list(range(x.ndim))
     if not x.flags.c_contiguous:                  # in the order of memory, if all of it is there
         by_stride = sorted(order, key=[-s for s in x.strides].__getitem__)
@@ -49,6 +48,11 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
         total = total.transpose([order.index(d) for d in range(x.ndim)])
     kept = total.shape if keepdim else [n for d, n in enumerate(total.shape) if d not in axes and d - x.ndim not in axes]
     return total.reshape(kept)                    # a copy where the order of memory is another
+
+
+def in_c_order(r: Any) -> Any:
+    """A sum as NumPy gives it, in C order; np.ascontiguousarray would make a vector of a number."""
+    return r if r.ndim < 2 or r.flags.c_contiguous else r.copy()
 
 
 def add_to(a: ndarray, b: ndarray) -> None:
