@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.compile.cache import wait
 from rushlight.compile.intrinsics import backend
 from rushlight.ops.table import TABLE, Op, parameters
 
@@ -34,7 +35,7 @@ def warmup(say: Callable[[str, float], None] | None = None, names: list[str] | N
     `say` is told each one's name and how many seconds it took.
     """
     backend()
-    count = 0
+    wait.told, count = True, 0                    # who asks for it knows
     for name, build in chain(elementwise(FREQUENT if names is None else names), rows(), recurrent(), convolutions(),
                              attention(), products(), optimizers(), random_numbers()):
         start = perf_counter()
