@@ -14,6 +14,7 @@ from numpy import ndarray
 
 from rushlight.ops.kernels.along import FLOAT, MUCH, loops
 from rushlight.ops.kernels.memory import memory
+from rushlight.ops.kernels.reduce import clear_equals
 from rushlight.ops.kernels.strided import channels_last, like_images
 
 SHORT = 16                                        # numbers in a channel of a sample, below which NumPy does it
@@ -135,6 +136,8 @@ def var(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray 
     if along is not None:
         out = np.empty(len(along), FLOAT)
         shared(loops().row_vars, (along, float(along.shape[1] - correction), out), (1, 0, 1), x.size)
+        if axes is not None:
+            clear_equals(out, along, (1,), along.shape[1] / (along.shape[1] - correction))
         return out.reshape([1 if axes is None or d in axes or d - x.ndim in axes else n for d, n in enumerate(x.shape)])
     if rows is None:
         return None

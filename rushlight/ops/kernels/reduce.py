@@ -21,6 +21,7 @@ _ones = np.ones(64, np.float32)
 _ONES = [_ones[:n] for n in range(65)]
 HANDFUL = 16                                      # of the largest, up to which they are looked for one by one
 LEAST = 1 << 16                                   # numbers from which loops are asked; NumPy adds up so many in 15 us
+NOISE = {4: np.float32(2.0 ** -24), 8: 2.0 ** -80}          # the square of what a mean may be off by, by bytes
 FLOAT32, _add, _multiply = np.dtype(np.float32), np.add.reduce, np.multiply.reduce
 
 
@@ -208,12 +209,24 @@ def var(x: ndarray, dims: Dims = None, keepdim: bool = False, correction: float 
     n = count(x, dims)
     if 0 < x.size < ROWS and x.dtype is FLOAT32 and n > correction:        # 8 us become 5
         d = x - _add(x, dims, None, None, dims is not None) / n
-        return np.asarray(_add(d * d, dims, None, None, keepdim) / FLOAT32.type(n - correction))
-    d = x - added(x, dims, True) / max(n, 1)
-    squares = (d.real * d.real + d.imag * d.imag) if x.dtype.kind == "c" else d * d
-    total = np.asarray(added(squares, dims, keepdim))
+        total = np.asarray(_add(d * d, dims, None, None, keepdim))
+    else:
+        d = x - added(x, dims, True) / max(n, 1)
+        squares = (d.real * d.real + d.imag * d.imag) if x.dtype.kind == "c" else d * d
+        total = np.asarray(added(squares, dims, keepdim))
+    if dims and n > 1:
+        clear_equals(total, x, dims, n)
     left = n - correction
     return total / total.dtype.type(left) if left > 0 else total / total.dtype.type(0) if n else total * np.nan
+
+
+def clear_equals(squares: ndarray, x: ndarray, dims: tuple[int, ...], n: float) -> None:
+    """0 for sums of n squares that are of equal numbers along dimensions, as torch has it: programs ask `std == 0`. The mean
+    of such is off by rounding errors; where squares may be of nothing else, the numbers are compared."""
+    first = x[tuple([slice(1) if d in dims or d - x.ndim in dims else slice(None) for d in range(x.ndim)])]
+    least = (abs(first) if x.dtype.kind == "c" else first) ** 2 * (n * NOISE[squares.itemsize])
+    if np.count_nonzero(squares.reshape(first.shape) <= least):
+        squares.reshape(first.shape)[(x == first).all(dims, keepdims=True)] = 0
 
 
 def argmax(x: ndarray, dim: int | None = None, keepdim: bool = False) -> ndarray:

@@ -18,14 +18,13 @@ def cummin(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
 
 
 def logcumsumexp(x: ndarray, dim: int) -> ndarray:
-    """log(exp(x_0) + ... + exp(x_i)), never overflowing."""
+    """log(exp(x_0) + ... + exp(x_i)), never overflowing; in float64, as torch does: the error would grow with every step."""
     refuse(x, "iub", '"logcumsumexp_out_cpu" not implemented for')
     check_dim(x, dim)
     if not x.ndim or not x.size:
         return x.copy()
     if x.dtype.kind != "c":
-        wide = plain(x.astype(np.float32) if x.dtype.itemsize == 2 else x)
-        return np.logaddexp.accumulate(wide, dim).astype(x.dtype, copy=False)
+        return np.logaddexp.accumulate(plain(x.astype(np.float64, copy=False)), dim).astype(x.dtype, copy=False)
     out = np.moveaxis(x.copy(), dim, 0)           # a view: filled row by row
     for i in range(1, len(out)):
         out[i] = log_of_sum(out[i - 1], out[i])
