@@ -28,7 +28,7 @@ from rushlight.errors import PACKAGE, NoArray
 from rushlight.ops.arguments import binder, otherwise, promoted, same_dtype, unbound
 from rushlight.ops.failures import check_tensors, failure
 from rushlight.ops.results import filled, into, result_type
-from rushlight.ops.table import FLOATING, Op
+from rushlight.ops.table import FLOATING, TABLE, Op
 from rushlight.ops.worlds import save_source
 from rushlight.tensor import Tensor, from_array
 
@@ -190,8 +190,21 @@ def finish(op: Op, args: Sequence[Any], edges: tuple | None, r: Any, result: Cal
     made = result(outs)
     watch = mode().watch
     if watch is not None:
+        kept = kept_apart(op, outs)
         watch.ran(op, args, made)
+        for t, copy in kept:
+            watch.ran(TABLE["clone"], (t,), copy)
     return made
+
+
+def kept_apart(op: Op, outs: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:
+    """The output that is saved as a copy, and the copy: who watches sees where backward has its numbers from."""
+    name = op.options.get("apart")
+    t = None if name is None else outs[op.options["outputs"].split().index(name)]
+    if t is None or t.node is None:
+        return []
+    copy = t.node.edges[0].saved[op.saves.index(name)]
+    return [(t, from_array(copy))] if copy.__class__ is ndarray else []
 
 
 # What the texts name besides the op's own.

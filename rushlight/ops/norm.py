@@ -34,7 +34,7 @@ group_norm = inner(
 # what the gradients of x and of weight have in common
 batch_dots = inner(lambda x, y, mu, /, dims: sum(x * (y - mu), dims, True),
                    x=lambda g, y, mu: g * (y - mu), y=lambda g, x: g * x, mu=lambda g, x, dims: -sum(g * x, dims, True),
-                   rows=True, batched="shift")
+                   rows=True, batched="shift", promote="x y mu")
 # with mean and variance given, as in evaluation; no gradient goes to those
 frozen_batch_norm = inner(
     lambda x, weight, bias, mu, var, /, eps: frozen_batch_norm(x, weight, bias, mu, var, eps),

@@ -6,7 +6,7 @@ print themselves (formula.py); scalars: the body of a compiled loop (compile/sca
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -66,9 +66,17 @@ def backward_source(op: Op, world: str, kept: bool, several: bool) -> str:
     result = results_of(op, world, kept)
     if world == "arrays" and op.elementwise:      # NumPy multiplies two of its numbers in 55 ns, one and an array in 650
         result = f"{result} if g.__class__ is ndarray or g.size > 1 else {results_of(op, 'numbers', kept)}"
-    lines += [f"    c = {is_complex}", f"    if c: {g} = {conjugate}", f"    r = {result}",
+    lines += [f"    c = {is_complex}", f"    if c: {g} = {conjugate}",
+              f"    r = rounded({result}, g[0])" if several and world == "tensors" else f"    r = {result}",
               "    return [None if h is None else conj(h) for h in r] if c else r"]
     return "\n".join(lines)
+
+
+def rounded(found: Sequence[Any], g: Any) -> Sequence[Any]:
+    """Gradients in half precision if that of the first output is: mean and variance, that rules read, are in single."""
+    if g is None or g.dtype.itemsize != 2 or not g.is_floating_point():
+        return found
+    return [h if h is None or h.dtype is g.dtype else TENSORS["to"](h, g.dtype) for h in found]
 
 
 def results_of(op: Op, world: str, kept: bool) -> str:
@@ -177,7 +185,7 @@ def vjp(op: Op, world: str, kept: bool = False, several: bool = False) -> Callab
             present(op)
         scope = {"conj": names["conj"], "reshape": names["reshape"], "saved_output": saved_output,
                  "saved_part": saved_part, "op": op, "large": large, "enough": spent.enough, "ndarray": np.ndarray,
-                 "parts": array_parts if world == "arrays" else tensor_parts}
+                 "rounded": rounded, "parts": array_parts if world == "arrays" else tensor_parts}
         for i, name in enumerate(ruled_inputs(op)):
             if op.rules[name] is not None:
                 scope[f"rule{i}"] = rebind(op.rules[name], names)

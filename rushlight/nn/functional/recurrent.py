@@ -11,7 +11,7 @@ from rushlight.ops.elementwise import add
 from rushlight.ops.matmul import linear
 from rushlight.ops.node_names import called
 from rushlight.ops.recurrent import gru_layer, lstm_layer, rnn_layer
-from rushlight.ops.shape import cat, stack, transpose
+from rushlight.ops.shape import cat, contiguous, stack, transpose
 from rushlight.ops.shapes import unbind
 from rushlight.tensor import Tensor
 
@@ -86,7 +86,7 @@ def layers(mode: str, x: Tensor, starts: Sequence[Sequence[Tensor]], weights: Se
         last += [each[1:] for each in found]
         x = cat([each[0] for each in found], -1) if bidirectional else found[0][0]
         if dropout and i + directions < len(weights):
-            x = drop(x, dropout)
+            x = drop(contiguous(x), dropout)      # loops may lay it out by sequence; torch draws step by step
         x = transpose(x, 0, 1) if first else x
     return x, tuple(called(released(each[0].unsqueeze(0)), "StackBackward0")  # type: ignore[attr-defined]
                     if len(each) == 1 else stack(each)
