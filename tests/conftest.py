@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 import rushlight
 from rushlight import optional
 from rushlight.compile import paying
+from rushlight.compile.function import Compiled
 from rushlight.ops.kernels import attention, matmul
 
 # The same examples each time, however slow the machine; `pytest --hypothesis-profile=search` looks for new ones.
@@ -76,6 +77,22 @@ def as_if_alone(monkeypatch):
     random.seed(0), np.random.seed(0), rushlight.manual_seed(0)
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def programs_like_eager(request, monkeypatch):
+    """Fail a test in which a program gave other numbers than eager, or the compiler met a limit, whatever becomes of
+    warnings: the function then runs as it is, gives right results, and nobody would notice. Tests about that are marked."""
+    faults, give_up = [], Compiled.give_up
+
+    def noted(self, why, *rest):
+        if "please report this" in why or "a limit of the compiler" in why:
+            faults.append(f"{self.name} {why}")
+        return give_up(self, why, *rest)
+    monkeypatch.setattr(Compiled, "give_up", noted)
+    yield
+    if faults and request.node.get_closest_marker("falls_back") is None:
+        pytest.fail("\n".join(["compiled functions that run as they are:", *faults]))
 
 
 @pytest.fixture

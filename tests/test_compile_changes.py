@@ -349,3 +349,40 @@ def test_gradients_of_arguments_add_up(zeroed):
             run(x, w)
         found.append((w.grad / (1 if zeroed else calls)).tolist())
     assert found == [[0., 1., 2.]] * 9
+
+
+@pytest.mark.parametrize("name", ["Rprop", "Adafactor", "Adadelta"])
+def test_a_schedule_of_a_setting_that_steps_do_not_read(name):
+    """Rprop reads its rate in its first step alone: a program serves all the others."""
+    def run(wrapped):
+        torch.manual_seed(0)
+        w = torch.randn(5).requires_grad_()
+        optimizer = getattr(torch.optim, name)([w], lr=0.1)
+        schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = (w * x).square().sum()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+        f = wrapped(step)
+        found = [f(torch.randn(5)).item() for _ in range(14) if schedule.step() is None]
+        return found + w.tolist(), f
+    want, _ = run(lambda f: f)
+    got, f = run(lambda f: compile(f, backend="numpy"))
+    assert got == pytest.approx(want, rel=1e-5)
+    assert len(programs(f)) <= 2, len(programs(f))
+
+
+@pytest.mark.parametrize("name", ["fill_diagonal_", "vander", "addmm", "addr"])
+def test_constants_that_functions_make_for_themselves(name):
+    calls = {"fill_diagonal_": lambda x: x.clone().fill_diagonal_(2.0) * x, "vander": lambda x: torch.vander(x[0], 3) * x,
+             "addmm": lambda x: torch.addmm(x, x, x, beta=0), "addr": lambda x: torch.addr(x, x[0], x[1], beta=0)}
+    f = compile(lambda x: calls[name](x).sin().sum().backward(), backend="numpy", fullgraph=True)
+    for k in range(5):
+        x, y = [(torch.arange(9.).view(3, 3) / 7 + k).requires_grad_() for _ in "xy"]
+        f(x)
+        calls[name](y).sin().sum().backward()
+        torch.testing.assert_close(x.grad, y.grad)
+    assert len(programs(f)) == 1

@@ -114,6 +114,7 @@ def compiled(f, *args):
     return g
 
 
+@pytest.mark.falls_back
 @pytest.mark.parametrize(("name", "wrong"), [("exp", lambda x: x * 0 + 1), ("exp", lambda x: x + 1)])
 def test_a_loop_that_gives_other_numbers(monkeypatch, name, wrong):
     """Also where the wrong numbers hardly change the result."""
@@ -126,6 +127,7 @@ def test_a_loop_that_gives_other_numbers(monkeypatch, name, wrong):
     assert not programs(g)
 
 
+@pytest.mark.falls_back
 def test_a_pass_that_gives_other_numbers(monkeypatch):
     monkeypatch.setitem(PARTS, "mean", lambda b, x, *rest: b.reduce("sum", x, *rest))
     with pytest.warns(UserWarning, match="its parts give"):
@@ -188,6 +190,7 @@ def compiled_by_numpy(f, *args):
     return g
 
 
+@pytest.mark.falls_back
 @pytest.mark.parametrize("far", [1e5, 1])
 def test_a_gradient_that_is_noise_may_be_another_noise(monkeypatch, far):
     """The ops may round otherwise when they run once more, beside the program; but not by far."""
@@ -211,3 +214,32 @@ def test_a_gradient_that_is_noise_may_be_another_noise(monkeypatch, far):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert len(programs(compiled_by_numpy(step, torch.randn(6, 8)))) == (far == 1)
+
+
+def test_noise_that_cancels_in_the_first_tries_is_asked_for_again():
+    """float32 inside of float64: one last place of the former is many of the latter, and of a single number the noise of two
+    ops may cancel in a few tries. Then their mean counts, which many tries make no larger."""
+    right, tries = np.full(3, 0.25), []
+
+    def changes(*found):
+        for change in (found * check.MOST_TRIES)[:check.MOST_TRIES]:
+            tries.append(change)
+            yield np.full(3, change)
+    assert check.difference(right + 1e-16, right, lambda: changes(1)) == ""
+    assert not tries                              # near enough without noise
+    assert check.difference(right + 1e-8, right, lambda: changes(1e-7)) == ""
+    assert len(tries) == check.TRIES
+    assert check.difference(right + 1e-8, right, lambda: changes(0, 0, 0, 1e-8)) == ""
+    assert "of 3 elements" in check.difference(right + 1e-8, right, lambda: changes(0, 0, 0, 1e-9))
+    assert "of 3 elements" in check.difference(right + 1e-4, right, lambda: changes(0, 1e-8))
+
+
+def test_a_single_number_of_single_precision_that_becomes_double():
+    """Sums of float32 inside a statement that ends in float64, 40 of them: each is a program of its own."""
+    for seed in range(40):
+        torch.manual_seed(seed)
+        x = torch.randn(384, dtype=torch.float64)
+        f = compile(lambda x: (-x.float()).mean().double() + (x.float() * 3).mean().double(), backend="numpy")
+        for _ in range(3):
+            f(x)
+        assert len(programs(f)) == 1

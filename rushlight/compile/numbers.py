@@ -43,11 +43,6 @@ class Number:
             return True
         return len({form(setting(group, name), setting(group, other)) for group, name, other, form in self.ways}) == 1
 
-    def items(self) -> Iterator[Item]:
-        """The settings that it is made of."""
-        for group, name, _, _ in self.ways:
-            yield id(group), name
-
 
 def occurrences(graph: Graph) -> list[Value]:
     """The 0-d constants that calls are given, one after the other."""

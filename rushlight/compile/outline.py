@@ -15,7 +15,7 @@ from rushlight.compile.facts import MASK, PLAIN, Fact
 from rushlight.compile.graph import Graph, Line, Store, Value, values_in
 from rushlight.compile.guards import Snapshot
 from rushlight.compile.memory import overlap
-from rushlight.compile.numbers import explained, is_number, made_inputs, occurrences
+from rushlight.compile.numbers import Item, changed_settings, explained, is_number, made_inputs, occurrences
 from rushlight.compile.passes.simplify import key
 from rushlight.compile.sources import find, keyed
 from rushlight.compile.trace import Entry, Tracer
@@ -95,6 +95,7 @@ class Outline:
         self.form = form(self.graph, self.plan)
         self.numbers = occurrences(self.graph)
         self.bytes = [v.array.tobytes() for v in self.numbers]
+        self.free: frozenset[Item] = frozenset()  # settings of optimizers that may change, but for their signs
         self.lines: list[tuple[str, Line]] = [(s.op, s.line) for s in self.graph.steps]
         self.targets = [s.target.source for s in self.graph.steps if isinstance(s, Store)]
 
@@ -139,10 +140,13 @@ class Outline:
             return f"changes Python state: {self.moved}"
         if self.form != last.form:
             return f"does something else in each run: {self.first_difference(last)}"
+        changed = frozenset((id(group), name) for group, name, *_ in changed_settings(last.before, self.before))
+        if not last.before.difference(self.before, changed):
+            self.free = changed                   # also what no number comes from: Rprop reads lr in its first step alone
         if self.bytes == last.bytes:
             return None
         found = explained(last.bytes, self.numbers, last.before, self.before)
-        if found is None or last.before.difference(self.before, frozenset(i for n in found.values() for i in n.items())):
+        if found is None or last.before.difference(self.before, changed):
             return "computes with other numbers in each run"
         made_inputs(self.graph, found)
         return None
@@ -150,8 +154,7 @@ class Outline:
     def fixed(self, last: Outline) -> list[tuple[int, Tensor]]:
         """Arguments that the program cannot be given others for: the function reaches the same tensor in another way, and
         who knows in which way it was meant. If the last run had another one here and did the same, it was the argument."""
-        numbers = [v.source[1] for v in self.graph.inputs if v.source[0] == "number"]
-        same = not self.before.difference(last.before, frozenset(i for n in numbers for i in n.items()))
+        same = not self.before.difference(last.before, self.free)
         return [(i, t) for i, t in self.reached.items() if not same or last.reached.get(i) is t]
 
     def first_difference(self, last: Outline) -> str:

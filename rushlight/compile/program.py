@@ -184,7 +184,7 @@ class Program:
     def __init__(self, graph: Graph, plan: Any, live: list[int], outline: Any, title: str, options: Mapping[str, Any]):
         self.plan, self.live, self.outline = plan, live, outline
         numbers = [v.source[1] for v in graph.inputs if v.source[0] == "number"]
-        self.holds = still_holds(outline.before, frozenset(i for n in numbers for i in n.items()))
+        self.holds = still_holds(outline.before, outline.free)
         self.numbers = [n for n in numbers if len(n.ways) > 1]  # which must go on agreeing
         self.shared: dict[int, int] | None = None               # results that backward reads, by what was saved
         self.identical: list[tuple[int, Tensor]] = []           # arguments that the function reaches by itself, too

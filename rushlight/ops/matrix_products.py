@@ -23,7 +23,7 @@ from rushlight.ops.numeric import crossed
 from rushlight.ops.products import bmm, matmul, outer, plus
 from rushlight.ops.reduce import sum as total
 from rushlight.ops.shape import cat, diagonal, overwrite, permute, reshape, to, unsqueeze
-from rushlight.tensor import Tensor, from_array, method
+from rushlight.tensor import Tensor, created, from_array, method
 
 composite("linalg_matmul")(matmul)
 
@@ -335,5 +335,5 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """
     if x.array.ndim != 1:
         raise RuntimeError(explain("x must be a one-dimensional tensor.", shape=tuple(x.shape)))
-    powers = from_array(np.arange(x.array.shape[0] if N is None else N))
+    powers = created(from_array(np.arange(x.array.shape[0] if N is None else N)))
     return e.pow(unsqueeze(x, -1), powers if increasing else powers.flip(0))  # type: ignore[attr-defined]

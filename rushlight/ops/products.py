@@ -17,7 +17,7 @@ from rushlight.ops.matmul import mm as product
 from rushlight.ops.node_names import called
 from rushlight.ops.results import filled, into
 from rushlight.ops.shape import permute, transpose
-from rushlight.tensor import Tensor, assign_property, created, from_array, method
+from rushlight.tensor import Tensor, assign_property, from_array, method
 
 
 @composite()
@@ -148,7 +148,7 @@ def plus(input: Tensor, r: Tensor, beta: Number, alpha: Number) -> Tensor:
     return e.add(r, input if beta == 1 else e.mul(input, beta) if beta else e.where(NOWHERE, input, 0))
 
 
-NOWHERE = created(from_array(np.zeros((), bool)))  # with beta 0 nan does not count, and the gradient is 0
+NOWHERE = from_array(np.broadcast_to(np.False_, ()))     # with beta 0 nan does not count, and the gradient is 0; read-only
 
 
 for function in (addmm, addmv, baddbmm):

@@ -12,7 +12,7 @@ from rushlight.autograd.views import assign, check_shape
 from rushlight.errors import explain
 from rushlight.ops.build import MORE
 from rushlight.ops.storages import between_processes
-from rushlight.tensor import Tensor, from_array, method
+from rushlight.tensor import Tensor, created, from_array, method
 
 # Methods that write into their tensor and that torch has as functions too: rushlight.exp_(x).
 WRITING = """
@@ -181,7 +181,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
         raise RuntimeError(explain("all dimensions of input must be of equal length", shape=shape))
     mask = np.zeros(shape, bool)
     np.fill_diagonal(mask, True, wrap)
-    return self.masked_fill_(from_array(mask), fill_value)  # type: ignore[attr-defined]
+    return self.masked_fill_(created(from_array(mask)), fill_value)  # type: ignore[attr-defined]
 
 
 MORE["typename"] = typename
