@@ -107,7 +107,7 @@ def test_complex_numbers_have_no_order(name):
 def test_extremes_so_far_by_a_loop_are_numpys(shape, dim, dtype, name):
     pytest.importorskip("numba")
     x = np.random.default_rng(0).integers(-5, 5, shape).astype(dtype)
-    x.flat[4] = np.nan
+    x.flat[[4, 6]] = np.nan
     ufunc = getattr(np, name)
     wanted = reduce.furthest(ufunc, x, dim)       # nothing has paid for the loop yet
     along.extremes_loop(ufunc, dim == len(shape) - 1, x.dtype).build()
