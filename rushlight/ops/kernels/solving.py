@@ -1,11 +1,14 @@
 """Determinants, inverses and equations, for matrices and stacks of them (..., n, n)."""
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from numpy import ndarray
 
 from rushlight.ops.kernels.factorizations import adjoint, codes, lapack, lu_core
 
+SMALL = 16                                        # rows and columns up to which triangles are solved side by side
 # NumPy's own modules warn of overflow and division by zero; torch gives inf and nan silently.
 _quiet = np.errstate(all="ignore")
 
@@ -28,13 +31,19 @@ def cofactors(x: ndarray) -> ndarray:
     """
     if not x.size:
         return x.copy()
-    try:
-        inverse = np.linalg.inv(x)
-    except np.linalg.LinAlgError:
-        inverse = np.full_like(x, np.inf)
+    inverse = linalg_inv_ex(x)[0]
     size = np.abs(x).sum(-1).max(-1) * np.abs(inverse).sum(-1).max(-1)          # the condition in the inf norm
-    if np.isfinite(size).all() and (size < 0.1 / np.finfo(x.dtype).eps ** 0.5).all():
-        return np.linalg.det(x)[..., None, None] * inverse.mT
+    near = ~(size < 0.1 / np.finfo(x.dtype).eps ** 0.5)
+    if near.all():
+        return of_singular_values(x)
+    r = np.linalg.det(x)[..., None, None] * inverse.mT
+    if near.any():                                # 1 of 500 3 x 3: all of them took seven times as long
+        r[near] = of_singular_values(x[near])
+    return r
+
+
+def of_singular_values(x: ndarray) -> ndarray:
+    """`cofactors` of matrices that may be singular."""
     u, s, vh = np.linalg.svd(x)
     n = s.shape[-1]
     others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
@@ -83,6 +92,9 @@ def triangular(a: ndarray, b: ndarray, upper: bool = False, unitriangular: bool 
     trsm = get_blas_funcs("trsm", dtype=a.dtype)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (np.broadcast_to(t, (*batch, *t.shape[-2:])) for t in (a, b))
+    n, k = b.shape[-2:]
+    if b.size and n <= SMALL and k <= SMALL and prod(batch) >= 4 * n:
+        return substituted(a, b, upper, unitriangular)
     r = np.empty(b.shape, b.dtype)
     if r.size:
         for i in np.ndindex(batch):
@@ -94,6 +106,20 @@ def triangular(a: ndarray, b: ndarray, upper: bool = False, unitriangular: bool 
     return r
 
 
+@_quiet
+def substituted(a: ndarray, b: ndarray, upper: bool, unitriangular: bool) -> ndarray:
+    """`triangular` of many small matrices, row after row of all of them at once: they stand side by side, the innermost
+    dimension of a (n, n, many) and r (n, k, many). 500 of 3 x 3 in 0.03 ms, one after the other in 1.2;
+    of 16 x 16 in 0.6, 1.6."""
+    a, r = (np.array(np.moveaxis(t.reshape(-1, *t.shape[-2:]), 0, -1), order="C") for t in (a, b))
+    for i in range(len(a))[::-1 if upper else 1]:
+        if not unitriangular:
+            r[i] /= a[i, i]
+        rest = slice(i) if upper else slice(i + 1, None)
+        r[rest] -= a[rest, i, None] * r[i]
+    return np.ascontiguousarray(np.moveaxis(r, -1, 0)).reshape(b.shape)
+
+
 def least_squares(a: ndarray, b: ndarray, rcond: float, driver: str) -> tuple[ndarray, ndarray, ndarray]:
     """X that minimizes |a X - b|, the rank of a, and its singular values; the last two only where the driver has them."""
     from scipy.linalg import lstsq
@@ -103,9 +129,10 @@ def least_squares(a: ndarray, b: ndarray, rcond: float, driver: str) -> tuple[nd
     x = np.zeros((*batch, n, k), a.dtype)
     rank = np.zeros(() if driver == "gels" else batch, np.int64)
     values = np.zeros((*batch, min(m, n)) if driver in ("gelsd", "gelss") else 0, a.real.dtype)
+    gels = lapack("gels", a)
     for i in np.ndindex(batch if a.size and k else (0,)):
         if driver == "gels":
-            x[i] = lapack("gels", a)(a[i], b[i] if m >= n else np.vstack((b[i], np.zeros((n - m, k), b.dtype))))[1][:n]
+            x[i] = gels(a[i], b[i] if m >= n else np.vstack((b[i], np.zeros((n - m, k), b.dtype))))[1][:n]
             continue
         x[i], _, found, s = lstsq(a[i], b[i], rcond, lapack_driver=driver)
         rank[i] = found
