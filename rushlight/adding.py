@@ -28,6 +28,9 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
     if axes == (0,) and x.ndim == 2 and x.dtype in ONES and x.flags.c_contiguous and (len(x) <= ROWS or x.size >= FEW):
         r = rows_added(x)                         # 100 x 16: 1.6 us, NumPy's loop over the rows 3.7
         return r[None] if keepdim else r
+    if (axes == (1,) or axes == (-2,)) and x.ndim == 3 and x.size >= FEW and x.dtype in ONES and x.flags.c_contiguous:
+        r = rows_added(x)                         # a mean over tokens, 8 x 32 x 128: 4 us, by the long way below 11
+        return r[:, None] if keepdim else r
     if axes and x.size >= ROWS and row_length(x.shape, axes) and x.dtype in ONES and x.flags.c_contiguous:
         lead = x.shape[:x.ndim - len(axes)]
         r = along_rows(x if len(axes) == 1 else x.reshape(*lead, -1))

@@ -49,3 +49,86 @@ def test_gradients_of_determinants_of_which_some_are_0(batch, singular):
     for m, g in zip(a.reshape(-1, 3, 3), x.grad.numpy().reshape(-1, 3, 3)):
         minors = [[(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(m, i, 0), j, 1)) for j in range(3)] for i in range(3)]
         np.testing.assert_allclose(g, minors, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("spec", ["ij,ij->", "ij,ji->", "i,i->", "ij,ij,ij->", "ijk,kij->"])
+def test_products_of_all_are_those_of_vectors(spec, oracle):
+    """Nothing is left: einsum and tensordot take BLAS's product of vectors, whose derivatives are products with a number."""
+    names = spec[:-2].split(",")
+    size = {"i": 3, "j": 3, "k": 3}
+    arrays = [np.random.default_rng(i).standard_normal([size[c] for c in name]) for i, name in enumerate(names)]
+
+    def gradients(torch):
+        ts = [torch.tensor(a, requires_grad=True) for a in arrays]
+        y = torch.einsum(spec, *ts)
+        first = torch.autograd.grad(y * y, ts, create_graph=True)
+        second = torch.autograd.grad(sum((g * g).sum() for g in first), ts)
+        return [y.detach(), *[g.detach() for g in (*first, *second)]]
+    for made, wanted in zip(gradients(rushlight), oracle(gradients)):
+        assert made.shape == wanted.shape
+        np.testing.assert_allclose(made.numpy(), wanted, rtol=1e-10)
+
+
+@pytest.mark.parametrize(("a", "b", "dims"), [((2, 3), (2, 3), 2), ((4,), (4,), 1), ((2, 3), (3, 2), ([0, 1], [1, 0])),
+                                              ((2, 1), (2, 3), 2), ((), (), 0)])
+def test_tensordot_of_all_dimensions(a, b, dims, oracle):
+    x, y = np.arange(np.prod(a, dtype=int)).reshape(a) + 0.5, np.arange(np.prod(b, dtype=int)).reshape(b) - 1.5
+
+    def gradients(torch):
+        p, q = torch.tensor(x, requires_grad=True), torch.tensor(y, requires_grad=True)
+        r = torch.tensordot(p, q, dims)
+        return [r.detach(), *torch.autograd.grad(r, (p, q)), torch.tensordot(p.long(), q.long(), dims)]
+    for made, wanted in zip(gradients(rushlight), oracle(gradients)):
+        assert made.shape == wanted.shape
+        np.testing.assert_allclose(made.numpy(), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64"])
+def test_written_in_place_as_made(dtype):
+    """`clamp_` and `fill_diagonal_` write at once where nothing is recorded; views see it, and it is counted."""
+    x = rushlight.arange(-4, 8).reshape(4, 3).to(getattr(rushlight, dtype))
+    for low, high in ((-1, 2), (None, 2), (0, None), (3, 1)):
+        whole = x.clone()
+        part = whole.t()[1:]
+        assert part.clamp_(low, high) is part
+        assert part._version == 1
+        assert rushlight.equal(whole[:, 1:], x.clamp(low, high)[:, 1:])
+        assert rushlight.equal(whole[:, 0], x[:, 0])
+    for wrap in (False, True):
+        base = rushlight.cat([x, x])
+        whole = base.clone()
+        assert whole.fill_diagonal_(7, wrap) is whole
+        assert whole._version == 1
+        steps = [i * 4 for i in range(6)] if wrap else [0, 4, 8]
+        wanted = base.reshape(-1).clone()
+        wanted[steps] = 7
+        assert rushlight.equal(whole.reshape(-1), wanted)
+
+
+def test_writing_in_place_is_recorded_where_it_counts():
+    x = rushlight.tensor([[1.0, 5.0], [-2.0, 0.5]], requires_grad=True)
+    y = x * 1
+    y.clamp_(-1, 2)
+    y.fill_diagonal_(3.0)
+    y.sum().backward()
+    assert x.grad.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    with pytest.raises(RuntimeError, match="leaf"):
+        x.clamp_(0, 1)
+    with pytest.raises(RuntimeError, match="more than one element"):
+        rushlight.zeros(3, 1).expand(3, 3).clamp_(0, 1)
+
+
+@pytest.mark.parametrize("shape", [(4, 16, 63), (4, 16, 64), (2, 300, 20), (1, 4096, 1), (5000, 1, 1), (1, 1, 5000)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["sum", "mean"])
+def test_sums_along_the_middle_of_three(shape, dtype, name):
+    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    t = rushlight.tensor(x)
+    for dim in (1, -2, (1,)):
+        for keepdim in (False, True):
+            made = getattr(t, name)(dim, keepdim)
+            wanted = getattr(np, name)(x.astype(np.float64), 1, keepdims=keepdim)
+            assert made.shape == wanted.shape
+            assert made.numpy().dtype == dtype
+            assert made.is_contiguous()
+            np.testing.assert_allclose(made.numpy(), wanted, rtol=1e-5, atol=1e-5)

@@ -4,8 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from numpy import ndarray
+
 from rushlight import dtypes
-from rushlight.autograd.views import as_it_is, assign
+from rushlight.autograd.views import as_it_is, assign, wrote
 from rushlight.errors import explain
 from rushlight.ops import elementwise as e
 from rushlight.ops.arguments import promoted
@@ -204,4 +206,21 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
     return r if out is None else into(out, r)
 
 
-method(writing(clamp), "clamp_", "clip_")
+anyhow = writing(clamp)
+
+
+def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """`clamp`, written back into the tensor. Returns the tensor."""
+    a = input.array
+    if a.__class__ is ndarray and a.dtype.char in "fd" and stays(input, min) and stays(input, max) and unrecorded(input, ()):
+        try:
+            a.clip(min, max, out=a)               # no copy: of 16 x 16 in 3.5 us, not 6
+        except ValueError:
+            pass                                  # of memory that several elements share: the long way says so
+        else:
+            wrote(input)
+            return input
+    return anyhow(input, min, max)
+
+
+method(clamp_, "clamp_", "clip_")

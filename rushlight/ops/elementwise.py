@@ -21,7 +21,7 @@ pow        = op(lambda x, y, /: x ** y,             x=lambda g, x, y: g * where(
                 numbers="x y", node=of_power)
 neg        = op(lambda x, /: -x,                    x=lambda g: -g,                 alias="negative")
 abs        = real(lambda x, /: abs(x),              x=lambda g, x: g * sgn(x),      alias="absolute")
-square     = op(lambda x, /: x * x,                 x=lambda g, x: 2 * g * x, node="PowBackward0")
+square     = op(lambda x, /: x * x,                 x=lambda g, x: 2 * (g * x), node="PowBackward0")
 reciprocal = floating(lambda x, /: 1 / x,           x=lambda g, out: -g * out * out)
 sqrt       = floating(lambda x, /: sqrt(x),         x=lambda g, out: g / (2 * out))
 root_of_squares = floating(lambda x, /: sqrt(x),    x=lambda g, out: where(out == 0, 0, g / (2 * out)),     # no nan at 0

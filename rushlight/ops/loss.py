@@ -13,7 +13,7 @@ adopt(kernels)
 loss = entry(elementwise, FLOATING, method=False, function=False, names={"y": "target"})
 
 mse_loss   = loss(lambda x, y, /: (x - y) * (x - y),
-                  x=lambda g, x, y: 2 * g * (x - y),          y=lambda g, x, y: 2 * g * (y - x))
+                  x=lambda g, x, y: 2 * (g * (x - y)),        y=lambda g, x, y: 2 * (g * (y - x)))
 huber_loss = loss(lambda x, y, /, delta=1.0: (abs(x - y) - 0.5 * minimum(abs(x - y), delta)) * minimum(abs(x - y), delta),
                   x=lambda g, x, y, delta: g * clamp_both(x - y, -delta, delta),
                   y=lambda g, x, y, delta: g * clamp_both(y - x, -delta, delta))

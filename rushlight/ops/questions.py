@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.autograd.views import assign, check_shape
+from rushlight.autograd.views import assign, check_shape, wrote
 from rushlight.errors import explain
-from rushlight.ops.build import MORE
+from rushlight.ops.build import MORE, unrecorded
 from rushlight.ops.storages import between_processes
 from rushlight.tensor import Tensor, created, from_array, method
 
@@ -179,6 +179,12 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
         raise RuntimeError(explain("dimensions must larger than 1", shape=shape))
     if len(shape) > 2 and len(set(shape)) > 1:
         raise RuntimeError(explain("all dimensions of input must be of equal length", shape=shape))
+    a = self.array
+    if a.dtype.char in "fd" and fill_value.__class__ in (int, float) and a.__class__ is np.ndarray and a.flags.writeable \
+            and unrecorded(self, ()):
+        np.fill_diagonal(a, fill_value, wrap)
+        wrote(self)
+        return self
     mask = np.zeros(shape, bool)
     np.fill_diagonal(mask, True, wrap)
     return self.masked_fill_(created(from_array(mask)), fill_value)  # type: ignore[attr-defined]
