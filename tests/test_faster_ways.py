@@ -132,3 +132,56 @@ def test_sums_along_the_middle_of_three(shape, dtype, name):
             assert made.numpy().dtype == dtype
             assert made.is_contiguous()
             np.testing.assert_allclose(made.numpy(), wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 127, 128, 1024, 1025])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_of_rows_are_the_same_among_any_number_of_rows(n, dtype):
+    x = np.random.default_rng(n).standard_normal((600, n)).astype(dtype)
+    whole = rushlight.tensor(x[:60]).sum(-1).numpy()               # below 65,536 numbers, from which there are loops
+    np.testing.assert_allclose(whole, x[:60].astype(np.longdouble).sum(1).astype(dtype), rtol=1e-4, atol=1e-4)
+    for rows in (1, 2, 7, 30):
+        np.testing.assert_array_equal(rushlight.tensor(x[:rows]).sum(-1).numpy(), whole[:rows])
+    np.testing.assert_array_equal(rushlight.tensor(x[0]).sum(-1).numpy(), whole[0])
+    stacked = rushlight.tensor(x[:60].reshape(3, 20, n))
+    np.testing.assert_array_equal(stacked.sum((2,), True).numpy(), whole.reshape(3, 20, 1))
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (8,), (9, 0), (0, 9), (1, 8), (3, 4, 16), (2, 4, 4, 4)])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_shapes_of_sums_along_the_last_dimension(shape, keepdim, oracle):
+    def sums(torch):
+        x = torch.ones(shape)
+        last = len(shape) - 1 if shape else 0
+        return [f(dim, keepdim) for dim in (-1, last) for f in (x.sum, x.double().mean, x.long().sum)]
+    for made, wanted in zip(sums(rushlight), oracle(sums)):
+        assert made.shape == wanted.shape
+        assert made.numpy().dtype == wanted.dtype
+        np.testing.assert_array_equal(made.numpy(), wanted)
+
+
+@pytest.mark.parametrize("shape", [(256, 16), (255, 16), (300, 17), (2048, 2), (2, 999, 3), (4096, 1), (600, 7)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.uint8])
+@pytest.mark.parametrize("name", ["amax", "amin", "prod"])
+def test_many_short_rows_are_reduced_column_by_column(shape, dtype, name):
+    rng = np.random.default_rng(0)
+    x = (rng.random(shape) * 3).astype(dtype)
+    if x.dtype.kind == "f":
+        x.flat[[0, 5]] = np.nan
+    ufunc = {"amax": np.maximum, "amin": np.minimum, "prod": np.multiply}[name]
+    turned = np.swapaxes(x, 0, -1).copy().swapaxes(0, -1)          # of other steps in memory
+    for a in (x, turned):
+        t = rushlight.tensor(x) if a is x else rushlight.from_numpy(a)
+        for dim in (-1, len(shape) - 1):
+            for keepdim in (False, True):
+                made = getattr(t, name)(dim, keepdim)
+                kind = np.int64 if name == "prod" and x.dtype.kind in "iu" else dtype
+                wanted = ufunc.reduce(x, -1, kind, None, keepdim)
+                assert made.numpy().dtype == kind
+                assert made.is_contiguous()
+                np.testing.assert_array_equal(made.numpy(), wanted)
+    t = rushlight.tensor((rng.random((2048, 2)) + 0.5), requires_grad=True)
+    getattr(t, name)(-1).sum().backward()
+    g = {"amax": t.detach() == t.detach().amax(-1, True), "amin": t.detach() == t.detach().amin(-1, True),
+         "prod": t.detach().flip(1)}[name]
+    np.testing.assert_allclose(t.grad.numpy(), g.double().numpy())
