@@ -45,6 +45,9 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
         r = along_rows(x.reshape(*lead, -1))
         return r.reshape(lead + (1,) * len(axes)) if keepdim else r
     if x.size < FEW or x.dtype not in ONES or not (axes is None or axes and valid(axes, x.ndim)):
+        if x.itemsize == 2 and x.dtype.kind in "fV":      # half precision by way of single: ones would stop at 2048, or 256
+            from rushlight.ops.kernels.halves import converted, single
+            return converted(np.asarray(added(single(x), dims, keepdim)), x.dtype)
         return in_c_order(_add(x, dims, None, None, keepdim))
     if axes is None:                              # a few columns of a matrix would be added row to row
         return _add(x if x.flags.forc else x.copy(), None, None, None, keepdim)

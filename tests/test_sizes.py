@@ -16,7 +16,8 @@ from rushlight.optional import spent
 SHAPES = [(4095,), (4096,), (70_000,), (70, 100), (3, 1500), (1500, 3), (1, 5000), (5000, 1), (300, 257), (9, 40, 30),
           (4, 8, 24, 24)]
 FEW = [(4096,), (70_000,), (70, 100), (1500, 3)]
-DTYPES = {rl.float32: 1e-6, rl.float64: 1e-14, rl.float16: 1e-3, rl.bfloat16: 8e-3, rl.int64: 0, rl.bool: 0}
+# what each step may be off by, and the result once more
+DTYPES = {rl.float32: (1e-6, 0), rl.float64: (1e-14, 0), rl.float16: (1e-6, 1e-3), rl.bfloat16: (1e-6, 8e-3)}
 FLOATS = (rl.float32, rl.float64, rl.float16, rl.bfloat16)
 REAL = (*FLOATS, rl.int64)
 LAYOUTS = {
@@ -39,8 +40,10 @@ def values(x):
     return x.double().numpy() if x.dtype in FLOATS else x.numpy()
 
 
-def agree(made, expected, dtype, tolerance, about):
+def agree(made, expected, dtype, steps, about):
     """Shape, dtype, what is stored beside what is said, values."""
+    step, once = DTYPES.get(dtype, (0, 0))
+    tolerance = once + step * steps
     for r, e in zip(made if isinstance(made, tuple) else [made], expected if isinstance(expected, tuple) else [expected]):
         e = np.asarray(e)
         assert tuple(r.shape) == values(r).shape == e.shape, about
@@ -154,8 +157,8 @@ def test_reductions(name, loops, monkeypatch):
                     continue
                 expected = of(a, dim, keepdim)
                 n = a.size // max(1, np.asarray(expected[0] if isinstance(expected, tuple) else expected).size)
-                tolerance = DTYPES[x.dtype] * max(4, n / 8 if name == "prod" else n ** 0.5 / 2)
-                agree(op(x, dim, keepdim), expected, x.dtype, tolerance, (name, *case, dim, keepdim))
+                steps = max(4, n / 8 if name == "prod" else n ** 0.5 / 2)
+                agree(op(x, dim, keepdim), expected, x.dtype, steps, (name, *case, dim, keepdim))
 
 
 def along(function):
@@ -243,7 +246,7 @@ def test_scans(name, loops, monkeypatch):
         for dim in range(-1, x.ndim):
             if name in ("trapezoid", "gradient") and a.shape[dim] < 2:
                 continue
-            agree(op(x, dim), of(a, dim), x.dtype, DTYPES[x.dtype] * max(8, a.shape[dim] ** 0.5), (name, *case, dim))
+            agree(op(x, dim), of(a, dim), x.dtype, max(8, a.shape[dim] ** 0.5), (name, *case, dim))
 
 
 def plain_norm(*dims):
@@ -287,7 +290,7 @@ def test_norms(name, loops, monkeypatch):
     op, of, least = NORMS[name]
     for x, case in cases(FLOATS, [shape for shape in SHAPES if len(shape) >= least and shape[0] > 1]):
         if case[-1] != "repeated":                # of equal numbers what is left is rounding errors over the root of eps
-            agree(op(x), of(values(x)), x.dtype, DTYPES[x.dtype] * 100, (name, *case))
+            agree(op(x), of(values(x)), x.dtype, 100, (name, *case))
 
 
 def total(made):
@@ -331,3 +334,46 @@ def test_equal_numbers_have_no_deviation(shape, dtype):
         assert not x.grad.any()
     x = numbers(shape, dtype) * 3e-5 + 1          # and nearly equal ones keep theirs
     np.testing.assert_allclose(x.std(0).numpy(), np.std(x.double().numpy(), 0, ddof=1), rtol=1e-2, atol=1e-7)
+
+
+N = 3000                                          # more than float16 counts to one by one (2048), or bfloat16 (256)
+ZEROS = rl.zeros(N, dtype=rl.int64)
+PAIRS = rl.zeros(N, 2, dtype=rl.int64)
+MANY = {
+    "expand": lambda x: (x.expand(N, 2) * 1).sum(), "repeat": lambda x: x.repeat(N, 1).sum(),
+    "a bias": lambda x: (rl.ones(N, 2, dtype=x.dtype) + x).sum(),
+    "prelu": lambda x: F.prelu(-rl.ones(N, 2, dtype=x.dtype), x).sum(),
+    "gather": lambda x: x.reshape(1, 2).gather(0, PAIRS).sum(),
+    "scatter_add": lambda x: rl.zeros(2, 2, dtype=x.dtype).scatter_add(0, PAIRS, x.expand(N, 2)) / 64,
+    "scatter mean": lambda x: rl.zeros(2, 2, dtype=x.dtype).scatter_reduce(0, PAIRS, x.expand(N, 2), "mean"),
+    "index_add": lambda x: rl.zeros(2, 2, dtype=x.dtype).index_add(0, ZEROS, x.expand(N, 2)) / 64,
+    "embedding": lambda x: F.embedding(ZEROS, x.reshape(1, 2)).sum(),
+    "cross_entropy": lambda x: F.cross_entropy(x.expand(N, 2), ZEROS),
+    "its sum": lambda x: F.cross_entropy(x.expand(N, 2), ZEROS, reduction="sum"),
+    "weighted": lambda x: F.cross_entropy(x.expand(N, 2), ZEROS, rl.ones(2, dtype=x.dtype)),
+    "smoothed": lambda x: F.cross_entropy(x.expand(N, 2), ZEROS, label_smoothing=0.1),
+}
+
+
+@pytest.mark.parametrize("dtype", [rl.float16, rl.bfloat16])
+@pytest.mark.parametrize("name", MANY)
+def test_half_precision_adds_up_many(name, dtype):
+    """Values and gradients: sums of many go by way of float32, as torch's."""
+    half, single = (rl.tensor([1.0, 0.5], dtype=t, requires_grad=True) for t in (dtype, rl.float32))
+    made, expected = MANY[name](half), MANY[name](single)
+    assert made.dtype is dtype
+    rtol = 2 * DTYPES[dtype][1]
+    np.testing.assert_allclose(values(made.detach()), values(expected.detach()), rtol, 1e-6)
+    made.sum().backward()
+    expected.sum().backward()
+    np.testing.assert_allclose(values(half.grad), values(single.grad), 4 * rtol, 2e-3)
+
+
+def test_means_of_more_than_float16_holds():
+    x = rl.full((70_000, 2), 0.5, dtype=rl.float16)
+    x[1::2] = rl.nan
+    assert x.nanmean().item() == 0.5
+    assert x.nanmean(0).tolist() == [0.5, 0.5]
+    y = rl.zeros(70_000, 2, dtype=rl.float16, requires_grad=True)
+    F.cross_entropy(y, rl.zeros(70_000, dtype=rl.int64)).backward()
+    np.testing.assert_allclose(y.grad[0].tolist(), [-0.5 / 70_000, 0.5 / 70_000], rtol=0.02)

@@ -76,8 +76,10 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
     if input.dtype.category < dtypes.FLOATING:
         raise RuntimeError(explain("nanmean(): expected input to have floating point or complex dtype but got "
                                    f"{input.dtype.scalar_type}", "convert: x.float()"))
-    known = r.sum(to(e.eq(input, input), input.dtype), dim, keepdim)
-    made = e.div(r.nansum(input, dim, keepdim, dtype=dtype), known)
+    half = input.dtype.itemsize == 2              # which cannot count to 70,000, nor hold the sum of as many
+    known = r.sum(to(e.eq(input, input), dtypes.float32 if half else input.dtype), dim, keepdim)
+    made = e.div(r.nansum(input, dim, keepdim, dtype=dtypes.float32 if half and dtype is None else dtype), known)
+    made = to(made, input.dtype) if half and dtype is None else made
     return made if out is None else into(out, made)
 
 

@@ -12,6 +12,7 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
+from rushlight.ops.kernels.halves import converted, is_half, single
 from rushlight.optional import has_numba, spent
 
 MANY = 1 << 15                                    # numbers from which a loop is worth loading
@@ -48,12 +49,22 @@ def land(r: ndarray, index: ndarray, g: ndarray, dim: int, how: str, name: str) 
     check_index(index if line is None else line, r.shape[dim], name, dim, RuntimeError)
     if line is not None:
         land_slices(r, line, g, dim, how)
+    elif is_half(r):
+        wide = single(r)
+        land(wide, index, single(g), dim, how, name)
+        r[...] = converted(wide, r.dtype)
     elif not by_loop(EACH, r, index, g, dim, how):
         UFUNCS[how].at(r.reshape(-1), places(r.shape, index, dim).reshape(-1), g.reshape(-1))
 
 
 def land_slices(r: ndarray, index: ndarray, g: ndarray, dim: int, how: str = "sum") -> None:
-    """The slices of g combined into those of r at `index` (n,), which counts from the start, along `dim`."""
+    """The slices of g combined into those of r at `index` (n,), which counts from the start, along `dim`; half precision by
+    way of single, as torch does: sums of ones would stop at 2048, or at 256."""
+    if is_half(r):
+        wide = single(r)
+        land_slices(wide, index, single(g), dim, how)
+        r[...] = converted(wide, r.dtype)
+        return
     if by_loop(SLICES, r, index, g, dim, how):
         return
     if r.ndim == 1 or dim == 0 and g.size < FEW:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.ops.kernels.activation import softplus_of
+from rushlight.ops.kernels.halves import converted, is_half, single
 
 
 def mse_loss(x: ndarray, y: ndarray) -> ndarray:
@@ -93,6 +94,8 @@ def kept_classes(target: ndarray, weight: ndarray | None, classes: int, ignore_i
 
 def nll_loss(x: ndarray, target: ndarray, weight: ndarray | None, ignore_index: int, reduction: str) -> ndarray:
     """-weight[t] x[n, t]; its sum, or its mean over the weights."""
+    if reduction != "none" and is_half(x):        # in float32, as torch does: sums in bfloat16 stop at 256
+        return np.asarray(nll_loss(single(x), target, single(weight), ignore_index, reduction)).astype(x.dtype)
     t, counts = kept_classes(target, weight, x.shape[min(x.ndim - 1, 1)], ignore_index, x.dtype)
     found = x[places(t)]
     if counts is not None:
@@ -112,6 +115,8 @@ def times(x: ndarray, counts: ndarray) -> ndarray:
 def nll_loss_grad(g: ndarray, target: ndarray, weight: ndarray | None, size: tuple, ignore_index: int,
                   reduction: str) -> ndarray:
     """The derivative of `nll_loss`: -weight[t] g at [n, t], 0 elsewhere."""
+    if reduction == "mean" and is_half(g):        # which has no 70,000 to divide by
+        return converted(nll_loss_grad(single(g), target, single(weight), size, ignore_index, reduction), g.dtype)
     t, counts = kept_classes(target, weight, size[min(len(size) - 1, 1)], ignore_index, g.dtype)
     share = -g
     if reduction == "mean":

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.adding import added
 from rushlight.ops.kernels.elementwise import where
 from rushlight.ops.kernels.halves import converted
 from rushlight.ops.kernels.strided import FEW, MANY, copied, like_images, plain, suggested
@@ -380,7 +381,7 @@ def fold_repeats(g: ndarray, shape: tuple, repeats: tuple) -> ndarray:
     """The copies' elements added up: what repeat undoes."""
     lead = (1,) * (len(repeats) - len(shape)) + tuple(shape)
     parts = [n for pair in zip(repeats, lead) for n in pair]
-    return np.add.reduce(g.reshape(parts), tuple(range(0, len(parts), 2))).reshape(shape)
+    return added(g.reshape(parts), tuple(range(0, len(parts), 2))).reshape(shape)
 
 
 def to(x: ndarray, dtype: Any) -> ndarray:
