@@ -307,3 +307,21 @@ def test_gates_can_be_pickled():
     with rushlight.autocast("cpu"):
         pass
     assert pickle.loads(pickle.dumps(functional.cross_entropy)) is functional.cross_entropy
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("state", [None, "float32", "bfloat16"])
+def test_recurrent_layers(oracle, kind, dtype, state):
+    """In bfloat16, as torch's, whatever the dtypes of the input and the state; a GRU gives its state's."""
+    def run(t):
+        t.manual_seed(0)
+        layer, x = getattr(t.nn, kind)(4, 8), t.randn(5, 3, 4).to(getattr(t, dtype)).requires_grad_()
+        h = None if state is None else t.zeros(1, 3, 8).to(getattr(t, state))
+        with t.autocast("cpu", dtype=t.bfloat16):
+            out, last = layer(x, (h, h) if kind == "LSTM" and state else h)
+        out.float().square().sum().backward()
+        last = last[0] if kind == "LSTM" else last
+        dtypes = [str(a.dtype).split(".")[-1] == "bfloat16" for a in (out, last, layer.weight_ih_l0.grad, x.grad)]
+        return t.cat([t.tensor(dtypes).float(), out.detach().float().flatten(), layer.weight_ih_l0.grad.flatten() / 10])
+    np.testing.assert_allclose(run(rushlight), oracle(run), atol=0.03)

@@ -17,6 +17,7 @@ from typing import Any
 from rushlight import fft, linalg, nn
 from rushlight.dtypes import bfloat16, dtype, float16, float32, float64
 from rushlight.nn import functional
+from rushlight.nn.recurrent import RNNBase
 from rushlight.ops.build import FUNCTIONS
 from rushlight.ops.conv import convolution
 from rushlight.ops.later import complete
@@ -112,6 +113,20 @@ def gate(function: Callable, name: str, home: str) -> Callable:
     return call
 
 
+def recurrent_gate(operands: Callable) -> Callable:
+    """What recurrent layers compute with, in the lower precision; of a GRU, in its state's, as torch's results are."""
+    @wraps(operands)
+    def call(layer: Any, x: Tensor, states: tuple | None) -> tuple:
+        lowest = current.get()
+        if lowest is not None:
+            state = x if states is None else states[0]
+            to = state.dtype if layer.mode == "GRU" and state.dtype in ELIGIBLE else lowest
+            x, states = converted((x, states), to)
+        x, states, weights = operands(layer, x, states)
+        return x, states, weights if lowest is None else [type(w)(*converted(tuple(w), to)) for w in weights]
+    return call
+
+
 Space = dict[str, Callable]
 
 
@@ -155,6 +170,7 @@ def install() -> None:
                     if isinstance(layer, type) and layer.__module__ == module.__name__:
                         replace(layer, gates)
         replace(Tensor, gates)
+        RNNBase._operands = recurrent_gate(RNNBase._operands)  # type: ignore[method-assign]
         _installed = True
 
 

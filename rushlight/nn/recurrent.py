@@ -118,7 +118,7 @@ class RNNBase(Module):
 
     def _run(self, x: Tensor, states: tuple | None, sizes: tuple | None, batch: int,
              first: bool = False) -> tuple[Tensor, tuple]:
-        weights = self._weights()
+        x, states, weights = self._operands(x, states)
         self._check_input(x, weights[0].weight_ih, 2 if sizes else 3, 1 if first else 0)
         wanted = self._state_shapes(batch)
         if states is None:
@@ -128,6 +128,10 @@ class RNNBase(Module):
             starts = recurrent.each_of(x, states)
         return recurrent.layers(self.mode, x, starts, weights, sizes, self.bidirectional,
                                 self.dropout if self.training else 0.0, first)
+
+    def _operands(self, x: Tensor, states: tuple | None) -> tuple[Tensor, tuple | None, list[Weights]]:
+        """What the layers compute with; autocast converts it (amp/gates.py)."""
+        return x, states, self._weights()
 
     def _state_shapes(self, batch: int) -> list[tuple[int, int, int]]:
         """Of h, and for an LSTM of c."""
