@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any
 
 import numpy as np
@@ -233,12 +233,18 @@ def var(x: ndarray, dims: Dims = None, keepdim: bool = False, correction: float 
     return total / total.dtype.type(left) if left > 0 else total / total.dtype.type(0) if n else total * np.nan
 
 
+@lru_cache
+def first_along(dims: tuple[int, ...], ndim: int) -> tuple[slice, ...]:
+    """The key of the first elements along dimensions, these kept."""
+    return tuple([slice(1) if d in dims or d - ndim in dims else slice(None) for d in range(ndim)])
+
+
 def clear_equals(squares: ndarray, x: ndarray, dims: tuple[int, ...], n: float) -> None:
     """0 for sums of n squares that are of equal numbers along dimensions, as torch has it: programs ask `std == 0`. The mean
     of such is off by rounding errors; where squares may be of nothing else, the numbers are compared."""
-    first = x[tuple([slice(1) if d in dims or d - x.ndim in dims else slice(None) for d in range(x.ndim)])]
-    least = (abs(first) if x.dtype.kind == "c" else first) ** 2 * (n * NOISE[squares.itemsize])
-    if np.count_nonzero(squares.reshape(first.shape) <= least):
+    first = x[first_along(dims, x.ndim)]
+    least = abs(first) if x.dtype.kind == "c" else first
+    if np.count_nonzero(squares.reshape(first.shape) <= least * least * (n * NOISE[squares.itemsize])):
         squares.reshape(first.shape)[(x == first).all(dims, keepdims=True)] = 0
 
 
