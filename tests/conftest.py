@@ -83,13 +83,13 @@ def as_if_alone(monkeypatch):
 def programs_like_eager(request, monkeypatch):
     """Fail a test in which a program gave other numbers than eager, or the compiler met a limit, whatever becomes of
     warnings: the function then runs as it is, gives right results, and nobody would notice. Tests about that are marked."""
-    faults, give_up = [], Compiled.give_up
+    faults, stop = [], Compiled.stop
 
-    def noted(self, why, *rest):
+    def noted(self, why):
         if "please report this" in why or "a limit of the compiler" in why:
             faults.append(f"{self.name} {why}")
-        return give_up(self, why, *rest)
-    monkeypatch.setattr(Compiled, "give_up", noted)
+        return stop(self, why)
+    monkeypatch.setattr(Compiled, "stop", noted)
     yield
     if faults and request.node.get_closest_marker("falls_back") is None:
         pytest.fail("\n".join(["compiled functions that run as they are:", *faults]))
