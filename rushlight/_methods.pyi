@@ -413,7 +413,7 @@ class Methods:
     def logaddexp2(self, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = log2(exp2(input) + exp2(other)). The same to base 2; nothing overflows."""
     def logaddexp2_(self, other: _Operand) -> _Tensor: """out = log2(exp2(input) + exp2(other)). The same to base 2; nothing overflows."""
     def logaddexp_(self, other: _Operand) -> _Tensor: """out = log(exp(input) + exp(other)). The logarithm of a sum of exponentials; nothing overflows."""
-    def logcumsumexp(self, dim: _int, *, out: _Tensor | None = ...) -> _Tensor: """out = logcumsumexp(input, dim). log(exp(x_0) + ... + exp(x_i)), never overflowing."""
+    def logcumsumexp(self, dim: _int, *, out: _Tensor | None = ...) -> _Tensor: """out = logcumsumexp(input, dim). log(exp(x_0) + ... + exp(x_i)), never overflowing; in float64, as torch does: the error would grow with every step."""
     def logdet(self) -> _Tensor: ...
     def logical_and(self, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = logical_and(input, other). Whether both are true; numbers are true unless 0."""
     def logical_and_(self, other: _Operand) -> _Tensor: """out = logical_and(input, other). Whether both are true; numbers are true unless 0."""
