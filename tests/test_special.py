@@ -57,6 +57,41 @@ def test_hard_values(name):
         assert found == pytest.approx(expected, rel=5e-13, abs=0), args
 
 
+def in_units(found, expected):
+    """The largest distance from the exact values, in units of their last place in single precision."""
+    single = np.abs(expected.astype(np.float32))
+    usual = np.isfinite(single) & (single >= np.finfo(np.float32).tiny)
+    return np.max(np.abs(found.numpy()[usual].astype(float) - expected[usual]) / np.spacing(single[usual]))
+
+
+def test_the_inverse_of_erf_in_single_precision():
+    rng = np.random.default_rng(0)
+    from scipy.special import erfinv
+    near_one = 1 - 10 ** rng.uniform(-7.5, 0, 20000)
+    for x in (rng.uniform(-1, 1, 20000), near_one, -near_one, 10 ** rng.uniform(-37, 0, 20000)):
+        x = x.astype(np.float32)
+        assert in_units(special.erfinv(rushlight.tensor(x)), erfinv(x.astype(float))) < 4
+
+
+def test_digamma_and_its_derivative_in_single_precision():
+    rng = np.random.default_rng(0)
+    from scipy.special import digamma, zeta
+    for most in (1, 3, 40, 1e6):
+        x = rng.uniform(-most, most, 5000).astype(np.float32)
+        assert in_units(special.digamma(rushlight.tensor(x)), digamma(x.astype(float))) < 0.51
+        assert in_units(special.polygamma(1, rushlight.tensor(x)), zeta(2, x.astype(float))) < 0.51
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["erfinv", "digamma"])
+def test_the_ends_of_the_domain(oracle, name, dtype):
+    def ends(lib):
+        x = lib.tensor([0.0, -0.0, 1, -1, -2, 1.5, -1.5, math.inf, -math.inf, math.nan, -0.5], dtype=getattr(lib, dtype))
+        y = getattr(lib, name)(x).double()
+        return lib.stack((y, lib.signbit(y.nan_to_num()).double()))
+    np.testing.assert_allclose(ends(rushlight).numpy(), oracle(ends), rtol=1e-2 if dtype[0] == "b" else 2e-3)
+
+
 def test_hard_values_of_functions_with_settings():
     assert special.polygamma(3, number(-2.5)).item() == pytest.approx(194.74787621918762242, rel=1e-13)
     assert special.polygamma(60, number(0.7)).item() == pytest.approx(-2.3398844351829916315e91, rel=1e-12)
