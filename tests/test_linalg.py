@@ -289,6 +289,24 @@ def refusal(call, module):
     return ["nothing", ""]
 
 
+def test_matrix_exp_in_single_precision_is_exact_to_the_last_place():
+    x = np.random.default_rng(0).standard_normal((50, 8, 8)) * np.logspace(-2, 0.5, 50)[:, None, None]
+    for dtype, wide in (("float32", "float64"), ("complex64", "complex128")):
+        a = rushlight.tensor(x).to(getattr(rushlight, dtype)) * (1 if dtype == "float32" else 1 + 0.5j)
+        exact = rushlight.linalg.matrix_exp(a.to(getattr(rushlight, wide)))
+        error = (rushlight.linalg.matrix_exp(a) - exact).abs().amax((-1, -2)) / exact.abs().amax((-1, -2))
+        assert error.max() < 1e-7
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "bool"])
+def test_vander_has_torchs_bits_dtypes_and_strides(oracle, dtype):
+    def made(torch):
+        x = torch.tensor([-1.7, 0.0, 0.3, 3.0, -2.0]).to(getattr(torch, dtype))
+        all_of_them = [torch.vander(x, n, increasing=rise) for n in (0, 1, 2, 9, None) for rise in (True, False)]
+        return [[str(y.dtype).split(".")[1], list(y.shape), list(y.stride()), str(y.tolist())] for y in all_of_them]
+    assert made(rushlight) == oracle(made)
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_torch_refuses_is_refused_in_its_words(oracle, name):
