@@ -125,6 +125,13 @@ def test_transformed(same, dtype):
              x.clone().log_normal_(0.3, 0.7))])
 
 
+@pytest.mark.parametrize(("mean", "std"), [(1.0, 2.0), (0.0, 40.0), (-85.0, 9.0)])
+def test_log_normal_has_the_librarys_bits(same, mean, std):
+    """Pairs of normals of all at once; exponentials that are infinite, 0 or subnormal in float32, too."""
+    same(lambda g: [g.log_normal(n, np.float32, mean, std) for n in (31, 3, 40001, 16, 33, 1, 2)],
+         lambda t: [t.empty(n).log_normal_(mean, std) for n in (31, 3, 40001, 16, 33, 1, 2)])
+
+
 @pytest.mark.parametrize("lambd", [1.0, 0.3, 7.0, 1e-31])
 def test_exponential_has_the_librarys_bits(lambd, monkeypatch):
     """Also where NumPy's logarithm is off by an ulp or two, which shows halfway between two float32."""

@@ -7,10 +7,12 @@ import math
 import numpy as np
 
 from .filling import DType, Shape, empty
-from .normal import standard
+from .normal import GROUP, standard
 from .rounding import fma64, narrow, near_halfway
 from .stream import Stream
 from .vector_math import each, log64
+
+TINY = 2.0 ** -126                                # the least normal float32
 
 
 def exponential(stream: Stream, shape: Shape, dtype: DType = np.float32, lambd: float = 1.0) -> np.ndarray:
@@ -81,7 +83,16 @@ def log_normal(stream: Stream, shape: Shape, dtype: DType = np.float32, mean: fl
     if not std > 0.0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
     out, flat = empty("log_normal_", shape, dtype, "f")
-    flat[...] = narrow(each(_exp, fma64(standard(stream, len(flat)), std, mean)), out.dtype)
+    exponents = fma64(standard(stream, len(flat)), std, mean)
+    if out.dtype != np.float32 or len(flat) < GROUP:
+        flat[...] = narrow(each(_exp, exponents), out.dtype)
+        return out
+    with np.errstate(over="ignore", under="ignore"):
+        values = np.exp(exponents)                # off by an ulp here and there, as log1p in `exponential`
+        flat[...] = values
+    doubtful = near_halfway(values) | (values < TINY)             # what float32 holds with fewer bits ends elsewhere
+    if doubtful.any():
+        flat[doubtful] = narrow(each(_exp, exponents[doubtful]), out.dtype)
     return out
 
 
