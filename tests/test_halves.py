@@ -123,3 +123,12 @@ def test_what_is_added_to_products_is_rounded_with_them(dtype):
         for ours, theirs in zip(given, wide):
             assert theirs.grad is None or torch.allclose(ours.grad.float(), theirs.grad, rtol=2e-2, atol=2e-1), name
     assert type(calls["addmm"](*given).grad_fn).__name__ == "AddmmBackward0"
+
+
+def test_float16_is_widened_by_bits_as_by_numpy():
+    every = np.arange(65536, dtype=np.uint16).view(np.float16)
+    for h in (every, every[:31744], np.tile(every, 3)[1:].copy(), every.reshape(256, 256), every[:0]):
+        wide = halves.widened_by_bits(h)
+        assert wide.dtype == np.float32
+        assert wide.shape == h.shape
+        np.testing.assert_array_equal(wide.view(np.int32), h.astype(np.float32).view(np.int32))
