@@ -41,6 +41,25 @@ def test_median_and_its_place(values):
     assert np.isnan(tensor([*values, NAN]).median().item())
 
 
+@pytest.mark.parametrize("lost", [0, 2, 5, 60])
+@pytest.mark.parametrize("dtype", [rushlight.float32, rushlight.bfloat16])
+def test_nanmedian_of_rows_that_lack_some_or_all(lost, dtype):
+    """By a partition at the places asked for, if they are few; also those of many rows."""
+    rng = np.random.default_rng(0)
+    x = rng.permutation(120 * 120).reshape(120, 120).astype(np.float32) % 251
+    for row, count in zip(x, rng.integers(0, 2 * lost + 1, 120)):
+        row[rng.permutation(120)[:count]] = NAN
+    expected = [sorted(row[~np.isnan(row)])[(np.count_nonzero(~np.isnan(row)) - 1) // 2] if not np.isnan(row).all() else NAN
+                for row in x]
+    values, index = rushlight.nanmedian(rushlight.tensor(x).to(dtype), 1)
+    np.testing.assert_array_equal(values.float().numpy(), expected)
+    np.testing.assert_array_equal(x[np.arange(120), index.numpy()], expected)
+    values, index = rushlight.nanmedian(rushlight.tensor(x.T).to(dtype), 0, keepdim=True)
+    np.testing.assert_array_equal(values.float().numpy()[0], expected)
+    whole = np.sort(x[~np.isnan(x)])
+    assert rushlight.nanmedian(rushlight.tensor(x).to(dtype)).item() == whole[(whole.size - 1) // 2]
+
+
 @given(few)
 @settings(max_examples=60, deadline=None)
 def test_mode_is_the_smallest_of_the_most_frequent(values):

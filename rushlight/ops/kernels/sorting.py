@@ -28,11 +28,17 @@ def median_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, nd
 
 def nanmedian_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, ndarray]:
     """The median of those that are not nan; nan where all are."""
-    counted(x, dim, "nanmedian")
+    count = counted(x, dim, "nanmedian")
     if not x.ndim or x.dtype.kind not in "fV":
         return median_dim(x, dim, keepdim)
-    left = np.count_nonzero(~np.isnan(x), dim, keepdims=True)
-    index = taken(in_order(x, dim), np.maximum(left - 1, 0) // 2, dim)
+    there = ~np.isnan(x)
+    if there.all():                               # the same place in every row, which needs no order
+        return picked(x, (count - 1) // 2, dim, keepdim)
+    left = np.count_nonzero(there, dim, keepdims=True)
+    places = np.maximum(left - 1, 0) // 2
+    asked = np.unique(places)                     # 20 of 1000 in a third of the time that all take, 100 in two thirds
+    whole = x.dtype.kind == "V" or len(asked) > 50           # bfloat16 has no partition
+    index = taken(in_order(x, dim) if whole else np.argpartition(x, asked, dim), places, dim)
     return chosen(x, index, dim, keepdim)
 
 
@@ -42,7 +48,7 @@ def median_all(x: ndarray) -> ndarray:
 
 
 def nanmedian_all(x: ndarray) -> ndarray:
-    return of_all(nanmedian_dim, x)
+    return median_all(x[~np.isnan(x)] if x.dtype.kind in "fV" else x)
 
 
 def of_all(along: Callable, x: ndarray) -> ndarray:
