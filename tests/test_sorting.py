@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import rushlight
 from rushlight.autograd import grad
 from rushlight.ops.kernels import along, reduce
+from rushlight.ops.kernels.histograms import bins_of
 
 few = st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0]), min_size=1, max_size=12)
 NAN = float("nan")
@@ -288,3 +289,20 @@ def test_the_labels_of_few_classes_take_no_room_for_all():
         tracemalloc.stop()
     assert loss.item() == pytest.approx(2047 / 2048)
     assert most < 100 << 20                       # differences of all labels from all classes would be 1 GB
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 3, 100, 4096, 100_000])
+def test_bins_that_are_computed_are_those_that_are_searched_for(n, dtype):
+    """Numbers on the edges and next to them, in bins of one width and nearly so, many of them empty."""
+    rng = np.random.default_rng(n)
+    for low, high in ((0, 1), (-3.3, 1e5), (1e6, 1e6 + 1), (-1e-20, 1e-20)):
+        even = np.linspace(low, high, n + 1)
+        shaken = np.sort(even + rng.uniform(-0.2, 0.2, n + 1) * (high - low) / n)
+        for edges in (even.astype(dtype), shaken.astype(dtype), (even ** 3).astype(dtype)):
+            on = rng.choice(edges, 3000)
+            x = np.concatenate((rng.uniform(low, high, 3000).astype(dtype), on, np.nextafter(on, dtype(np.inf)),
+                                np.nextafter(on, dtype(-np.inf)), [NAN, np.inf, -np.inf])).astype(dtype)
+            inside = (x >= edges[0]) & (x <= edges[-1])
+            np.testing.assert_array_equal(bins_of(x, edges)[inside],
+                                          np.minimum(np.searchsorted(edges, x[inside], "right") - 1, n - 1))

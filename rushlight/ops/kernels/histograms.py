@@ -11,9 +11,36 @@ def counts_between(x: ndarray, edges: list[ndarray], weight: ndarray | None) -> 
     inside, place = np.ones(len(x), bool), np.zeros(len(x), np.int64)
     for column, e, n in zip(x.T, edges, shape):
         inside &= (column >= e[0]) & (column <= e[-1])
-        place = place * n + np.minimum(np.searchsorted(e, column, "right") - 1, n - 1)
+        place = place * n + bins_of(column, e)
     weights = None if weight is None else weight[inside]
     return np.bincount(place[inside], weights, int(np.prod(shape))).reshape(shape).astype(x.dtype)
+
+
+LEAST, MOST = 1 << 10, 1 << 18                    # numbers from which bins are computed, and bins up to which
+
+
+def bins_of(x: ndarray, edges: ndarray) -> ndarray:
+    """The bin of each number that lies between the ends; of the others any number, or -1. Bins of one width are
+    computed, and one left or right of that taken if the edges say so: 100,000 numbers in 100 bins in 1 ms, searched for 4.
+    """
+    last, first = len(edges) - 2, edges[0]
+    width = (float(edges[-1]) - float(first)) / (last + 1)
+    if x.size < LEAST or last >= MOST or not even(edges, width):
+        return np.minimum(np.searchsorted(edges, x, "right") - 1, last)
+    with np.errstate(all="ignore"):               # nan and inf have no bin
+        place = ((x - first) * x.dtype.type(1 / width)).astype(np.int64)
+    np.minimum(np.maximum(place, 0, out=place), last, out=place)
+    place -= x < edges[place]
+    place += x >= edges[place + 1]
+    return np.minimum(place, last, out=place)
+
+
+def even(edges: ndarray, width: float) -> bool:
+    """Whether each edge is within a quarter of a bin of where it would be if all bins were of one width."""
+    if not 1e-30 < width < 1e30:
+        return False
+    away = edges - (float(edges[0]) + width * np.arange(len(edges)))
+    return bool(np.absolute(away).max() <= width / 4)
 
 
 def counts_in_range(x: ndarray, bins: int, low: float, high: float) -> ndarray:
