@@ -16,13 +16,16 @@ from typing import Any
 import numpy as np
 
 from rushlight.compile.graph import DENSE, Call, Graph, Store, Value, is_random, memory_of, values_in, with_each
-from rushlight.compile.noise import EXACT, Noise
+from rushlight.compile.noise import NOISE, ROUNDED, SHAKEN, Noise, change, of_half, unit
 from rushlight.compile.replay import Replay
+from rushlight.ops.kernels.halves import single
 from rushlight.ops.table import TABLE
 
 ULPS = 64                                         # what fused arithmetic may differ by, in units of the last place
-NOISE = 32                                        # and how many times what comes of inputs that differ a little (noise.py)
+TOLERANCE = {2: 1e-2, 4: 1e-4, 8: 1e-6, 16: 1e-6}         # of the largest element, by bytes of an element
 TRIES, MOST_TRIES = 3, 16                         # of one number, the noise of two ops may cancel in the first ones
+FLOATS = {"floats": 1.0}                          # what is shaken, each apart, and how much of NOISE that counts
+HALVES = {**FLOATS, "halves": ROUNDED / NOISE, "given": SHAKEN * 2.0**-16}   # of what is given: as if shaken in float32
 
 
 class Mismatch(Exception):
@@ -40,6 +43,7 @@ class Checker:
         self.known = dict(zip(graph.inputs, arrays))
         self.origin, self.places = memory_of(graph), {}         # where the program has a value; views need their origin's
         self.results = graph.results
+        self.kinds = HALVES if replay.halves else FLOATS
         self.unsure: dict[Value, Callable[[Noise], np.ndarray]] = {           # values that the traced run did not have
             v: replay.unsure[v.source[1]] for v in graph.inputs if v.source[0] == "saved" and v.source[1] in replay.unsure}
 
@@ -58,14 +62,14 @@ class Checker:
             found = computed(steps, self.known)
         right = {v: self.replay.value(v.traced) for s in steps for v in s.outs if v.traced}
         again = partial(anew, steps, self.given(steps))
-        self.compare(found, right, found, again, f"{name_of(steps)}: its parts give")
+        self.compare(found, right, again, f"{name_of(steps)}: its parts give")
         for s in steps:
             for v in s.outs:
                 own = v in made and found[v] is made[v]         # which the program will overwrite
                 self.known[v] = right[v] if v in right else found[v].copy() if own else found[v]
                 if v not in right:
                     self.unsure[v] = partial(taken, again, v)
-        self.compare(made, found, found, again, f"{name_of(steps)}: it gives")
+        self.compare(made, found, again, f"{name_of(steps)}: it gives")
         for v, a in made.items():
             if v.kind != "input" and a.flags.writeable and not np.array_equal(a, self.known[v]):
                 np.copyto(a, self.known[v])
@@ -96,18 +100,24 @@ class Checker:
         return {v: self.unsure.get(v) or partial(Noise.on, a=self.known[v]) for s in steps
                 for v in values_in((s.value,) if isinstance(s, Store) else s.args) if v in self.known}
 
-    def compare(self, made: dict[Value, np.ndarray], right: dict[Value, np.ndarray], found: dict[Value, np.ndarray],
-                again: Callable[[Noise], dict], what: str) -> None:
-        """Mismatch unless what was made is near what is right, where that is known. `found`: what `computed` gives."""
-        shaken: list[dict[Value, np.ndarray]] = []
+    def compare(self, made: dict[Value, np.ndarray], right: dict[Value, np.ndarray], again: Callable[[Noise], dict],
+                what: str) -> None:
+        """Mismatch unless what was made is near what is right, where that is known. `again`: what the steps give."""
+        shaken: list[list[dict[Value, np.ndarray]]] = []
+        still: list[dict[Value, np.ndarray]] = []               # without noise: what the program made may be wrong
 
         def changes(v: Value) -> Iterator[np.ndarray]:
             """What it makes of a value that inputs differ in their last places."""
+            if not still:
+                still.append(again(Noise(0, floats=False)))
             for seed in range(MOST_TRIES):
-                made = shaken[seed] if seed < len(shaken) else again(Noise(seed))
+                runs = shaken[seed] if seed < len(shaken) else [
+                    again(Noise(seed, **{k: k == kind for k in self.kinds})) for kind in self.kinds]
                 if len(shaken) == seed < TRIES:
-                    shaken.append(made)
-                yield made[v] != found[v] if found[v].dtype.kind in "biu" else np.abs(made[v] - found[v])
+                    shaken.append(runs)
+                far = [change(run[v], still[0][v]) for run in runs]
+                yield sum(share * f for share, f in zip(self.kinds.values(), far)) if far[0].dtype != bool else (
+                    np.any(far, axis=0))
         for v, a in made.items():
             wrong = difference(a, right[v], lambda v=v: changes(v)) if v in right else ""  # type: ignore[misc]
             if wrong:
@@ -123,6 +133,7 @@ def computed(steps: list[Any], given: dict[Value, np.ndarray],
              noise: Noise | None = None) -> dict[Value, np.ndarray]:
     """What the kernels of some steps give, one after the other; with `noise`, each rounds in its own way."""
     found: dict[Value, np.ndarray] = {}
+    plain: dict[Value, np.ndarray] = {}
 
     def array(v: Value) -> Any:
         return found[v] if v in found else v.array if v.kind == "constant" else given[v]
@@ -135,17 +146,18 @@ def computed(steps: list[Any], given: dict[Value, np.ndarray],
             elif s.outs:
                 made = TABLE[s.op].kernel(*with_each(tuple(s.args), array))
                 parts = made if len(s.outs) > 1 or isinstance(made, (tuple, list)) else [made]
-                if noise is not None and s.op not in EXACT:
-                    parts = [noise.on(np.asarray(a)) for a in parts]
+                if noise is not None:             # of a half that is the last of them `difference` allows the neighbours
+                    plain.update((v, a) for v, a in zip(s.outs, parts) if of_half(v.dtype))
+                    parts = [noise.after(s, np.asarray(a)) for a in parts]
                 found.update(zip(s.outs, parts))
-    return {v: np.asarray(a) for v, a in found.items()}
+    return {v: np.asarray(a) for v, a in (found | plain).items()}
 
 
 def taken(again: Callable[[Noise], dict], v: Value, noise: Noise) -> np.ndarray:
     """One of the values that some steps make; they run once for all of them."""
     if v not in noise.made:
         noise.made.update(again(noise))
-    return noise.made[v]
+    return noise.on(noise.made[v], False) if of_half(v.dtype) else noise.made[v]
 
 
 def opaque(call: Call) -> bool:
@@ -162,9 +174,13 @@ def difference(a: np.ndarray, b: np.ndarray, changes: Callable[[], Iterator[np.n
     """How far an array is from the right one `b`, in words; empty if it is near enough."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return f"{a.dtype}{a.shape} instead of {b.dtype}{b.shape}"
-    if not a.size or (kind := a.dtype.kind) not in "fcbiu":
-        return ""
+    rounded = np.float32(0)
     with np.errstate(all="ignore"):
+        if of_half(a.dtype):                      # two numbers that are nearly the same may be rounded to neighbours
+            rounded = np.maximum(unit(a), unit(b))
+            a, b = single(a), single(b)
+        if not a.size or (kind := a.dtype.kind) not in "fcbiu":
+            return ""
         if kind not in "fc":
             right = a == b
             near = right.all() or (right | np.any([*islice(changes(), TRIES)], axis=0)).all()
@@ -173,7 +189,7 @@ def difference(a: np.ndarray, b: np.ndarray, changes: Callable[[], Iterator[np.n
         if right.all():
             return ""
         size = np.abs(b)
-        allowed = ULPS * np.finfo(a.dtype).eps * (size + size[np.isfinite(size)].max(initial=0))
+        allowed = ULPS * np.finfo(a.dtype).eps * (size + size[np.isfinite(size)].max(initial=0)) + rounded
         far = np.abs(a - b)
         if (right | (far <= allowed)).all():
             return ""
@@ -183,3 +199,40 @@ def difference(a: np.ndarray, b: np.ndarray, changes: Callable[[], Iterator[np.n
             total, tries = total + np.nan_to_num(change, nan=0, posinf=np.inf), tries + 1
         wrong &= ~(far <= allowed + NOISE * (total / max(tries, 1)))
         return f"{a[wrong][0]} instead of {b[wrong][0]}, {wrong.sum()} of {a.size} elements" if wrong.any() else ""
+
+
+def beyond_noise(pairs: dict[int, tuple[np.ndarray, np.ndarray]], runs: Iterator[list[np.ndarray]],
+                 halves: bool) -> list[int]:
+    """Which results of a program are further from eager's than those of shaken runs are from the first of them.
+
+    `halves`: whether there are roundings to half precision, of which those that come out otherwise depend on chance, and
+    so does what each moves. It may move an element by as much as one of many runs does, and as it moves the array's others.
+    """
+    first = next(runs)
+    if not halves:
+        some = [*islice(runs, TRIES)]
+        return [i for i, (a, b) in pairs.items() if difference(a, b, lambda i=i: (  # type: ignore[misc]
+            change(r[i], first[i]) for r in some))]
+    spread, left = {i: np.zeros_like(single(first[i]), float) for i in pairs}, [*pairs]
+    for run in islice(runs, MOST_TRIES):
+        for i in left:
+            spread[i] = np.fmax(spread[i], np.nan_to_num(change(run[i], first[i]), nan=0, posinf=0))
+        left = [i for i in left if difference(*pairs[i], lambda i=i: iter([  # type: ignore[misc]
+            ROUNDED / NOISE * (spread[i] + np.sqrt(np.mean(np.square(spread[i]))))]))]
+        if not left:
+            break
+    return left
+
+
+def distance(a: np.ndarray, b: np.ndarray) -> str:
+    """How far a program's array is from eager's, in words; empty if it is near enough."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return f"{a.dtype}{a.shape} instead of {b.dtype}{b.shape}"
+    digits = TOLERANCE.get(a.dtype.itemsize, 0)
+    a, b = single(a), single(b)
+    if a.dtype.kind not in "fc" or not a.size:
+        return "" if np.array_equal(a, b) else "other whole numbers"
+    with np.errstate(all="ignore"):
+        near = np.isclose(a, b, rtol=digits, equal_nan=True,
+                          atol=digits * np.abs(b[np.isfinite(b)]).max(initial=0))
+        return "" if near.all() else f"off by {np.abs(a - b)[~near].max():.1e}, elements up to {np.abs(b).max():.1e}"

@@ -15,7 +15,7 @@ import numpy as np
 
 from rushlight.autograd.clock import clock, tick
 from rushlight.autograd.node import Output
-from rushlight.compile.check import TRIES, Checker, Mismatch, difference
+from rushlight.compile.check import Checker, Mismatch, beyond_noise, distance
 from rushlight.compile.drawn import random_state, restore
 from rushlight.compile.graph import Graph, Store, homes, is_random, keep_apart
 from rushlight.compile.halves import CompiledFunctionBackward, Kept, Subsets
@@ -37,7 +37,6 @@ from rushlight.tensor import Tensor, from_array, writes_of
 
 number = count().__next__
 MOVED, AS_IS = object(), object()                # arrays are laid out otherwise; the function itself must run
-TOLERANCE = {2: 1e-2, 4: 1e-4, 8: 1e-6, 16: 1e-6}         # of the largest element, by bytes of an element
 
 
 class Part:
@@ -330,9 +329,8 @@ class Program:
         pairs += [("a gradient", a, b) for a, b in zip((*grads, *wrt), (*expected.grads, *expected.wrt))]
         wrong = {i: f"{what}: {far}" for i, (what, a, b) in enumerate(pairs) if (far := distance(a, b))}
         if wrong:                                 # a gradient that is 0 but for rounding: eager's is another noise
-            runs = [*replay.shaken(inputs, self.written, TRIES + 1)]
-            wrong = {i: what for i, what in wrong.items() if difference(*pairs[i][1:], lambda i=i: (
-                np.abs(r[i] - runs[0][i]) for r in runs[1:]))}  # type: ignore[misc]
+            far = beyond_noise({i: pairs[i][1:] for i in wrong}, replay.shaken(inputs, self.written), replay.halves)
+            wrong = {i: wrong[i] for i in far}
         return next(iter(wrong.values()), "")
 
     def comes_apart(self, expected: Any, arguments: list[Any], old: dict, again: Callable) -> str:
@@ -420,18 +418,6 @@ def undone(call: Callable, owned: list[int], new: list, *arrays: np.ndarray) -> 
             arrays[i][...] = a
         restore(state)
         raise
-
-
-def distance(a: np.ndarray, b: np.ndarray) -> str:
-    """How far a program's array is from eager's, in words; empty if it is near enough."""
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return f"{a.dtype}{a.shape} instead of {b.dtype}{b.shape}"
-    if a.dtype.kind not in "fc" or not a.size:
-        return "" if np.array_equal(a, b) else "other whole numbers"
-    with np.errstate(all="ignore"):
-        near = np.isclose(a, b, rtol=TOLERANCE[a.dtype.itemsize], equal_nan=True,
-                          atol=TOLERANCE[a.dtype.itemsize] * np.abs(b[np.isfinite(b)]).max(initial=0))
-        return "" if near.all() else f"off by {np.abs(a - b)[~near].max():.1e}, elements up to {np.abs(b).max():.1e}"
 
 
 def layout(a: np.ndarray) -> tuple:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 from typing import Any
 
 import numpy as np
 
 from rushlight.autograd.grad_mode import current, mode
 from rushlight.compile.graph import Call, Graph, Store, Value, is_random, values_in, with_each
-from rushlight.compile.noise import EXACT, Noise
+from rushlight.compile.noise import Noise, of_half
 from rushlight.compile.sources import keyed
 from rushlight.ops.table import TABLE
 from rushlight.tensor import from_array
@@ -29,6 +30,7 @@ class Replay:
         self.results = list(graph.results)
         self.grads = [v for v in (*[v for _, v in graph.grads], *graph.wrt) if v is not None]
         self.written = {keyed(s.target.source): s.value for s in graph.steps if isinstance(s, Store)}
+        self.halves = any(of_half(v.dtype) for s in graph.steps for v in s.outs)
         self.drew: dict[int, np.ndarray] = {}     # random numbers
         self.unsure: dict[int, Callable[[Noise], np.ndarray]] = {}            # what a program keeps for backward, by number
         self.noise: Noise | None = None
@@ -68,11 +70,11 @@ class Replay:
         """Random numbers are not drawn twice: these are the ones."""
         self.known[number] = self.drew[number] = array.copy()
 
-    def shaken(self, arrays: list[np.ndarray], written: list, tries: int) -> Iterator[list[np.ndarray]]:
+    def shaken(self, arrays: list[np.ndarray], written: list) -> Iterator[list[np.ndarray]]:
         """What the whole run gives (results, memory `written` to, gradients) if each op rounds in its own way."""
         ends = [*self.results, *[self.written[keyed(source)] for source in written], *self.grads]
-        for seed in range(tries):
-            self.noise = Noise(seed)
+        for seed in count():
+            self.noise = Noise(seed, halves=seed > 0)         # or of two tries every other moves none
             self.begin(arrays, Counter(v.traced for v in ends if v.traced))
             self.known.update(self.drew)
             yield [v.array if v.kind == "constant" else self.value(v.traced) if v.traced else self.known[v] for v in ends]
@@ -96,7 +98,7 @@ class Replay:
         for v, a in zip(step.outs, made if isinstance(made, (tuple, list)) else [made]):
             if self.left[v.traced]:
                 a = np.asarray(a)
-                self.known[v.traced] = a if self.noise is None or step.op in EXACT else self.noise.on(a)
+                self.known[v.traced] = a if self.noise is None else self.noise.after(step, a)
         self.done(needed(step))
 
     def done(self, numbers: Iterable[int]) -> None:
