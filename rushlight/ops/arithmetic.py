@@ -206,7 +206,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
     return r if out is None else into(out, r)
 
 
-anyhow = writing(clamp)
+written_back = writing(clamp)
 
 
 def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
@@ -220,7 +220,7 @@ def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
         else:
             wrote(input)
             return input
-    return anyhow(input, min, max)
+    return written_back(input, min, max)
 
 
 method(clamp_, "clamp_", "clip_")
