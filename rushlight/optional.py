@@ -6,7 +6,8 @@ from math import inf
 from sys import modules
 
 CALL, ELEMENT = 0.4e-6, 0.3e-9                    # seconds that a pass of NumPy takes, and one element of it
-LOADING, LOOPS = 0.25, 0.05                       # seconds that count as the cost of loading Numba, and some loops
+LOADING, LOOPS = 0.25, 0.05                       # seconds that count as the cost of loading Numba, and some loops; of those
+PRICE = 0.5                                       # for large tensors: 0.5 to 1 s from disk, on a new machine 3 to 20
 # elements from which loops are asked: along rows (NumPy's layer norm of 8,192 takes 60 us, the loop 15), of several passes
 ROWS, LARGE, HUGE = 1 << 13, 1 << 15, 1 << 18     # (gelu of 32,768: 270 and 50), of one ufunc
 SOME = 512                                        # numbers from which half precision goes by way of single
@@ -20,9 +21,9 @@ def has_numba() -> bool:
 
 
 class Spent:
-    """When loops that round in their own way take over from NumPy: once what it did for them has cost their price.
-    Nothing but the work done decides, so that a program repeated gives the same numbers. `loading`: the part of the price
-    that is no cost any more where Numba has been loaded for larger tensors (W5b: its small ones take 0.8 of the time).
+    """When loops that round in their own way take over from NumPy: once what it did for them, and would do now, costs their
+    price. Nothing but the work decides, so that a program repeated gives the same numbers. `loading`: the part of the price
+    that is no cost any more where Numba has been loaded (W5b: its small tensors take 0.8 of the time).
     """
 
     def __init__(self, price: float, loading: float = 0.0) -> None:
@@ -30,16 +31,26 @@ class Spent:
 
     def paid(self, cost: float) -> bool:
         """Whether loops are to do this work; if not, NumPy does, and it counts."""
-        if self.left <= 0:
-            return True
-        self.left -= cost
-        if self.left <= self.loading and (self.left <= 0 or "numba" in modules):
-            self.left = 0.0 if has_numba() else inf
-        return False
+        if self.left > 0:
+            self.left -= cost
+            if self.left <= self.loading and (self.left <= 0 or "numba" in modules):
+                self.settle()
+        return self.left <= 0
 
-    def enough(self, passes: int, size: int) -> bool:
+    def settle(self) -> None:
+        """Loops from now on, if there are any."""
+        self.left = 0.0 if has_numba() else inf
+
+    def enough(self, passes: float, size: int) -> bool:
         """Whether loops are to do what takes NumPy so many passes over `size` numbers."""
         return self.paid(passes * (CALL + ELEMENT * size)) and size > 0
 
 
 spent = Spent(LOADING + LOOPS, LOADING)           # of ops on small arrays
+much = Spent(PRICE, LOADING)                      # on large ones: without, a first sum of 300 x 300 took 0.9 s, not 20 us
+
+
+def loops_pay(passes: int, size: int, large: int) -> bool:
+    """Whether loops are to do what takes NumPy so many passes over `size` numbers; `large`: from how many that is much, and
+    takes a third to an eighth of what the passes say, most of which are calls (layer norm, batch norm)."""
+    return spent.enough(passes, size) if size < large else much.enough(passes / 4, size)

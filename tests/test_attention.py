@@ -97,7 +97,7 @@ def test_loops_find_numbers_however_they_lie(layout, width, monkeypatch):
     same(*found, 4e-6)
 
 
-def test_loops_that_are_loaded_do_little_too(monkeypatch):
+def test_loops_do_little_too_once_that_was_enough(monkeypatch):
     pytest.importorskip("numba")
     found, run = [], kernels.run
     monkeypatch.setattr(kernels, "run", lambda name, arrays, *given: (found.append(arrays[0].shape[-2]),
@@ -105,6 +105,9 @@ def test_loops_that_are_loaded_do_little_too(monkeypatch):
     small, large = (numbers(1, 4, n, 32, dtype=np.float32) for n in (3, 64))
     for x in (small, large, small):
         kernels.attention([x, x, x], True, 0.5)
+    assert found == [64]
+    monkeypatch.setattr(kernels.spent, "left", 0.0)
+    kernels.attention([small, small, small], True, 0.5)
     assert found == [64, 3]
 
 

@@ -300,11 +300,11 @@ def test_when_loops_take_over(monkeypatch):
     x = rushlight.ones(2, 10)
     for _ in range(9):                            # 12 passes of 0.4 us each
         F.softmax(x, 1)
-    assert len(seen) == 2
+    assert len(seen) == 3
     assert F.softmax(x, 1).tolist() == [[np.float32(0.1).item()] * 10] * 2
 
 
-@pytest.mark.parametrize(("numba", "calls"), [(False, 8), (True, 2)])
+@pytest.mark.parametrize(("numba", "calls"), [(False, 7), (True, 1)])
 def test_numba_that_is_there_costs_no_loading(numba, calls, monkeypatch):
     monkeypatch.setattr(optional, "modules", {"numba": None} if numba else {})
     bill = optional.Spent(1.0, loading=0.75)

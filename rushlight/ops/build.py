@@ -18,7 +18,7 @@ from rushlight.ops.later import expect
 from rushlight.ops.results import into
 from rushlight.ops.table import BOOL, FLOATING, NUMPY, REAL, SAME, TABLE, Op, entry, in_namespace, parameters
 from rushlight.ops.worlds import ARRAYS, TENSORS, large, least_half, rebind, save_function
-from rushlight.optional import LARGE, ROWS, SOME, spent
+from rushlight.optional import LARGE, ROWS, SOME, loops_pay
 from rushlight.tensor import Tensor, method
 
 F = TypeVar("F", bound=Callable)
@@ -53,8 +53,7 @@ def by_loops(op: Op, kernel: Callable) -> Callable:
     passes, least = op.options.setdefault("passes", PASSES), ROWS if "rows" in op.options else LARGE
 
     def run(*args: Any) -> Any:
-        size = args[0].size
-        return kernel(*args) if size < least and not spent.enough(passes, size) else large(op, "", kernel, *args)
+        return large(op, "", kernel, *args) if loops_pay(passes, args[0].size, least) else kernel(*args)
     run.numpy = kernel  # type: ignore[attr-defined]
     return run
 

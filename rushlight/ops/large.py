@@ -25,7 +25,7 @@ from rushlight.ops.kernels.halves import APART, BITS, WORDS, is_half, knows_floa
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.rows import FUNCTIONS
 from rushlight.ops.table import BOOL, TABLE, Op
-from rushlight.optional import LARGE, SOME, has_numba
+from rushlight.optional import LARGE, SOME, has_numba, loops_pay
 
 MUCH = 1 << 22                                    # elements times cost from which all cores share the work: 0.5 ms
 FRESH = 1 << 20                                   # elements from which NumPy's results cost 2 ns each: fresh pages
@@ -48,7 +48,7 @@ class Loop:
         self.dtype, self.passes = dtype, passes
         self.how = (1,) + tuple([1 if kind[1] == "each" else 0 for kind in kinds if kind[0] != "value"])
         self.cost = 1 + passes // 4 + 8 * len(names - EXACT)
-        self.paid = self.function = None
+        self.text, self.paid, self.function = text, None, None
         given = [kind for kind in kinds if kind[0] != "value"]
         each = (0, 1, 1) if any([kind[1] == "channel" for kind in given]) else (0,)
         shapes = {"each": each, "channel": (1,), "one": ()}
@@ -58,24 +58,31 @@ class Loop:
         if names <= EXACT:
             from rushlight.compile.paying import Loop as Paid
             self.paid = Paid(lambda: text, passes, lambda: self.example)
-        else:
-            from rushlight.compile.cache import compiled
-            self.function = compiled(text)
 
     def build(self) -> None:
         """Compile it now."""
-        if self.function is not None:
-            self.function(*self.example)
+        if self.paid is None:
+            self.read()(*self.example)
         else:
-            self.paid.build()  # type: ignore[union-attr]
+            self.paid.build()
+
+    def read(self) -> Callable:
+        """The loop, whose first call compiles it."""
+        from rushlight.compile.cache import compiled
+        self.function = compiled(self.text)
+        return self.function
 
     def call(self, arrays: list[ndarray], shape: tuple[int, ...]) -> ndarray | None:
         function, size = self.function, prod(shape)
-        if function is None:
-            function = self.paid.function  # type: ignore[union-attr]
+        if function is None and self.paid is not None:
+            function = self.paid.function
             if function is None:
-                self.paid.pay(size if size < FRESH else 12 * size)  # type: ignore[union-attr]
+                self.paid.pay(size if size < FRESH else 12 * size)
                 return None
+        if function is None:
+            if not loops_pay(self.passes, size, LARGE):
+                return None
+            function = self.read()
         out = memory.take(shape, self.dtype)
         shared(function, (out.reshape(arrays[self.like].shape), *arrays), self.how, size * self.cost)
         return out

@@ -22,7 +22,7 @@ from rushlight.ops.kernels import recurrent as kernels
 from rushlight.ops.kernels.matmul import mm
 from rushlight.ops.kernels.memory import aligned, memory
 from rushlight.ops.kernels.recurrent import Arrays, Sizes, Steps, steps_of
-from rushlight.optional import has_numba, spent
+from rushlight.optional import has_numba, much, spent
 
 LEAST = 1 << 15                                   # numbers in the gates of all steps from which loops are used: 2.5 ms, 1.2
 PASSES = 16                                       # of NumPy for a step
@@ -59,7 +59,7 @@ def fit(tensors: Arrays) -> bool:
     if not all([t.dtype is FLOAT for t in tensors]) or not h.size or not x.size:
         return False
     a_step = len(h) * x.shape[-1]
-    return x.size >= LEAST and has_numba() or spent.enough(PASSES * (x.size // a_step), a_step) and has_numba()
+    return (much if x.size >= LEAST else spent).enough(PASSES * (x.size // a_step), a_step) and has_numba()
 
 
 class Given(NamedTuple):

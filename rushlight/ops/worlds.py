@@ -18,7 +18,7 @@ from rushlight.autograd.engine import second_time
 from rushlight.autograd.node import Node, Output, unpacked
 from rushlight.ops.later import next_part
 from rushlight.ops.table import SHARED, Op, parameters, rebind
-from rushlight.optional import LARGE, ROWS, SOME, spent
+from rushlight.optional import LARGE, ROWS, SOME, loops_pay
 from rushlight.tensor import Tensor, created, from_array
 
 ARRAYS: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}   # the name: warnings are filtered by it
@@ -100,12 +100,13 @@ def call_of(op: Op, i: int, name: str, world: str, kept: bool) -> str:
         whole = "x" in parameters(rule) and not op.elementwise           # a sum's g is small
         first = saved_as(op, "x", world, kept) if whole else "g[0]" if "outputs" in op.options else "g"
         least = ROWS if "rows" in op.options else LARGE
-        small = f"{first}.size < {least}"
+        small, half = f"{first}.size < {least}", f"{first}.itemsize == 2"
+        if op.elementwise and (some := least_half(op)):
+            half = f"{first}.size >= {some} and {half}"
+        if "passes" in op.options:                # a gradient that is put off is large (chains.py)
+            small = f"{first}.__class__ is ndarray and not loops_pay({op.options['passes']}, {first}.size, {least})"
         if op.elementwise:
-            few = f"{first}.size < {some} or " if (some := least_half(op)) else ""
-            small = f"({few}{small} and {first}.itemsize != 2)"
-        if "passes" in op.options:
-            small += f" and not enough({op.options['passes']}, {first}.size)"
+            small += f" and not ({half})"
         call = f"({call} if {small} else large(op, {name!r}, rule{i}, {given}))"
     return call if name == "tensors" or len(op.inputs) == 1 else f"None if e[{i}] is None else {call}"
 
@@ -184,7 +185,7 @@ def vjp(op: Op, world: str, kept: bool = False, several: bool = False) -> Callab
         if world == "tensors":
             present(op)
         scope = {"conj": names["conj"], "reshape": names["reshape"], "saved_output": saved_output,
-                 "saved_part": saved_part, "op": op, "large": large, "enough": spent.enough, "ndarray": np.ndarray,
+                 "saved_part": saved_part, "op": op, "large": large, "loops_pay": loops_pay, "ndarray": np.ndarray,
                  "rounded": rounded, "parts": array_parts if world == "arrays" else tensor_parts}
         for i, name in enumerate(ruled_inputs(op)):
             if op.rules[name] is not None:

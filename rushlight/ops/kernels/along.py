@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.optional import has_numba
+from rushlight.optional import has_numba, much
 
 SHORT = 32                                        # numbers of a row, below which a loop is no faster
 MUCH = 1 << 18                                    # numbers from which all cores share the work
@@ -28,11 +28,12 @@ def loops() -> Any:
 
 def reduced(name: str, x: ndarray, dims: tuple[int, ...] | int | None, keepdim: bool) -> ndarray | None:
     """One number from each row, a row being the last dimension or dimensions, or all of them."""
-    if x.dtype is not FLOAT or not x.flags.carray or loops() is None:
+    if x.dtype is not FLOAT or not x.flags.carray:
         return None
     dims = (dims,) if isinstance(dims, int) else dims
     kept = 0 if dims is None else x.ndim - len(dims)
-    if dims is not None and sorted([d % x.ndim for d in dims]) != [*range(kept, x.ndim)] or prod(x.shape[kept:]) < SHORT:
+    last = dims is None or sorted([d % x.ndim for d in dims]) == [*range(kept, x.ndim)]
+    if not last or prod(x.shape[kept:]) < SHORT or not much.enough(1, x.size) or loops() is None:
         return None
     out = np.empty(x.shape[:kept] + (1,) * (x.ndim - kept) * keepdim, FLOAT)
     in_parts(getattr(loops(), name), (x.reshape(out.size, -1), out.reshape(-1)), x.size)

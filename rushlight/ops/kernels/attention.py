@@ -16,15 +16,14 @@ from numpy import ndarray
 from rushlight.ops.kernels.loss import counted
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.windows import wide_dtype
-from rushlight.optional import Spent, has_numba, spent
+from rushlight.optional import has_numba, much, spent
 
 BLOCK = 1 << 18                                   # scores at a time
 LEAST = 1 << 17                                   # products from which the loops are used: NumPy takes 0.15 ms
-PASSES = 100                                      # over the scores, that they save
+PASSES, MANY = 100, 30                            # over the scores, that they save; of many, a score takes NumPy 4 to 13 ns
 MUCH = 1 << 22                                    # and all cores
 REMEMBERED = 1 << 18                              # numbers from which memory is used again: to ask takes 1 us
 FLOAT = np.dtype(np.float32)
-loaded = Spent(1)                                 # nothing left: the loops are there
 MADE = {"forward": (4, 5), "back": (7, 8, 9)}     # which of a loop's arrays it writes to
 
 
@@ -138,13 +137,12 @@ def scores(q: ndarray, k: ndarray, mask: ndarray | None, first: int | None) -> n
 # -- the compiled loops --------------------------------------------------------------------------------------------------
 
 def looped(q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None) -> bool:
-    """Whether there is enough to do, or was done: what once was enough has loaded the loops, which then do little, too (of 4
-    heads of 16 queries 16 us instead of 50)."""
-    if not (q.dtype is FLOAT is k.dtype and v.dtype is FLOAT and (mask is None or mask.dtype is FLOAT)):
+    """Whether enough was done for loops (of 4 heads of 16 queries they take 16 us instead of 50)."""
+    if not (q.dtype is FLOAT is k.dtype and v.dtype is FLOAT and (mask is None or mask.dtype is FLOAT)) or not q.size:
         return False
-    if q.size * k.shape[-2] >= LEAST:
-        loaded.left = 0
-    return (loaded.left <= 0 or spent.enough(PASSES, q.size // q.shape[-1] * k.shape[-2])) and q.size > 0 and has_numba()
+    scores = q.size // q.shape[-1] * k.shape[-2]
+    many = scores * q.shape[-1] >= LEAST
+    return (much.enough(MANY, scores) if many else spent.enough(PASSES, scores)) and has_numba()
 
 
 def whole(mask: ndarray | None, q: ndarray, k: ndarray) -> ndarray | None:

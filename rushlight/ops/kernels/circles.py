@@ -12,7 +12,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.ops.kernels.memory import memory
-from rushlight.optional import LARGE, SOME, has_numba, spent
+from rushlight.optional import LARGE, SOME, has_numba, loops_pay
 
 DOUBLE = np.dtype(np.float64)
 PASSES = 60                                       # of NumPy's that take as long
@@ -40,7 +40,7 @@ def circular(ufunc: np.ufunc) -> Callable:
 
     def kernel(x: ndarray, out: ndarray | None = None) -> ndarray:
         if x.__class__ is not ndarray or x.dtype is not DOUBLE or x.size < SOME or not x.flags.c_contiguous \
-                or x.size < LARGE and not spent.enough(PASSES, x.size) or not has_numba():
+                or not loops_pay(PASSES, x.size, LARGE) or not has_numba():
             return ufunc(x, out=out)
         made = memory.take(x.shape, DOUBLE)
         near(x, made)

@@ -36,7 +36,7 @@ from rushlight.ops.kernels.windows import (
     wide_dtype,
     window_counts,
 )
-from rushlight.optional import has_numba
+from rushlight.optional import has_numba, much
 
 CORRELATE = winograd.correlate, abreast.correlate, gathered.correlate, direct.correlate, pointwise.correlate
 SPREAD = winograd.spread, abreast.spread, gathered.spread, direct.spread, pointwise.spread
@@ -128,7 +128,10 @@ def conv(x: ndarray, w: ndarray, stride: Ints, padding: Ints, dilation: Ints, gr
     p = plan(x.shape[2:], w.shape, stride, padding, dilation, groups)
     many = len(x) > p.few[0] and (bias is None or bias.dtype == x.dtype)
     made = looped(CORRELATE, x, w, p, bias) if many else None
-    return like_images(with_bias(computed(correlate, x, w, p), bias) if made is None else made, x, w)
+    if made is None:                              # of float32, loops have been asked by now
+        plain = in_columns(p, len(x))[0] if many and x.dtype == np.float32 else correlate
+        made = with_bias(computed(plain, x, w, p), bias)
+    return like_images(made, x, w)
 
 
 def with_bias(r: ndarray, bias: ndarray | None) -> ndarray:
@@ -181,7 +184,8 @@ def conv_weight_grad(g: ndarray, x: ndarray, kernel: Ints, stride: Ints, padding
 def conv_bias_grad(g: ndarray) -> ndarray | None:
     """The derivative of `conv` for its bias, transposed: out[o] = sum over n, p of g[n, o, p], for much of float32: a fifth
     of the time of NumPy's passes. None otherwise."""
-    if g.dtype != np.float32 or g.size < MANY or g.ndim < 3 or not g.flags.carray or not has_numba():
+    fits = g.dtype == np.float32 and g.size >= MANY and g.ndim > 2 and g.flags.carray
+    if not fits or not much.enough(5, g.size) or not has_numba():
         return None
     from rushlight.ops.kernels.channels import batch_norm_bias
     out = np.empty(g.shape[1], g.dtype)

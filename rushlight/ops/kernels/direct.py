@@ -25,9 +25,10 @@ from numpy import ndarray
 
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.windows import Ints
-from rushlight.optional import has_numba
+from rushlight.optional import has_numba, much
 
 LEAST = 3 << 19      # products from which the loops are the faster, of one group; with many, from an eighth on
+BY_COLUMNS = 2e10    # products that NumPy makes in a second, by columns: from 1e10 in small images to 3e10
 PLACES = 512         # of small images so many together, for vectors to be full
 LINES = 1152         # places whose sums are made for one tile of filters after the other
 KEPT = 1 << 20       # numbers of the largest source's room that is kept for the next
@@ -174,9 +175,10 @@ def filler(source: ndarray, lay: Layout, room: ndarray, across: int, images: int
 
 
 def suits(x: ndarray, p: Any) -> bool:
-    """Whether there is enough to do for compiled loops, and BLAS does not have the whole of it in one product."""
-    work = len(x) * p.groups * p.filters * p.channels * prod(p.kernel) * prod(p.out)
-    return x.dtype == np.float32 and not p.plain and work * min(p.groups, 8) >= LEAST and len(p.out) <= 3 and has_numba()
+    """Whether there is, and was, enough to do for compiled loops, and BLAS does not have the whole of it in one product."""
+    work = len(x) * p.groups * p.filters * p.channels * prod(p.kernel) * prod(p.out) * min(p.groups, 8)
+    fits = x.dtype == np.float32 and not p.plain and work >= LEAST and len(p.out) <= 3
+    return fits and much.paid(work / BY_COLUMNS) and has_numba()
 
 
 def three(numbers: Ints, fill: int) -> Ints:

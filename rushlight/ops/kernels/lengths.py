@@ -10,7 +10,7 @@ from numpy import ndarray
 
 from rushlight.adding import added
 from rushlight.ops.kernels.reduce import LEAST, by_loop
-from rushlight.optional import has_numba
+from rushlight.optional import has_numba, much
 
 ROOM = 1 << 20                                    # so many differences are held at a time
 
@@ -79,7 +79,8 @@ def euclidean(x: ndarray, y: ndarray) -> ndarray:
     m, n = x.shape[-2:]
     k = y.shape[-2]
     r = np.zeros((*batch, m, k), x.dtype)
-    near = distances() if r.size * n >= LEAST and x.dtype == y.dtype == np.float32 and x.ndim == y.ndim == 2 else None
+    fits = r.size * n >= LEAST and x.dtype == y.dtype == np.float32 and x.ndim == y.ndim == 2
+    near = distances() if fits and much.enough(3, r.size * n) else None
     if near is not None:
         near(np.ascontiguousarray(x), np.ascontiguousarray(y), r)
         return r

@@ -1,0 +1,89 @@
+"""The first use of an op on a large tensor: NumPy does it, without a compiler, until that has cost the loops' price."""
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import rushlight
+from rushlight import optional
+from rushlight.optional import PRICE, Spent
+
+F = rushlight.nn.functional
+
+# What tutorials do first, on tensors beyond all sizes from which loops are faster, forward and backward, a few times.
+FIRST = """
+import sys
+import rushlight as torch
+from rushlight import nn
+F = nn.functional
+x, image, words = torch.randn(300, 300), torch.randn(16, 3, 32, 32), torch.randn(20, 16, 64)
+net = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                    nn.Linear(16 * 256, 10))
+lstm, attend = nn.LSTM(64, 32), nn.TransformerEncoderLayer(64, 4, 128, batch_first=True)
+steps = [lambda f=f: f(x) for f in (
+    torch.sum, torch.amax, torch.exp, torch.sin, torch.std, F.gelu, F.silu, lambda x: x.norm(), lambda x: x.cumsum(0),
+    lambda x: x.softmax(-1), lambda x: x.logsumexp(0), lambda x: F.layer_norm(x, (300,)), lambda x: torch.cdist(x, x),
+    lambda x: x.index_add(0, torch.arange(300), x), lambda x: F.mse_loss(x, x), lambda x: F.dropout(x),
+    lambda x: F.interpolate(image, scale_factor=2), lambda x: x.sort(), lambda x: x.double().sin(), lambda x: x @ x)]
+steps += [lambda: F.cross_entropy(net(image), torch.arange(16) % 10), lambda: lstm(words)[0].sum(),
+          lambda: attend(words).sum()]
+x.requires_grad_()
+for step in steps:
+    y = step()
+    y = y[0] if isinstance(y, tuple) else y
+    if y.requires_grad:
+        y.sum().backward()
+    assert "numba" not in sys.modules, step
+print("done")
+"""
+
+
+def test_no_first_use_loads_a_compiler():
+    made = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True, timeout=120)
+    assert made.stdout == "done\n", made.stderr
+
+
+def large(n):
+    return (3 * (0.7 * rushlight.arange(n)).sin()).reshape(-1, 100).requires_grad_()
+
+
+def convolved(x):
+    return F.conv2d(x.reshape(-1, 4, 10, 10), rushlight.ones(32, 4, 3, 3) * 0.1)
+
+
+@pytest.mark.parametrize("function", [
+    F.gelu, lambda x: x.softmax(1), lambda x: F.layer_norm(x, (100,)), lambda x: x.cumsum(0), lambda x: x.norm(), convolved,
+    lambda x: F.scaled_dot_product_attention(x.reshape(4, -1, 20), x.reshape(4, -1, 20), x.reshape(4, -1, 20)),
+    lambda x: rushlight.zeros(100, 100).index_add(0, rushlight.arange(len(x)) % 100, x)])
+def test_both_give_the_same(function, monkeypatch):
+    """Of loops, which a test of a large tensor has, and of NumPy, before they have paid."""
+    found = []
+    for left in (0.0, np.inf):
+        monkeypatch.setattr(optional.much, "left", left)
+        x = large(40_000)
+        y = function(x)
+        (y * y).sum().backward()
+        found.append((y.detach(), x.grad))
+    rushlight.testing.assert_close(*found, rtol=2e-5, atol=1e-4)
+
+
+def test_what_alone_costs_the_price_is_for_loops():
+    bill = Spent(PRICE)
+    assert not bill.paid(PRICE / 2)
+    assert bill.paid(PRICE / 2) == optional.has_numba()
+
+
+def test_without_numba_numpy_goes_on(monkeypatch):
+    monkeypatch.setattr(optional, "has_numba", lambda: False)
+    bill = Spent(PRICE)
+    assert not any(bill.paid(PRICE) for _ in range(3))
+
+
+def test_who_compiles_does_not_wait_for_loops(monkeypatch):
+    pytest.importorskip("numba")
+    monkeypatch.setattr(optional.much, "left", PRICE)
+    program = rushlight.compile(lambda x: x.exp() + 1)
+    for _ in range(3):
+        program(rushlight.ones(3))
+    assert optional.much.left == 0
