@@ -185,17 +185,24 @@ def has_numba():
     return numba is not None
 
 
-class Spent:
-    """In rushlight, what turns to loops once that pays; here the folder's `model` does, for all of them (export.py)."""
-
-    def __init__(self, price):
-        self.left = math.inf if numba is None else 0
+class Paid:
+    """In rushlight, what turns to loops once large tensors have paid for them; a program does not wait."""
 
     def paid(self, cost):
         return numba is not None
 
     def enough(self, passes, size):
         return numba is not None and size > 0
+
+
+much = Paid()
+
+
+class Spent(Paid):
+    """The same for small tensors: here the folder's `model` does it, for all of them (export.py)."""
+
+    def __init__(self, price, loading=0.0):
+        self.left = math.inf if numba is None else 0
 
 
 class Touched(RuntimeError):
