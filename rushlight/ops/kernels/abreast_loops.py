@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from rushlight.compile.cache import calling, compiled
-from rushlight.ops.kernels.innermost import TURN, indented, lanes, sums
+from rushlight.compile.cache import calling
+from rushlight.ops.kernels.innermost import indented, lanes, sums, turning
 
 SLIDE = """def kernel(x, size, shape, low, extent, plain, cuts, bases, places, firsts, lasts, ends, offsets, picks, filters,
            strides, bias, out, xs, ys, first, end):
@@ -164,20 +164,17 @@ def weighed_tile(made: int, rows: int) -> tuple[int, int]:
 
 
 @cache
-def lay() -> tuple[Callable, Callable]:
-    """The loop `LAY`, and the one that turns, which all others call: a square of numbers takes LLVM two seconds."""
-    turning = compiled(TURN.format(lanes=lanes()).replace("@cached\ndef turn(", "def kernel(").lstrip())
-    return calling((LAY + APART).format(lanes=lanes()), turn=turning), turning
+def lay() -> Callable:
+    return calling((LAY + APART).format(lanes=lanes()), turn=turning())
 
 
 @cache
 def slide(height: int, width: int) -> Callable:
-    laying, turning = lay()
     text = (SLIDE + APART).format(height=height, width=width, lanes=lanes(), block=indented(slid(height, width), 24))
-    return calling(text, lay=laying, turn=turning)
+    return calling(text, lay=lay(), turn=turning())
 
 
 @cache
 def weigh(height: int, width: int) -> Callable:
     text = (WEIGH + APART).format(height=height, width=width, lanes=lanes(), block=indented(weighed(height, width), 20))
-    return calling(text, lay=lay()[0])
+    return calling(text, lay=lay())

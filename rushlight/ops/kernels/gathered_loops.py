@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from rushlight.compile.cache import compiled
-from rushlight.ops.kernels.innermost import TURN, blocks, lanes, step, sums, usual
+from rushlight.compile.cache import calling
+from rushlight.ops.kernels.innermost import blocks, lanes, step, sums, turning, usual
 
 CORRELATE = """def kernel(x, last, given, size, low, extent, cuts, bases, places, ends, offsets, picks, filters, bias, made,
            beyond, out, xs, ys, some, first, end):
@@ -59,10 +59,7 @@ WEIGH = """def kernel(x, last, given, size, low, extent, bases, offsets, g, turn
 {products}
 """
 
-FRAME = """
-
-@cached
-def frame(x, at, last, given, size, low, extent, xs, to):
+FRAME = """def kernel(x, at, last, given, size, low, extent, xs, to):
     \"\"\"An image into its frame, channels innermost; what lies beside it is left as it is.\"\"\"
     begin = max(0, -low[2])
     many = min(extent[2], size[2] - low[2]) - begin
@@ -114,9 +111,14 @@ def backward(width: int, height: int) -> list[str]:
 
 
 @cache
+def framing() -> Callable:
+    return calling(FRAME, turn=turning())
+
+
+@cache
 def correlate(vectors: int) -> Callable:
     """`CORRELATE` for so many vectors of results (`kind`)."""
-    return compiled(CORRELATE.format(products=blocks(forward, "broad", vectors, 12)) + TURN.format(lanes=lanes()) + FRAME)
+    return calling(CORRELATE.format(products=blocks(forward, "broad", vectors, 12)), frame=framing(), turn=turning())
 
 
 @cache
@@ -124,4 +126,4 @@ def weigh(vectors: int) -> Callable:
     """`WEIGH` for so many vectors of gradients (`kind`)."""
     height = usual()[1]
     text = WEIGH.format(height=height, chunk=CHUNK, products=blocks(backward, "broad", vectors, 12, height))
-    return compiled(text + TURN.format(lanes=lanes()) + FRAME)
+    return calling(text, frame=framing(), turn=turning())

@@ -83,10 +83,7 @@ PACK = """def kernel(w, given, made, taps, back, out, broad):
         turn(w, 0, made, given * taps, given * taps, out, 0, broad)
 """
 
-TURN = """
-
-@cached
-def turn(x, at, rows, columns, pitch, out, to, wide):
+TURN = """def kernel(x, at, rows, columns, pitch, out, to, wide):
     \"\"\"out[to + j wide + i] = x[at + i pitch + j], i < rows, j < columns.\"\"\"
     restrict()
     if rows >= {lanes} and columns >= {lanes}:
@@ -107,9 +104,16 @@ def indented(lines: list[str], by: int) -> str:
 
 
 @cache
-def pack() -> Callable:
+def turning() -> Callable:
+    """The loop `TURN`, which others call by the name `turn`: LLVM takes long for a square of vectors."""
     from rushlight.compile.cache import compiled
-    return compiled(PACK + TURN.format(lanes=lanes()))
+    return compiled(TURN.format(lanes=lanes()))
+
+
+@cache
+def pack() -> Callable:
+    from rushlight.compile.cache import calling
+    return calling(PACK, turn=turning())
 
 
 @cache

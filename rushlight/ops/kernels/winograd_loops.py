@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from rushlight.compile.cache import compiled
-from rushlight.ops.kernels.innermost import TURN, blocks, indented, lanes, step, sums, usual
+from rushlight.compile.cache import calling, compiled
+from rushlight.ops.kernels.innermost import blocks, indented, lanes, step, sums, turning, usual
 
 CORRELATE = """def kernel(x, last, given, within, sources, filters, bias, made, beyond, targets, out, xs, vs, ms, ys, some,
            block, first, end):
@@ -22,8 +22,8 @@ CORRELATE = """def kernel(x, last, given, within, sources, filters, bias, made, 
     restrict()
     deep, broad = (given + {lanes} - 1) // {lanes} * {lanes}, bias.shape[0]
     tiles = targets.shape[0] // (4 * some)
-    va, ma = apart(block, deep), apart(block, broad)
-    finite = f32(0)
+    va, ma = (block + 16) * deep + {lanes}, (block + 16) * broad + {lanes}    # some tiles more, and a vector, for lines of
+    finite = f32(0)                                                 # the cache to differ
     for start in range(first, end, some):
         images = min(some, end - start)
         if not laid(x, start, images, last, given, within, xs, deep):
@@ -53,7 +53,7 @@ WEIGH = """def kernel(x, last, given, within, sources, g, turned, made, beyond, 
     restrict()
     deep, broad = (given + {lanes} - 1) // {lanes} * {lanes}, (made + {lanes} - 1) // {lanes} * {lanes}
     tiles, rows = targets.shape[0] // (4 * some), total.shape[0] // (16 * deep)
-    va, ea = apart(block, deep), apart(block, broad)
+    va, ea = (block + 16) * deep + {lanes}, (block + 16) * broad + {lanes}
     for start in range(first, end, some):
         images = min(some, end - start)
         if not (laid(x, start, images, last, given, within, xs, deep)
@@ -68,17 +68,10 @@ WEIGH = """def kernel(x, last, given, within, sources, g, turned, made, beyond, 
     return True
 """
 
-PARTS = """
-
-@cached
-def apart(block, width):
-    \"\"\"How far the 16 planes of a room lie apart: some tiles more, and a vector, for lines of the cache to differ.\"\"\"
-    return (block + 16) * width + {lanes}
-
-
-@cached
-def laid(x, start, images, last, channels, pixels, room, width):
+LAY = """def kernel(x, start, images, last, channels, pixels, room, width):
     \"\"\"Images into the room, channels innermost; whether none of their numbers is far larger than the mean.\"\"\"
+    restrict()
+    wide()
     for n in range(images):
         at = (start + n) * channels * pixels
         if last:
@@ -86,54 +79,45 @@ def laid(x, start, images, last, channels, pixels, room, width):
                 copy(room, (n * pixels + p) * width, x, at + p * channels, channels)
         else:
             turn(x, at, channels, pixels, pixels, room, n * pixels * width, width)
-    return even(room, images * pixels * width)
-
-
-@cached
-def even(x, n):
-    wide()
     top, total = f32(0), f32(0)
-    for i in range(n):
-        top = largest(top, abs(x[i]))
-        total = plus(total, abs(x[i]))
-    return top * f32(n) <= f32({limit}) * total
+    for i in range(images * pixels * width):
+        top = largest(top, abs(room[i]))
+        total = plus(total, abs(room[i]))
+    return top * f32(images * pixels * width) <= f32({limit}) * total
+"""
 
-
-@cached
-def expand(xs, sources, top, count, width, vs, plane):
+EXPAND = """def kernel(xs, sources, top, count, width, vs, plane):
     \"\"\"B^T d B of tiles d, 4 x 4.\"\"\"
     restrict()
     for t in range(count):
         at = (top + t) * 16
-{places16}
+{places}
         for c in range(0, width, {lanes}):
             to = t * width + c
-{expand}
+{lines}
+"""
 
-
-@cached
-def stretch(gs, targets, top, count, width, es, plane):
+STRETCH = """def kernel(gs, targets, top, count, width, es, plane):
     \"\"\"A g A^T of tiles g, 2 x 2.\"\"\"
     restrict()
     for t in range(count):
         at = (top + t) * 4
-{places4}
+{places}
         for c in range(0, width, {lanes}):
             to = t * width + c
-{stretch}
+{lines}
+"""
 
-
-@cached
-def contract(ms, plane, top, count, width, bias, targets, ys):
+CONTRACT = """def kernel(ms, plane, top, count, width, bias, targets, ys):
     \"\"\"A^T m A + bias of tiles m, 4 x 4; nan if any is not finite, else 0.\"\"\"
     restrict()
     finite = none()
     for t in range(count):
         at = (top + t) * 4
-{places4}
+{places}
         for c in range(0, width, {lanes}):
             to = t * width + c
-{contract}
+{lines}
     return along(finite)
 """
 
@@ -182,11 +166,18 @@ def lines_of(kind: str) -> list[str]:
                 f"finite = fma(y{r}{s}, none(), finite)")]]
 
 
-def parts() -> str:
-    places = lambda table, n: indented([f"i{k} = get({table}, at + {k})" for k in range(n)], 8)
-    return TURN.format(lanes=lanes()) + PARTS.format(
-        lanes=lanes(), limit=LIMIT, places16=places("sources", 16), places4=places("targets", 4),
-        **{kind: indented(lines_of(kind), 12) for kind in ("expand", "stretch", "contract")})
+@cache
+def laying() -> Callable:
+    return calling(LAY.format(limit=LIMIT), turn=turning())
+
+
+@cache
+def through(kind: str) -> Callable:
+    """The loop that goes from one room to another: `expand`, `stretch` or `contract`."""
+    text, table, count = {"expand": (EXPAND, "sources", 16), "stretch": (STRETCH, "targets", 4),
+                          "contract": (CONTRACT, "targets", 4)}[kind]
+    places = [f"i{k} = get({table}, at + {k})" for k in range(count)]
+    return compiled(text.format(lanes=lanes(), places=indented(places, 8), lines=indented(lines_of(kind), 12)))
 
 
 def forward(width: int, height: int) -> list[str]:
@@ -226,7 +217,8 @@ def backward(width: int, height: int) -> list[str]:
 @cache
 def correlate(vectors: int) -> Callable:
     """`CORRELATE` for so many vectors of filters (`kind`)."""
-    return compiled(CORRELATE.format(lanes=lanes(), products=blocks(forward, "broad", vectors, 16)) + parts())
+    return calling(CORRELATE.format(lanes=lanes(), products=blocks(forward, "broad", vectors, 16)), laid=laying(),
+                   expand=through("expand"), contract=through("contract"), turn=turning())
 
 
 @cache
@@ -234,21 +226,22 @@ def weigh(vectors: int) -> Callable:
     """`WEIGH` for so many vectors of channels (`kind`)."""
     height = usual()[1]
     products = blocks(backward, "deep", vectors, 16, height)
-    return compiled(WEIGH.format(lanes=lanes(), height=height, products=products) + parts())
+    return calling(WEIGH.format(lanes=lanes(), height=height, products=products), laid=laying(), expand=through("expand"),
+                   stretch=through("stretch"))
 
 
 @cache
 def transform() -> Callable:
     """`TRANSFORM`: the rows of G are (1, 0, 0), (1, 1, 1) / 2, (1, -1, 1) / 2 and (0, 0, 1)."""
-    def through(a: str, b: str, c: str, *to: str) -> list[str]:
+    def four(a: str, b: str, c: str, *to: str) -> list[str]:
         return [f"{to[0]} = {a}", f"{to[1]} = fma(h, add(add({a}, {c}), {b}), none())",
                 f"{to[2]} = fma(h, sub(add({a}, {c}), {b}), none())", f"{to[3]} = {c}"]
 
     lines = [f"w{r}{s} = load(filters, (9 * c + begin + {3 * r + s} * along) * broad + o)"
              for r in range(3) for s in range(3)]
     for s in range(3):
-        lines += through(*[f"w{r}{s}" for r in range(3)], *[f"u{r}{s}" for r in range(4)])
+        lines += four(*[f"w{r}{s}" for r in range(3)], *[f"u{r}{s}" for r in range(4)])
     for r in range(4):
-        lines += through(*[f"u{r}{s}" for s in range(3)], *[f"v{r}{s}" for s in range(4)])
+        lines += four(*[f"u{r}{s}" for s in range(3)], *[f"v{r}{s}" for s in range(4)])
     lines += [f"store(out, {4 * r + s} * plane + to, v{r}{s})" for r in range(4) for s in range(4)]
     return compiled(TRANSFORM.format(block=usual()[0] * lanes(), lanes=lanes(), lines=indented(lines, 12)))
