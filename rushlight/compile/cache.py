@@ -154,7 +154,7 @@ def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
     put off until something has to be compiled, as are the functions that loops call.
     """
     from rushlight.interrupts import numba
-    made = numba.njit(cache=True, **flags)(function)
+    made = once(numba.njit(cache=True, **flags)(function))
     if function.__name__ != "kernel":             # a part of a loop, whose machine code holds it
         return made
     cache = made._cache                           # of no public name; where it has changed, Numba's own way is taken
@@ -186,6 +186,15 @@ def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
     save = cache.save_overload
     cache.load_overload, cache.save_overload = load_overload, save_overload
     return made
+
+
+def once(function: Any) -> Any:
+    """Numba's function, which those that call it have compiled once, not anew for each constant that they give it."""
+    from numba.core.types import unliteral
+    template = function.get_call_template
+    function.get_call_template = lambda args, kws: template(
+        tuple([unliteral(a) for a in args]), {name: unliteral(a) for name, a in kws.items()})
+    return function
 
 
 class Wait:

@@ -186,9 +186,11 @@ class Tile(Registers):
         b, places = self.builder, list(product(range(self.rows), range(self.width)))
         for r, v in places:
             fetch(self.k, b, self.at(self.out, self.number(r), v), writing=True)
-        even = b.and_(self.deep, self.number(-2))
-        sums = self.summed([self.zeros] * len(places), self.number(0), even, 2,
-                           lambda p: [self.factors(p), self.factors(b.add(p, self.number(1)))])
+        sums, even = [self.zeros] * len(places), self.number(0)
+        if self.width == max(WIDTH.values()):
+            even = b.and_(self.deep, self.number(-2))
+            sums = self.summed(sums, self.number(0), even, 2,
+                               lambda p: [self.factors(p), self.factors(b.add(p, self.number(1)))])
         sums = self.summed(sums, even, self.deep, 1, lambda p: [self.factors(p)])
         for (r, v), total in zip(places, sums):
             self.put(r, v, total)

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from functools import cache
 from textwrap import indent
 
-from rushlight.compile.cache import compiled
+from rushlight.compile.cache import calling, compiled
 from rushlight.compile.vectors import machine
 
 QUERIES, KEYS = 32, 64                            # of a tile: its scores and their slopes stay in the L1 cache
@@ -141,7 +141,7 @@ BACK = """def kernel(q_id, k_id, v_id, mask_id, out_id, lse_id, g_id, dq_id, dk_
     return room.size > 0                          # it is there for as long as its parts are used
 """
 
-PARTS = """
+PLACES = """
 
 @cached
 def whole(n):
@@ -195,17 +195,15 @@ def matrix(array, head):
         at += head % size(array, d) * word(word(array + {steps}) + 8 * d)
         head //= size(array, d)
     return memory(at)
+"""
 
-
-@cached
-def fill(to, n, value):
+PARTS = {                                         # loops that both call, by name
+"fill": """def kernel(to, n, value):
     wide()
     for i in range(n):
         to[i] = value
-
-
-@cached
-def rows(to, at, pitch, x, start, row, size, many, width, factors, along):
+""",
+"rows": """def kernel(to, at, pitch, x, start, row, size, many, width, factors, along):
     \"\"\"to[i, e] = x[i, e] factors[i along], and 0 from e = size to `width`.\"\"\"
     for i in range(many):
         a, b = at + i * pitch, start + i * row
@@ -216,10 +214,8 @@ def rows(to, at, pitch, x, start, row, size, many, width, factors, along):
             put(to, a + e, get(x, b + e) * factors[i * along])
         for e in range(size, width):
             put(to, a + e, f32(0))
-
-
-@cached
-def turned(to, x, row, size, many):
+""",
+"turned": """def kernel(to, x, row, size, many):
     \"\"\"to[c, e, i] = x[j, e] of `many` rows, j = c {Q} + i; 0 beyond them.\"\"\"
     squares, panel = many // {W} * {W}, size * {Q}
     for j in range(0, squares, {W}):
@@ -235,10 +231,8 @@ def turned(to, x, row, size, many):
     for j in range(squares, many):
         for e in range(size):
             put(to, j // {Q} * panel + j % {Q} + e * {Q}, get(x, j * row + e))
-
-
-@cached
-def dot(x, i, y, j, n):
+""",
+"dot": """def kernel(x, i, y, j, n):
     total = none()
     for e in range(0, n - {W} + 1, {W}):
         total = fma(load(x, i + e), load(y, j + e), total)
@@ -246,10 +240,8 @@ def dot(x, i, y, j, n):
     for e in range(n // {W} * {W}, n):
         rest += get(x, i + e) * get(y, j + e)
     return rest
-
-
-@cached
-def add_mask(tile, at, mask_id, head, first, j0, many, keys):
+""",
+"add_mask": """def kernel(tile, at, mask_id, head, first, j0, many, keys):
     mask, above = matrix(mask_id, head), dimensions(mask_id) - 2
     row, along = step(mask_id, above), step(mask_id, above + 1)
     for i in range(many):
@@ -260,10 +252,8 @@ def add_mask(tile, at, mask_id, head, first, j0, many, keys):
                 store(tile, x + c, add(load(tile, x + c), load(mask, y + c)))
         for j in range(done, keys):
             tile[x + j] += get(mask, y + j * along)
-
-
-@cached
-def weigh(tile, r, many, keys, first, top, shift, total, sums, pf):
+""",
+"weigh": """def kernel(tile, r, many, keys, first, top, shift, total, sums, pf):
     \"\"\"Scores of the rows from r on become weights, exp(score - top), 0 beyond key first + row, and are added to `total`;
     `total` and `sums` shrink where a larger score came.\"\"\"
     for i in range(many):
@@ -293,10 +283,8 @@ def weigh(tile, r, many, keys, first, top, shift, total, sums, pf):
             store(tile, at + c, w)
             more = add(more, w)
         total[i] += along(more)
-
-
-@cached
-def weigh_back(tile, slope, r, many, keys, first, shift, delta):
+""",
+"weigh_back": """def kernel(tile, slope, r, many, keys, first, shift, delta):
     \"\"\"Scores become weights p, and g v^T becomes the slope of the scores, p (g v^T - delta).\"\"\"
     for i in range(many):
         at = (r + i) * {K}
@@ -306,10 +294,8 @@ def weigh_back(tile, slope, r, many, keys, first, shift, delta):
             p = weight(sub(upto(load(tile, at + c), seen - c), base))
             store(tile, at + c, p)
             store(slope, at + c, mul(p, sub(load(slope, at + c), less)))
-
-
-@cached
-def score(to, at, a, start, row, b, j0, many, keys, depth):
+""",
+"score": """def kernel(to, at, a, start, row, b, j0, many, keys, depth):
     \"\"\"to = a b^T, a of `many` rows, b turned, of as many columns as there are keys.\"\"\"
     for c in range(0, keys, {Q}):
         if many > {few}:
@@ -319,10 +305,8 @@ def score(to, at, a, start, row, b, j0, many, keys, depth):
             for r in range(many):
                 x, y, o = start + r * row, (j0 + c) * depth, at + r * {K} + c
 {fresh_rest}
-
-
-@cached
-def product(to, at, step, a, start, row, along, b, below, pitch, rows, depth):
+""",
+"product": """def kernel(to, at, step, a, start, row, along, b, below, pitch, rows, depth):
     \"\"\"to += a b, of {Q} columns: a[i, t] at start + i row + t along, rows of `to` and b `step` and `pitch` apart.\"\"\"
     if rows > {few}:
         x, y, o = start, below, at
@@ -331,7 +315,7 @@ def product(to, at, step, a, start, row, along, b, below, pitch, rows, depth):
         for r in range(rows):
             x, y, o = start + r * row, below, at + r * step
 {rest}
-"""
+"""}
 
 
 def block(height: int, lanes: int, step: str, along: str, pitch: str, fresh: bool = False) -> str:
@@ -345,16 +329,26 @@ def block(height: int, lanes: int, step: str, along: str, pitch: str, fresh: boo
     return "\n".join(lines)
 
 
-def written(text: str) -> Callable:
+@cache
+def sizes() -> dict[str, int]:
     lanes, registers = machine()
     tall, head = TALL[registers], object.__basicsize__
-    sizes = {"W": lanes, "Q": 2 * lanes, "R": QUERIES, "K": KEYS, "T": tall, "few": tall // 4,
-             "data": head, "dimensions": head + 8, "sizes": head + 16, "steps": head + 24}
+    return {"W": lanes, "Q": 2 * lanes, "R": QUERIES, "K": KEYS, "T": tall, "few": tall // 4,
+            "data": head, "dimensions": head + 8, "sizes": head + 16, "steps": head + 24}
+
+
+@cache
+def part(name: str) -> Callable:
+    lanes, tall = sizes()["W"], sizes()["T"]
     blocks = {name: indent(block(height, lanes, *how), " " * deep) for name, height, how, deep in (
         ("blocks", tall, ("step", "along", "pitch"), 8), ("rest", 1, ("step", "along", "pitch"), 12),
         ("fresh", tall, (str(KEYS), "1", str(2 * lanes), True), 12),
         ("fresh_rest", 1, (str(KEYS), "1", str(2 * lanes), True), 16))}
-    return compiled((text + PARTS).format(**sizes, **blocks))
+    return compiled((PARTS[name] + PLACES).format(**sizes(), **blocks))
+
+
+def written(text: str) -> Callable:
+    return calling((text + PLACES).format(**sizes()), **{name: part(name) for name in PARTS if f" {name}(" in text})
 
 
 @cache
