@@ -163,9 +163,7 @@ class Exponential(Distribution):
     def mean(self) -> Tensor:
         return self.rate.reciprocal()  # type: ignore[attr-defined]
 
-    @property
-    def stddev(self) -> Tensor:
-        return self.rate.reciprocal()  # type: ignore[attr-defined]
+    stddev = mean
 
     @property
     def variance(self) -> Tensor:

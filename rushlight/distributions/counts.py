@@ -6,10 +6,8 @@ from typing import Any
 import rushlight
 from rushlight.distributions import constraints
 from rushlight.distributions.constraints import dependent_property, nonnegative, nonnegative_integer, real
-from rushlight.distributions.discrete import Categorical
+from rushlight.distributions.discrete import Categorical, OfCategorical
 from rushlight.distributions.distribution import (
-    ROW_OF_OUTCOMES,
-    Distribution,
     ExponentialFamily,
     OfOutcomes,
     broadcast_all,
@@ -18,7 +16,6 @@ from rushlight.distributions.distribution import (
 )
 from rushlight.distributions.gamma import Gamma
 from rushlight.ops.arguments import holds
-from rushlight.size import Size
 from rushlight.tensor import Tensor
 
 
@@ -78,18 +75,25 @@ class Geometric(OfOutcomes):
         return cross_entropy(self.logits, self.probs, reduction="none") / self.probs
 
 
-class Binomial(OfOutcomes):
+class OfTrials(OfOutcomes):
+    """What distributions share that also have a `total_count`, in the dtype of the probabilities or logits."""
+
+    def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        one_of(probs, logits)
+        count, given = broadcast_all(total_count, logits if probs is None else probs)
+        self.total_count = count.type_as(given)
+        setattr(self, "logits" if probs is None else "probs", given)
+        super().__init__(given.shape, (), validate_args)
+
+
+class Binomial(OfTrials):
     """p(k) = (n choose k) probs^k (1 - probs)^(n - k), n the `total_count`."""
 
     arg_constraints = {"total_count": nonnegative_integer, "probs": constraints.unit_interval, "logits": real}
     has_enumerate_support = True
 
     def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        one_of(probs, logits)
-        name = "probs" if probs is not None else "logits"
-        self.total_count, given = counted(total_count, probs if probs is not None else logits)
-        setattr(self, name, given)
-        super().__init__(given.shape, (), validate_args)
+        super().__init__(total_count, probs, logits, validate_args)
 
     support = dependent_property(lambda self: constraints.integer_interval(0, self.total_count), is_discrete=True)
     mean = property(lambda self: self.total_count * self.probs, doc="n probs.")
@@ -123,25 +127,12 @@ class Binomial(OfOutcomes):
         return self.enumerated(rushlight.arange(1 + n, dtype=self._given.dtype), expand)
 
 
-def counted(total_count: Any, given: Any) -> tuple[Any, Any]:
-    """Both of one shape; the count in the dtype of the other."""
-    count, given = broadcast_all(total_count, given)
-    return count.type_as(given), given
-
-
-class NegativeBinomial(OfOutcomes):
+class NegativeBinomial(OfTrials):
     """p(k) = Gamma(n + k) / (k! Gamma(n)) (1 - probs)^n probs^k: successes before n failures; n need not be whole."""
 
     arg_constraints = {"total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0),
                        "logits": real}
     support = nonnegative_integer
-
-    def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        one_of(probs, logits)
-        name = "probs" if probs is not None else "logits"
-        self.total_count, given = counted(total_count, probs if probs is not None else logits)
-        setattr(self, name, given)
-        super().__init__(given.shape, (), validate_args)
 
     mean = property(lambda self: self.total_count * rushlight.exp(self.logits), doc="n exp(logits).")
     mode = property(lambda self: ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0),
@@ -160,28 +151,19 @@ class NegativeBinomial(OfOutcomes):
         return n * logsigmoid(-self.logits) + k * logsigmoid(self.logits) + choices
 
 
-class Multinomial(Distribution):
+class Multinomial(OfCategorical):
     """p(k) = n! prod probs_i^k_i / k_i!, of counts k that add up to n, the `total_count`: n draws of a `Categorical`."""
-
-    arg_constraints = ROW_OF_OUTCOMES
 
     def __init__(self, total_count: int = 1, probs: Tensor | None = None, logits: Tensor | None = None,
                  validate_args: bool | None = None):
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
-        self._categorical = Categorical(probs, logits)
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
+        super().__init__(Categorical(probs, logits), validate_args)
 
-    probs = property(lambda self: self._categorical.probs, doc="The probability of each outcome.")
-    logits = property(lambda self: self._categorical.logits, doc="Their logarithms.")
-    param_shape = property(lambda self: self._categorical.param_shape, doc="The shape of probs.")
     support = dependent_property(lambda self: constraints.multinomial(self.total_count), is_discrete=True, event_dim=1)
     mean = property(lambda self: self.probs * self.total_count, doc="n probs.")
     variance = property(lambda self: self.total_count * self.probs * (1 - self.probs), doc="n probs (1 - probs).")
-
-    def expand_into(self, new: Any, batch: Size) -> None:
-        new._categorical = self._categorical.expand(batch)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         drawn: Any = self._categorical.sample((self.total_count, *sample_shape))    # (n, *sample, *batch)

@@ -5,7 +5,7 @@ from typing import Any
 
 import rushlight
 from rushlight.distributions.constraints import Constraint, boolean, dependent_property, integer_interval, one_hot
-from rushlight.distributions.distribution import ROW_OF_OUTCOMES, OfOutcomes, one_of
+from rushlight.distributions.distribution import ROW_OF_OUTCOMES, Distribution, OfOutcomes, one_of
 from rushlight.errors import explain
 from rushlight.size import Size
 from rushlight.tensor import Tensor
@@ -96,20 +96,32 @@ class Categorical(OfOutcomes):
         return self.enumerated(rushlight.arange(self._num_events), expand)
 
 
-class OneHotCategorical(OfOutcomes):
-    """`Categorical`, with values as rows of zeros with one 1."""
+class OfCategorical(Distribution):
+    """What is made of a `Categorical`, whose outcomes are the numbers of a value."""
 
     arg_constraints = ROW_OF_OUTCOMES
+
+    def __init__(self, categorical: Categorical, validate_args: bool | None = None):
+        self._categorical = categorical
+        super().__init__(categorical.batch_shape, categorical.param_shape[-1:], validate_args)
+
+    probs = property(lambda self: self._categorical.probs, doc="The probability of each outcome.")
+    logits = property(lambda self: self._categorical.logits, doc="Their logarithms.")
+    param_shape = property(lambda self: self._categorical.param_shape, doc="The shape of probs.")
+
+    def expand_into(self, new: Any, batch: Size) -> None:
+        new._categorical = self._categorical.expand(batch)
+
+
+class OneHotCategorical(OfCategorical):
+    """`Categorical`, with values as rows of zeros with one 1."""
+
     support = one_hot
     has_enumerate_support = True
 
     def __init__(self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None):
-        self._categorical = Categorical(probs, logits, validate_args)
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
+        super().__init__(Categorical(probs, logits, validate_args), validate_args)
 
-    probs = property(lambda self: self._categorical.probs, doc="Of each value.")  # type: ignore[assignment]
-    logits = property(lambda self: self._categorical.logits, doc="log probs.")  # type: ignore[assignment]
-    _given = property(lambda self: self._categorical._given)  # type: ignore[assignment]
     mean = property(lambda self: self.probs, doc="probs.")
     variance = property(lambda self: self.probs * (1 - self.probs), doc="probs (1 - probs).")
 
@@ -117,9 +129,6 @@ class OneHotCategorical(OfOutcomes):
     def mode(self) -> Tensor:
         n = self._event_shape[0]
         return rushlight.nn.functional.one_hot(self.probs.argmax(-1), n).to(self.probs)
-
-    def expand_into(self, new: Any, batch: Size) -> None:
-        new._categorical = self._categorical.expand(batch)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         indices = self._categorical.sample(sample_shape)

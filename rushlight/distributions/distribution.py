@@ -232,14 +232,12 @@ class OfOutcomes(Distribution):
     @computed
     def logits(self) -> Any:
         """log(p / (1 - p)), or log p of a row."""
-        p = clamp_probs(self.__dict__["probs"])
-        return p.log() - rushlight.log1p(-p) if self.binary else p.log()
+        return probs_to_logits(self.__dict__["probs"], self.binary)
 
     @computed
     def probs(self) -> Any:
         """sigmoid of the logits, or softmax of a row."""
-        logits = self.__dict__["logits"]
-        return rushlight.sigmoid(logits) if self.binary else rushlight.softmax(logits, -1)
+        return logits_to_probs(self.__dict__["logits"], self.binary)
 
     @property
     def param_shape(self) -> Size:
@@ -265,6 +263,17 @@ ROW_OF_OUTCOMES = {"probs": simplex, "logits": real_vector}
 def clamp_probs(p: Tensor) -> Any:
     """Away from 0 and 1 by the dtype's epsilon, so that logarithms are finite."""
     return p.clamp(eps_of(p), 1 - eps_of(p))  # type: ignore[attr-defined]
+
+
+def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Any:
+    """softmax of the last dimension, or sigmoid if each logit stands for itself."""
+    return rushlight.sigmoid(logits) if is_binary else rushlight.softmax(logits, -1)
+
+
+def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Any:
+    """log p, or log(p / (1 - p)) if each probability stands for itself; away from infinity by the dtype's epsilon."""
+    p = clamp_probs(probs)
+    return p.log() - rushlight.log1p(-p) if is_binary else p.log()
 
 
 def broadcast_all(*values: Any) -> tuple[Any, ...]:

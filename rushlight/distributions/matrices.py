@@ -274,7 +274,7 @@ class LKJCholesky(Distribution):
         if dim < 2:
             raise ValueError(f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}.")
         self.dim = dim
-        self.concentration, = (rushlight.as_tensor(concentration) + 0.0,)
+        self.concentration = rushlight.as_tensor(concentration) + 0.0
         super().__init__(self.concentration.shape, (dim, dim), validate_args)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:

@@ -6,10 +6,9 @@ from typing import Any
 
 import rushlight
 from rushlight.distributions import constraints
-from rushlight.distributions.discrete import Categorical
+from rushlight.distributions.discrete import Categorical, OfCategorical
 from rushlight.distributions.distribution import (
     ROW_OF_OUTCOMES,
-    Distribution,
     OfOutcomes,
     broadcast_all,
     clamp_probs,
@@ -18,7 +17,6 @@ from rushlight.distributions.distribution import (
 )
 from rushlight.distributions.transform import ExpTransform, SigmoidTransform
 from rushlight.distributions.transformed import TransformedDistribution
-from rushlight.size import Size
 from rushlight.tensor import Tensor
 
 
@@ -59,24 +57,16 @@ class RelaxedBernoulli(TransformedDistribution):
     logits = property(lambda self: self.base_dist.logits, doc="log(probs / (1 - probs)).")
 
 
-class ExpRelaxedCategorical(Distribution):
+class ExpRelaxedCategorical(OfCategorical):
     """The logarithm of a `RelaxedOneHotCategorical`: log softmax((logits + gumbel) / temperature)."""
 
-    arg_constraints = ROW_OF_OUTCOMES
     support = constraints.real_vector
     has_rsample = True
 
     def __init__(self, temperature: Any, probs: Tensor | None = None, logits: Tensor | None = None,
                  validate_args: bool | None = None):
-        self._categorical, self.temperature = Categorical(probs, logits), temperature
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
-
-    probs = property(lambda self: self._categorical.probs, doc="The probability of each outcome.")
-    logits = property(lambda self: self._categorical.logits, doc="Their logarithms.")
-    param_shape = property(lambda self: self._categorical.param_shape, doc="The shape of probs.")
-
-    def expand_into(self, new: Any, batch: Size) -> None:
-        new._categorical = self._categorical.expand(batch)
+        self.temperature = temperature
+        super().__init__(Categorical(probs, logits), validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         u = clamp_probs(uniform(self._extended_shape(sample_shape), self.logits))
@@ -164,10 +154,6 @@ class ContinuousBernoulli(OfOutcomes):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.icdf(uniform(self._extended_shape(sample_shape), self.probs))
-
-    def sample(self, sample_shape: Any = ()) -> Tensor:
-        with rushlight.no_grad():
-            return self.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
         logits, x = broadcast_all(self.logits, self.checked(value))

@@ -6,7 +6,7 @@ from typing import Any
 
 import rushlight
 from rushlight.autograd.grad_mode import enable_grad
-from rushlight.distributions.distribution import broadcast_all, clamp_probs
+from rushlight.distributions.distribution import broadcast_all, clamp_probs, logits_to_probs, probs_to_logits
 from rushlight.distributions.shaping import in_triangle, of_triangle
 from rushlight.distributions.transform import sum_last as _sum_rightmost  # noqa: F401  # torch's private name
 from rushlight.tensor import Tensor
@@ -18,17 +18,6 @@ class lazy_property(cached_property):
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         with enable_grad():
             return super().__get__(instance, owner)
-
-
-def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
-    """softmax of the last dimension, or sigmoid if each logit stands for itself."""
-    return rushlight.sigmoid(logits) if is_binary else rushlight.softmax(logits, -1)
-
-
-def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
-    """log p, or log(p / (1 - p)) if each probability stands for itself; away from infinity by the dtype's epsilon."""
-    p = clamp_probs(probs)
-    return p.log() - rushlight.log1p(-p) if is_binary else p.log()
 
 
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
