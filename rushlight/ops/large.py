@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.ops.kernels.along import shared
 from rushlight.ops.kernels.halves import APART, BITS, WORDS, is_half, knows_float16, singly
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.rows import FUNCTIONS
@@ -84,17 +85,8 @@ class Loop:
                 return None
             function = self.read()
         out = memory.take(shape, self.dtype)
-        shared(function, (out.reshape(arrays[self.like].shape), *arrays), self.how, size * self.cost)
+        shared(function, (out.reshape(arrays[self.like].shape), *arrays), self.how, size * self.cost, MUCH)
         return out
-
-
-def shared(function: Callable, arguments: tuple, how: tuple[int, ...], work: int) -> None:
-    """The call, its arrays cut into parts for all cores where there is much to do."""
-    if work < MUCH:
-        function(*arguments)
-    else:
-        from rushlight.compile.parallel import in_parts
-        in_parts(function, arguments, how)
 
 
 def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels.along import FLOAT, MUCH, loops
+from rushlight.ops.kernels.along import FLOAT, MUCH, loops, shared
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.reduce import clear_equals
 from rushlight.ops.kernels.strided import channels_last, like_images
@@ -34,41 +34,19 @@ def room(x: ndarray) -> ndarray:
     return np.empty(x.shape, FLOAT) if x.size < REMEMBERED else memory.take(x.shape, FLOAT)
 
 
-def shared(loop: Callable, arguments: tuple, how: tuple[int, ...], size: int) -> None:
-    """The call; of much, all cores do a part."""
-    if size < MUCH:
-        loop(*arguments)
-    else:
-        from rushlight.compile.parallel import in_parts
-        in_parts(loop, arguments, how)
-
-
 def along_rows(name: str) -> Callable:
-    """A function of an array along a dimension."""
-    def run(x: ndarray, dim: int) -> ndarray | None:
+    """A function of an array, or of a gradient and of what the forward gave, along a dimension."""
+    def run(*given: Any) -> ndarray | None:
+        *arrays, dim = given
+        x = arrays[-1]
         if dim != -1 and dim != x.ndim - 1:
-            return between(name, dim, x)
+            return between(name, dim, *arrays)
         n = x.shape[-1] if x.ndim else 0
-        rows = matrix(x, n)
-        if rows is None:
+        rows = [matrix(a, n) for a in arrays]
+        if arrays[0].shape != x.shape or any([a is None for a in rows]):
             return None
         out = room(x)
-        shared(getattr(loops(), name), (rows, out.reshape(-1, n)), (1, 1), x.size)
-        return out
-    return run
-
-
-def along_rows_back(name: str) -> Callable:
-    """A function of a gradient and of what the forward gave, along a dimension."""
-    def run(g: ndarray, y: ndarray, dim: int) -> ndarray | None:
-        if dim != -1 and dim != y.ndim - 1:
-            return between(name, dim, g, y)
-        n = y.shape[-1] if y.ndim else 0
-        slopes, rows = matrix(g, n), matrix(y, n)
-        if slopes is None or rows is None or g.shape != y.shape:
-            return None
-        out = room(y)
-        shared(getattr(loops(), name), (slopes, rows, out.reshape(-1, n)), (1, 1, 1), y.size)
+        shared(getattr(loops(), name), (*rows, out.reshape(-1, n)), (1,) * len(given), x.size)
         return out
     return run
 
@@ -377,8 +355,8 @@ def by_a_number_each(x: ndarray, factor: ndarray, shift: ndarray) -> ndarray | N
 
 # (op, "" for its forward or the input of a derivative) -> what is asked with the arguments of the kernel or the rule
 FUNCTIONS: dict[tuple[str, str], Callable] = {
-    ("softmax", ""): along_rows("softmax"), ("softmax", "x"): along_rows_back("softmax_x"),
-    ("log_softmax", ""): along_rows("log_softmax"), ("log_softmax", "x"): along_rows_back("log_softmax_x"),
+    ("softmax", ""): along_rows("softmax"), ("softmax", "x"): along_rows("softmax_x"),
+    ("log_softmax", ""): along_rows("log_softmax"), ("log_softmax", "x"): along_rows("log_softmax_x"),
     ("logsumexp", ""): logsumexp, ("logsumexp", "x"): logsumexp_x, ("var_core", ""): var, ("var_core", "x"): var_x,
     ("layer_norm", ""): layer_norm, ("layer_norm", "x"): layer_norm_x, ("layer_norm", "weight"): layer_norm_weight,
     ("layer_norm", "bias"): layer_norm_bias,

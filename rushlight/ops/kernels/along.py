@@ -3,6 +3,7 @@ None, NumPy does it: without Numba, for other dtypes, layouts and dimensions, sh
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from math import prod
 from typing import Any
@@ -36,7 +37,7 @@ def reduced(name: str, x: ndarray, dims: tuple[int, ...] | int | None, keepdim: 
     if not last or prod(x.shape[kept:]) < SHORT or not much.enough(1, x.size) or loops() is None:
         return None
     out = np.empty(x.shape[:kept] + (1,) * (x.ndim - kept) * keepdim, FLOAT)
-    in_parts(getattr(loops(), name), (x.reshape(out.size, -1), out.reshape(-1)), x.size)
+    shared(getattr(loops(), name), (x.reshape(out.size, -1), out.reshape(-1)), (1, 1), x.size)
     return out
 
 
@@ -47,7 +48,7 @@ def running(name: str, x: ndarray, dim: int) -> ndarray | None:
     dim, out = dim % x.ndim, np.empty_like(x)
     before, n, after = prod(x.shape[:dim]), x.shape[dim], prod(x.shape[dim + 1:])
     if after == 1:
-        in_parts(getattr(loops(), name + "_of_rows"), (x.reshape(before, n), out.reshape(before, n)), x.size)
+        shared(getattr(loops(), name + "_of_rows"), (x.reshape(before, n), out.reshape(before, n)), (1, 1), x.size)
     else:
         getattr(loops(), name)(x.reshape(before, n, after), out.reshape(before, n, after), np.empty(after))
     return out
@@ -101,14 +102,14 @@ def extremes(ufunc: np.ufunc, x: ndarray, dim: int) -> tuple[ndarray, ndarray] |
         loop.pay(x.size)
         return None
     out, places = np.empty_like(x), np.empty(x.shape, np.int64)
-    in_parts(loop.function, (x.reshape(shape), out.reshape(shape), places.reshape(shape)), x.size)
+    shared(loop.function, (x.reshape(shape), out.reshape(shape), places.reshape(shape)), (1, 1, 1), x.size)
     return out, places
 
 
-def in_parts(loop: Any, arguments: tuple, size: int) -> None:
-    """The call; of much, all cores do some of the rows."""
-    if size < MUCH or len(arguments[0]) == 1:
+def shared(loop: Callable, arguments: tuple, how: tuple[int, ...], size: int, much: int = MUCH) -> None:
+    """The call; of much, all cores do a part: `how` is for `parallel.in_parts`."""
+    if size < much:
         loop(*arguments)
     else:
         from rushlight.compile.parallel import in_parts
-        in_parts(loop, arguments, (1,) * len(arguments))
+        in_parts(loop, arguments, how)

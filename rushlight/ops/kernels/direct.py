@@ -17,12 +17,12 @@ from collections.abc import Callable
 from functools import lru_cache
 from itertools import product
 from math import prod
-from threading import local
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray
 
+from rushlight.ops.kernels.innermost import rooms
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.windows import Ints
 from rushlight.optional import has_numba, much
@@ -31,7 +31,6 @@ LEAST = 3 << 19      # products from which the loops are the faster, of one grou
 BY_COLUMNS = 2e10    # products that NumPy makes in a second, by columns: from 1e10 in small images to 3e10
 PLACES = 512         # of small images so many together, for vectors to be full
 LINES = 1152         # places whose sums are made for one tile of filters after the other
-KEPT = 1 << 20       # numbers of the largest source's room that is kept for the next
 HELD = 1 << 17       # numbers of the source that stay in the L2 cache meanwhile
 ORIGIN, ONES = np.zeros((1, 3), np.int64), np.ones(3, np.int64)
 
@@ -111,25 +110,6 @@ def flat(at: Any, size: Any) -> int:
     for i, n in zip(at, size):
         place = place * n + i
     return place
-
-
-class Workspace(local):
-    """Each thread's room for sources, used again: fresh pages cost as much as laying out."""
-
-    def __init__(self) -> None:
-        self.rooms: list[ndarray] = [np.empty(0, np.float32)] * 2
-
-    def zeros(self, size: int, which: int) -> ndarray:
-        if size > KEPT:
-            return np.zeros(size, np.float32)
-        if size > len(self.rooms[which]):
-            self.rooms[which] = np.empty(size, np.float32)
-        room = self.rooms[which][:size]
-        room.fill(0)
-        return room
-
-
-workspace = Workspace()
 
 
 class Job(NamedTuple):
@@ -223,7 +203,7 @@ def slid(source: ndarray, w: ndarray, shapes: tuple, groups: int, made: int, rea
     loop, to, sizes, added = sliding.slide(height), out.reshape(-1), np.array(out.shape), added.reshape(-1)
 
     def part(first: int, end: int, step: int) -> None:
-        room = workspace.zeros(j.room, 0)
+        room = rooms.zeros("xs", j.room)
         sums = np.empty(height * (j.lines * int(lay.extent[2]) + 8 * sliding.machine()[0]), np.float32)
         fill = filler(source, lay, room, j.across, step, end)
         for start in range(first, end, step):
@@ -285,7 +265,7 @@ def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
     loop = sliding.weigh(sliding.weighed_height(p.filters))
 
     def part(first: int, end: int, step: int) -> None:
-        a, b = workspace.zeros(filters * j.across + 8 * sliding.machine()[0], 0), workspace.zeros(j.room, 1)
+        a, b = rooms.zeros("gs", filters * j.across + 8 * sliding.machine()[0]), rooms.zeros("xs", j.room)
         total = np.zeros((p.groups, p.filters, p.channels * len(target.kernel)), np.float32)
         fill_x, fill_g = filler(xs, lay, b, j.across, step, end), filler(gs, beside, a, j.across, step, end)
         for start in range(first, end, step):

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
+from rushlight.ops.kernels.direct import geometry, in_order, in_parts, three
 from rushlight.ops.kernels.innermost import FLOAT, flat, kind, packed, rooms, usual, whole
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.windows import Ints
@@ -100,10 +101,6 @@ def number(at: Any, size: Any) -> int:
     return int((at[0] * size[1] + at[1]) * size[2] + at[2])
 
 
-def three(numbers: Ints, fill: int) -> Ints:
-    return (fill,) * (3 - len(numbers)) + tuple(numbers)
-
-
 def suits(p: Any, made: int) -> bool:
     """Whether these loops are the fastest for the plan (kernels/conv.py) and results of so many channels."""
     return p.groups == 1 and made >= LEAST and 5 * made >= 4 * whole(made)
@@ -111,10 +108,8 @@ def suits(p: Any, made: int) -> bool:
 
 def frame_of(p: Any, back: bool, channels: int, broad: int, images: int) -> tuple[Frame, int]:
     """The frame, and how many images are laid out at a time."""
-    shapes = (three(p.size, 1), three(p.kernel, 1), three(p.stride, 1), three(p.padding, 0), three(p.dilation, 1),
-              three(p.out, 1), back, channels, broad)
     some = max(1, min(images, HELD // (prod(p.size) * channels + prod(p.out) * broad)))
-    return framed(*shapes, some), some
+    return framed(*geometry(p, back), channels, broad, some), some
 
 
 def correlate(x: ndarray, w: ndarray, p: Any, bias: ndarray | None = None) -> ndarray | None:
@@ -129,7 +124,6 @@ def spread(g: ndarray, w: ndarray, p: Any) -> ndarray | None:
 
 def slid(x: ndarray, w: ndarray, p: Any, back: bool, bias: ndarray | None = None) -> ndarray:
     from rushlight.ops.kernels import gathered_loops as loops
-    from rushlight.ops.kernels.direct import in_parts
     given, made, out = (p.filters, p.channels, p.size) if back else (p.channels, p.filters, p.out)
     broad, beyond = whole(made), prod(out)
     frame, some = frame_of(p, back, given, broad, len(x))
@@ -155,7 +149,6 @@ def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
     from rushlight.ops.kernels import gathered_loops as loops
     if not suits(p, p.filters):
         return None
-    from rushlight.ops.kernels.direct import in_order, in_parts
     made, broad, beyond, taps = p.filters, whole(p.filters), prod(p.out), prod(p.kernel)
     frame, some = frame_of(p, False, p.channels, broad, len(x))
     rows = -(-len(frame.offsets) // usual()[1]) * usual()[1]

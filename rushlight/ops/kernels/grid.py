@@ -11,7 +11,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.compile.paying import Loop
-from rushlight.ops.kernels.along import FLOAT, in_parts
+from rushlight.ops.kernels.along import FLOAT, shared
 from rushlight.ops.kernels.memory import memory
 from rushlight.optional import ROWS
 
@@ -235,5 +235,5 @@ def by_loop(text: str, shape: Ints, x: ndarray, y: ndarray, at: ndarray) -> ndar
         loop.pay(size + TAP * at.shape[0] * at.shape[1])
         return None
     out = memory.take(shape, FLOAT)
-    in_parts(loop.function, (*map(np.ascontiguousarray, (x, y, at)), out), size)
+    shared(loop.function, (*map(np.ascontiguousarray, (x, y, at)), out), (1, 1, 1, 1), size)
     return out

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels.along import FLOAT, in_parts
+from rushlight.ops.kernels.along import FLOAT, shared
 from rushlight.ops.kernels.memory import memory
 from rushlight.optional import SOME
 
@@ -58,7 +58,7 @@ def widened(h: ndarray) -> ndarray:
     loop = loop_of("widen", h.dtype)
     if loop.function is not None:
         out = memory.take(h.shape, FLOAT)
-        in_parts(loop.function, (h.reshape(-1).view(BITS), out.reshape(-1)), h.size)
+        shared(loop.function, (h.reshape(-1).view(BITS), out.reshape(-1)), (1, 1), h.size)
         return out
     loop.pay(h.size)
     return widened_by_bits(h) if h.dtype is HALF and h.size >= MANY else h.astype(FLOAT)
@@ -91,7 +91,7 @@ def narrowed(x: ndarray, dtype: np.dtype) -> ndarray:
     loop = loop_of("narrow", dtype)
     if loop.function is not None:
         out = memory.take(x.shape, dtype)
-        in_parts(loop.function, (x.reshape(-1), out.reshape(-1).view(BITS)), x.size)
+        shared(loop.function, (x.reshape(-1), out.reshape(-1).view(BITS)), (1, 1), x.size)
         return out
     loop.pay(x.size)
     return x.astype(dtype)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.compile.paying import Loop
+from rushlight.ops.kernels.direct import in_parts, three
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.windows import Ints
 
@@ -86,10 +87,6 @@ SCATTER = """def kernel(g, indices, volume, out):
 """
 
 
-def three(numbers: Ints, fill: int) -> Ints:
-    return (fill,) * (3 - len(numbers)) + tuple(numbers)
-
-
 def example() -> tuple:
     one, x, i = np.ones(3, np.int64), np.zeros(1, np.float32), np.zeros(1, np.int64)
     return x, one, one, one, 0 * one, one, one, x, i
@@ -120,7 +117,6 @@ def scatter() -> Loop:
 def max_pool(x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
              out: Ints) -> tuple[ndarray, ndarray] | None:
     """Maxima and places of x (P, *size); None while NumPy is to do it."""
-    from rushlight.ops.kernels.direct import in_parts
     how, n = (three(kernel, 1), three(stride, 1)), len(x)
     loop = maxima(*how) if prod(kernel) <= FEW and set(dilation) == {1} else maxima((), ())
     if x.dtype != np.float32 or len(out) > 3 or not x.flags.carray:
@@ -140,7 +136,6 @@ def max_pool(x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: In
 
 def scatter_spatial(g: ndarray, indices: ndarray, size: Ints) -> ndarray | None:
     """The sums of float32 g at their places; None while NumPy is to do it, and where an index is outside."""
-    from rushlight.ops.kernels.direct import in_parts
     loop, volume = scatter(), prod(size)
     if g.dtype != np.float32 or indices.dtype != np.int64 or not (g.flags.carray and indices.flags.carray):
         return None

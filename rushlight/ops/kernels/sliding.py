@@ -11,6 +11,7 @@ from functools import cache
 
 from rushlight.compile.cache import compiled
 from rushlight.compile.vectors import machine
+from rushlight.ops.kernels.innermost import indented
 
 FILL = """def kernel(x, shape, out, across, starts, steps, extent, first, images):
     \"\"\"out[c, p, n, u] = x[first + n, c, u steps + starts[p]] where there is such a place; the rest is left as it is.
@@ -164,10 +165,6 @@ WEIGH = """def kernel(g, x, room, across, offsets, out, images, size, used):
 
 TAPS = 128           # are added up one after the other, then to what was added up before: 2e-7 off however many there are
 CHUNK = 1152         # places that are added up at once: their gradients and one channel stay in the L1 cache
-
-
-def indented(lines: list[str], by: int) -> str:
-    return "\n".join(" " * by + line for line in lines)
 
 
 def block(height: int, width: int, lanes: int) -> list[str]:

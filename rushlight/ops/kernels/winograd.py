@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.ops.kernels.direct import in_order, in_parts
 from rushlight.ops.kernels.innermost import FLOAT, flat, kind, lanes, packed, rooms, usual, whole
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.windows import Ints
@@ -103,7 +104,6 @@ def spread(g: ndarray, w: ndarray, p: Any) -> ndarray | None:
 def slid(x: ndarray, filters: ndarray, read: int, made: int, size: Ints, out: Ints, padding: Ints,
          bias: ndarray | None = None) -> ndarray | None:
     from rushlight.ops.kernels import winograd_loops as loops
-    from rushlight.ops.kernels.direct import in_parts
     deep, broad = whole(read), whole(made)
     some, block = cut(tiles_of(out), deep + broad)
     source, last = flat(x)
@@ -138,7 +138,6 @@ def cleared(room: ndarray, end: int, width: int, channels: int) -> None:
 def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
     """conv_weight_grad: (O, C, 3, 3); None where other loops do it."""
     from rushlight.ops.kernels import winograd_loops as loops
-    from rushlight.ops.kernels.direct import in_order, in_parts
     deep, broad = whole(p.channels), whole(p.filters)
     tiles = tiles_of(p.out)
     some, block = cut(tiles, deep + broad)
