@@ -20,8 +20,7 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Sequence[An
     if not callable(true_fn) or not callable(false_fn):
         raise RuntimeError(explain("Expect both branches to be callable."))
     if not isinstance(operands, (tuple, list)):
-        raise RuntimeError(explain("Expect operands to be a tuple of possibly nested dict/list/tuple, but got "
-                                   f"{operands}."))
+        raise RuntimeError(explain(f"Expect operands to be a tuple of possibly nested dict/list/tuple, but got {operands}."))
     return (true_fn if pred else false_fn)(*operands)
 
 

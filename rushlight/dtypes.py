@@ -166,8 +166,7 @@ def of_scalar(value: Any) -> dtype:
         return int64
     if isinstance(value, (complex, np.complexfloating)):
         return _default.to_complex()
-    raise TypeError(f"a number is needed, not {value!r} of type {type(value).__name__}: pass a bool, int, "
-                    "float or complex")
+    raise TypeError(f"a number is needed, not {value!r} of type {type(value).__name__}: pass a bool, int, float or complex")
 
 
 # -- promotion -----------------------------------------------------------------------------------------------
@@ -307,8 +306,7 @@ tiny=6.10352e-05, dtype=float16)
     def __init__(self, type: dtype | None = None) -> None:
         real = _default if type is None else _checked(type, "finfo").to_real()
         if not real.is_floating_point:
-            raise TypeError(f"torch.finfo() requires a floating point input type, not {type}. "
-                            "Use torch.iinfo to handle it")
+            raise TypeError(f"torch.finfo() requires a floating point input type, not {type}. Use torch.iinfo to handle it")
         if real.name in _EIGHT_BITS:
             self.eps, self.max, self.min, self.tiny = _EIGHT_BITS[real.name]
         else:
@@ -360,8 +358,7 @@ class iinfo:
 
 def _checked(value: Any, function: str) -> dtype:
     if not isinstance(value, dtype):
-        raise TypeError(f"{function}(): argument 'type' (position 1) must be torch.dtype, "
-                        f"not {type(value).__name__}")
+        raise TypeError(f"{function}(): argument 'type' (position 1) must be torch.dtype, not {type(value).__name__}")
     return value
 
 

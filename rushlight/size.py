@@ -63,8 +63,7 @@ class Size(tuple[int, ...]):
 def _misfit(values: tuple[Any, ...]) -> str:
     misfits = [(place, value) for place, value in enumerate(values) if not _is_integer(value)]
     place, value = misfits[0]
-    return (f"torch.Size() takes an iterable of 'int' (item {place} is '{type(value).__name__}'): "
-            "convert it with int()")
+    return (f"torch.Size() takes an iterable of 'int' (item {place} is '{type(value).__name__}'): convert it with int()")
 
 
 def _is_integer(value: Any) -> bool:

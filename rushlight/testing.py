@@ -183,8 +183,7 @@ def report(x: np.ndarray, y: np.ndarray, near: np.ndarray, rtol: float, atol: fl
         absolute = np.where(near, 0, np.abs(x - y))
         relative = np.where(near, 0, absolute / np.abs(y))
     lines = [f"Tensor-likes are not {'equal' if exact else 'close'}!", "",
-             f"Mismatched elements: {np.count_nonzero(~near)} / {near.size} "
-             f"({np.count_nonzero(~near) / near.size:.1%})"]
+             f"Mismatched elements: {np.count_nonzero(~near)} / {near.size} ({np.count_nonzero(~near) / near.size:.1%})"]
     for name, values, allowed in (("absolute", absolute, atol), ("relative", relative.astype(relative_dtype(y)), rtol)):
         place = np.unravel_index(np.argmax(values), values.shape)
         lines.append(f"Greatest {name} difference: {values[place].item()} at index {tuple(int(i) for i in place)}"

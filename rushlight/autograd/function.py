@@ -341,5 +341,4 @@ class Once(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        raise RuntimeError(explain("trying to differentiate twice a function that was marked with "
-                                   "@once_differentiable"))
+        raise RuntimeError(explain("trying to differentiate twice a function that was marked with @once_differentiable"))

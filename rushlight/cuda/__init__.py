@@ -57,8 +57,7 @@ reset_max_memory_allocated = reset_peak_memory_stats
 
 def set_device(device: Any) -> None:
     """RuntimeError: there is only the CPU."""
-    raise NoCuda(explain("Torch not compiled with CUDA enabled", "use device='cpu'; "
-                               "torch.cuda.is_available() tells"))
+    raise NoCuda(explain("Torch not compiled with CUDA enabled", "use device='cpu'; torch.cuda.is_available() tells"))
 
 
 def is_initialized() -> bool:

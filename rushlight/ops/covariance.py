@@ -42,8 +42,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
     else:
         left = n - e.div(total(e.mul(w, aweights)), n) * correction  # type: ignore[operator]
     if (numbers(left) <= 0).any() if isinstance(left, Tensor) else left <= 0:
-        warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
-             "observations.")
+        warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.")
     divisor = clamp(left, 0) if isinstance(left, Tensor) else max(left, 0.0)
     d = e.sub(x, unsqueeze(means, 1))
     made = e.div(matmul(d, conjugate_transpose(d if w is None else e.mul(d, w))), divisor)

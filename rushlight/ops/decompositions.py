@@ -297,7 +297,6 @@ def check_reflections(input: Tensor, tau: Tensor, other: Tensor, left: bool) -> 
     side = -2 if left else -1
     m, k = other.array.shape[side], tau.array.shape[-1]
     if k != min(m, input.array.shape[-1]):
-        raise RuntimeError(explain(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], "
-                                   "input.shape[-1])"))
+        raise RuntimeError(explain(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])"))
     if m != input.array.shape[-2]:
         raise RuntimeError(explain(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]"))

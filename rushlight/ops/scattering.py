@@ -150,8 +150,7 @@ def check_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, name: s
             f"{list(x)} source.shape = {list(y)}", op=name))
     n = y[dim] if dim < len(y) else 1
     if n != index.array.size:
-        raise kind(explain(f"{name}(): Number of indices ({index.array.size}) should be equal to source.size(dim) "
-                           f"({n})"))
+        raise kind(explain(f"{name}(): Number of indices ({index.array.size}) should be equal to source.size(dim) ({n})"))
 
 
 @composite()

@@ -142,11 +142,9 @@ class SWALR(Chainable):
         for group, lr in zip(optimizer.param_groups, for_each_group("swa_lr", swa_lr, optimizer)):
             group["swa_lr"] = lr
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(explain("anneal_strategy must by one of 'cos' or 'linear', instead got "
-                                     f"{anneal_strategy}"))
+            raise ValueError(explain(f"anneal_strategy must by one of 'cos' or 'linear', instead got {anneal_strategy}"))
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
-            raise ValueError(explain("anneal_epochs must be equal or greater than 0, got "
-                                     f"{anneal_epochs}"))
+            raise ValueError(explain(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}"))
         self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs
         super().__init__(optimizer, last_epoch)
 

@@ -182,7 +182,6 @@ def check_count(n: int, dtype: np.dtype) -> None:
     if n < 0:
         raise RuntimeError(f"randperm: n must be non-negative, but is {n}")
     if n - 1 > top_integer(dtype) and dtype.name != "bfloat16":  # whose permutation torch rounds
-        raise RuntimeError(f"randperm: n cannot be greater than {top_integer(dtype) + 1} for {dtype}, but is {n}: "
-                           "use int64")
+        raise RuntimeError(f"randperm: n cannot be greater than {top_integer(dtype) + 1} for {dtype}, but is {n}: use int64")
     if n >= _LARGEST_PERMUTATION:
         raise RuntimeError(f"randperm: n must be less than {_LARGEST_PERMUTATION}, but is {n}: permute blocks instead")

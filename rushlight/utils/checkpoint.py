@@ -59,8 +59,7 @@ def checkpoint(function: Callable, *args: Any, use_reentrant: bool | None = None
             raise ValueError(explain("Passing `context_fn` or `debug` is only supported when use_reentrant=False."))
         return Rerun.apply(function, Surroundings(preserve), *args)
     if determinism_check not in ("default", "none"):
-        raise ValueError(explain("determinism_check should be one of ['default', 'none'], but got "
-                                 f"{determinism_check}"))
+        raise ValueError(explain(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}"))
     first, second = context_fn()
     early_stop = early_stop if stops_early.get() is None else bool(stops_early.get())
     part = Part(function, args, kwargs, second, Surroundings(preserve), determinism_check == "default", early_stop)

@@ -119,8 +119,7 @@ def check_index(index: ndarray, n: int, name: str, dim: int = 0, kind: type[Exce
     if index.size and np.maximum.reduce(index.view(unsigned), None) >= n:
         bad = int(index.max() if index.max() >= n else index.min())
         what = "index out of range in self: " if kind is IndexError else ""
-        raise kind(f"{what}index {bad} is out of bounds for dimension {dim} with size {n}; "
-                   f"cure: count from 0 to {n - 1}")
+        raise kind(f"{what}index {bad} is out of bounds for dimension {dim} with size {n}; cure: count from 0 to {n - 1}")
 
 def places(shape: tuple[int, ...], index: ndarray, dim: int) -> ndarray:
     """Where elements stand in an array of this shape, flat: at `index` along `dim`, each index at its own place in the

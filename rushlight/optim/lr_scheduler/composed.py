@@ -70,8 +70,7 @@ class SequentialLR(Composed):
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(explain("Sequential Schedulers expects number of schedulers provided to be one more than "
                                      "the number of milestone points, but got number of schedulers "
-                                     f"{len(schedulers)} and the number of milestones to be equal to "
-                                     f"{len(milestones)}"))
+                                     f"{len(schedulers)} and the number of milestones to be equal to {len(milestones)}"))
         self._schedulers, self._milestones, self.optimizer = schedulers, milestones, optimizer
         self.last_epoch = last_epoch + 1
         for group in optimizer.param_groups:      # as if none had begun
@@ -109,8 +108,7 @@ class ChainedScheduler(Composed):
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None):
         if not schedulers:
-            raise ValueError(explain("ChainedScheduler expects at least one scheduler to be chained, but got no "
-                                     "scheduler."))
+            raise ValueError(explain("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler."))
         self.optimizer = schedulers[0].optimizer if optimizer is None else optimizer
         check_schedulers("ChainedScheduler", schedulers, self.optimizer)
         self._schedulers = list(schedulers)

@@ -173,8 +173,7 @@ class OneCycleLR(WithMomentum):
         if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
             raise ValueError(explain(f"Expected float between 0 and 1 pct_start, but got {pct_start}"))
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(explain("anneal_strategy must be one of 'cos' or 'linear', instead got "
-                                     f"{anneal_strategy}"))
+            raise ValueError(explain(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"))
         self._schedule_phases = phases(self.total_steps, pct_start, three_phase)
         self._anneal_func_type = anneal_strategy
         max_lrs = for_each_group("max_lr", max_lr, optimizer)

@@ -165,8 +165,7 @@ def pad(img: Any, padding: int | Sequence[int], fill: float = 0, padding_mode: s
         raise ValueError(explain("Padding mode should be either constant, edge, reflect or symmetric", given=padding_mode))
     sides = [padding] if isinstance(padding, int) else list(padding)
     if len(sides) not in (1, 2, 4):
-        raise ValueError(explain("Padding must be an int or a 1, 2, or 4 element tuple, not a "
-                                 f"{len(sides)} element tuple"))
+        raise ValueError(explain(f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(sides)} element tuple"))
     left, top, right, bottom = sides * (4 // len(sides))
     more = {"constant_values": fill} if padding_mode == "constant" else {}
 
