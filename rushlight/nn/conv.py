@@ -158,15 +158,13 @@ class _ConvTransposeNd(_ConvNd):
         if len(size) == input.dim():
             size = size[-n:]
         if len(size) != n:
-            raise ValueError(f"{type(self).__name__}: for {input.dim()}D input, output_size must have {n} or "
-                             f"{input.dim()} "
+            raise ValueError(f"{type(self).__name__}: for {input.dim()}D input, output_size must have {n} or {input.dim()} "
                              f"elements (got {len(size)})")
         least = [(i - 1) * s - 2 * p + d * (k - 1) + 1 for i, s, p, d, k in zip(
             input.array.shape[-n:], self.stride, each(self.padding, n), self.dilation, self.kernel_size)]
         most = [m + s - 1 for m, s in zip(least, self.stride)]
         if any(not a <= m <= b for a, m, b in zip(least, size, most)):
-            raise ValueError(f"requested an output size of {size}, but valid sizes range from {least} to {most} (for "
-                             "an "
+            raise ValueError(f"requested an output size of {size}, but valid sizes range from {least} to {most} (for an "
                              f"input of {input.shape[2:]})")
         return tuple(m - a for m, a in zip(size, least))
 

@@ -54,8 +54,7 @@ class Convertible:
         if dtype is None:
             return self
         if not (dtype.is_floating_point or dtype.is_complex):
-            raise TypeError("nn.Module.to only accepts floating point or complex dtypes, but got desired "
-                            f"dtype={dtype}")
+            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
         return self._apply(lambda t: t.to(dtype) if t.dtype.category >= dtypes.FLOATING else t)
 
     def type(self: C, dst_type: Any) -> C:

@@ -179,8 +179,7 @@ def before(module: Hooked, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
             answer = hook(module, args, kwargs)
             if answer is not None:
                 if not isinstance(answer, tuple) or len(answer) != 2:
-                    raise RuntimeError("forward pre-hook must return None or a tuple of (new_args, new_kwargs), but "
-                                       "got "
+                    raise RuntimeError("forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
                                        f"{answer}.")
                 args, kwargs = answer
         else:

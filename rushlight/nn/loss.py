@@ -298,8 +298,7 @@ class TripletMarginWithDistanceLoss(_Loss):
     def __init__(self, *, distance_function: Callable | None = None, margin: float = 1.0, swap: bool = False,
                  reduction: str = "mean"):
         if margin <= 0:
-            raise ValueError("TripletMarginWithDistanceLoss: expected margin to be greater than 0, got "
-                             f"{margin} instead")
+            raise ValueError(f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead")
         super().__init__(None, None, reduction, margin=margin, swap=swap)
         self.distance_function = PairwiseDistance() if distance_function is None else distance_function
 

@@ -134,13 +134,11 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         begun(self.__dict__, "parameter")
         check_name(self, name, "parameter", "_parameters")
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(f"cannot assign '{type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or "
-                            "None "
+            raise TypeError(f"cannot assign '{type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or None "
                             "required)")
         if param is not None and param.grad_fn is not None:
             raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
-                             f"explicitly. To express '{name}' as a function of another Tensor, compute the value in "
-                             "the "
+                             f"explicitly. To express '{name}' as a function of another Tensor, compute the value in the "
                              "forward() method.")
         self._parameters[name] = param
 
@@ -149,8 +147,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         begun(self.__dict__, "buffer")
         check_name(self, name, "buffer", "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or None "
-                            "required)")
+            raise TypeError(f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
         self._buffers[name] = tensor
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
@@ -326,8 +323,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
 def begun(own: dict, what: str) -> None:
     """AttributeError before `Module.__init__` has run."""
     if "_parameters" not in own:
-        raise AttributeError(f"cannot assign {what} before Module.__init__() call: begin __init__ with "
-                             "super().__init__()")
+        raise AttributeError(f"cannot assign {what} before Module.__init__() call: begin __init__ with super().__init__()")
 
 
 def forget(module: Module, name: str, kept: str) -> None:

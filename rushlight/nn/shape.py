@@ -34,8 +34,7 @@ class Unflatten(Settled):
         if not isinstance(dim, int):
             raise TypeError(f"unflattened_size should be tuple of ints, but found type of dim {type(dim).__name__}")
         if not isinstance(unflattened_size, (tuple, list)):
-            raise TypeError("unflattened_size should be a tuple of ints, but found type "
-                            f"{type(unflattened_size).__name__}")
+            raise TypeError(f"unflattened_size should be a tuple of ints, but found type {type(unflattened_size).__name__}")
         for i, n in enumerate(unflattened_size):
             if not isinstance(n, int):
                 raise TypeError(f"unflattened_size must be tuple of ints, but found element of type {type(n).__name__} "

@@ -144,8 +144,7 @@ class Stateful:
         for module in visited:
             for hook in tuple(module._load_state_dict_post_hooks.values()):
                 if hook(module, found) is not None:
-                    raise RuntimeError("Hooks registered with ``register_load_state_dict_post_hook`` are not "
-                                       "expected to "
+                    raise RuntimeError("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to "
                                        "return new values, if incompatible_keys need to be modified, it should be done "
                                        "inplace.")
         if errors or (strict and any(found)):
@@ -267,5 +266,4 @@ def failure(module: Any, found: IncompatibleKeys, errors: list[str], strict: boo
                 lines.insert(0, f"{what} key(s) in state_dict: {names}. ")
     what = "\n\t".join([f"Error(s) in loading state_dict for {type(module).__name__}:", *lines])
     return RuntimeError(explain(what, "load it into the module that it was saved from; load_state_dict(strict=False) "
-                                "passes over "
-                                "missing and unexpected keys"))
+                                "passes over missing and unexpected keys"))

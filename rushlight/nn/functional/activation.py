@@ -90,8 +90,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
 def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """x moved towards 0 by lambd, 0 where |x| <= lambd. RuntimeError for lambd < 0."""
     if lambd < 0:
-        raise RuntimeError(explain(f"lambda must be in range [0, inf) for input dtype {input.dtype}, but found "
-                                   f"{lambd}"))
+        raise RuntimeError(explain(f"lambda must be in range [0, inf) for input dtype {input.dtype}, but found {lambd}"))
     return a.softshrink(input, lambd, out=out)
 
 
@@ -183,8 +182,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         channels = input.array.shape[1] if ndim > 1 else 1
         if channels != n:
             raise RuntimeError(explain("Mismatch of parameter numbers and input channel size. Found parameter "
-                                       f"numbers = {n} "
-                                       f"and channel size = {channels}.",
+                                       f"numbers = {n} and channel size = {channels}.",
                                        f"make the layer take {channels} (num_parameters={channels}), or 1 for all"))
     if weight.array.ndim and ndim != 2:
         weight = weight.reshape((n,) + (1,) * (ndim - 2) if ndim > 2 else (1,) * ndim)
@@ -195,8 +193,7 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
           inplace: bool = False) -> Tensor:
     """x where x > 0, else r x: r is uniform in [lower, upper] for each element in training, else their mean."""
     if lower > upper:
-        raise RuntimeError(explain("Lower bound should be less than or equal to the upper "
-                                   "bound", bounds=(lower, upper)))
+        raise RuntimeError(explain("Lower bound should be less than or equal to the upper bound", bounds=(lower, upper)))
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
     return settle(input, called(e.mul(input, from_array(slopes(input, lower, upper))), "RreluWithNoiseBackward0"), inplace)
@@ -215,8 +212,7 @@ def slopes(input: Tensor, lower: float, upper: float) -> np.ndarray:
 
 def default_dim(name: str, ndim: int) -> int:
     """The dimension that old programs left unsaid."""
-    warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
-         "argument.")
+    warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.")
     return 0 if ndim in (0, 1, 3) else 1
 
 

@@ -67,8 +67,7 @@ def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_cau
     shapes = [t.array.shape for t in (query, key, value)]
     if any(len(s) < 2 for s in shapes):
         raise RuntimeError(explain("scaled_dot_product_attention: Expected query, key, and value to all be  at least 2 "
-                                   f"dimensional, but got Query dim: {len(shapes[0])}, Key dim: {len(shapes[1])} and "
-                                   "Value "
+                                   f"dimensional, but got Query dim: {len(shapes[0])}, Key dim: {len(shapes[1])} and Value "
                                    f"dim: {len(shapes[2])} instead."))
     if len({t.array.dtype for t in (query, key, value)}) > 1:
         raise RuntimeError(explain("Expected query, key, and value to have the same dtype, but got query.dtype: "

@@ -98,8 +98,7 @@ def check_weight(weight: Tensor, n: int, name: str, input: Tensor) -> None:
 def check_bias(bias: Tensor | None, channels: int, name: str) -> None:
     """RuntimeError unless the bias has one number for each output channel."""
     if bias is not None and bias.array.shape != (channels,):
-        raise RuntimeError(explain(f"{name}: expected bias to be 1-dimensional with {channels} elements, but got "
-                                   "bias of "
+        raise RuntimeError(explain(f"{name}: expected bias to be 1-dimensional with {channels} elements, but got bias of "
                                    f"size {list(bias.shape)} instead"))
 
 

@@ -42,8 +42,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Dropout of whole channels of (N, C, L) or (C, L). RuntimeError for another number of dimensions."""
     check_p(p)
     if input.array.ndim not in (2, 3):
-        raise RuntimeError(explain(f"dropout1d: Expected 2D or 3D input, but received a {input.array.ndim}D input. "
-                                   "Note "
+        raise RuntimeError(explain(f"dropout1d: Expected 2D or 3D input, but received a {input.array.ndim}D input. Note "
                                    "that dropout1d exists to provide channel-wise dropout on inputs with 1 spatial "
                                    "dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D "
                                    "inputs)."))
@@ -54,8 +53,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Dropout of whole channels of (N, C, H, W)."""
     check_p(p)
     if input.array.ndim not in (3, 4):
-        warn(f"dropout2d: Received a {input.array.ndim}-D input to dropout2d, which is deprecated and will "
-             "result "
+        warn(f"dropout2d: Received a {input.array.ndim}-D input to dropout2d, which is deprecated and will result "
              "in an error in a future release.")
     elif input.array.ndim == 3:
         warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - "
@@ -67,8 +65,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
     check_p(p)
     if input.array.ndim not in (4, 5):
-        warn(f"dropout3d: Received a {input.array.ndim}-D input to dropout3d, which is deprecated and will "
-             "result "
+        warn(f"dropout3d: Received a {input.array.ndim}-D input to dropout3d, which is deprecated and will result "
              "in an error in a future release.")
     return batched(input, 4, p, training, inplace)
 

@@ -29,8 +29,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
     if weight.array.ndim != 2:
         raise RuntimeError(explain("'weight' must be 2-D", "its shape is (rows, columns)", shape=tuple(weight.shape)))
     if input.array.dtype.kind not in "iu":
-        raise RuntimeError(explain("Expected tensor for argument #1 'indices' to have one of the following scalar "
-                                   "types: "
+        raise RuntimeError(explain("Expected tensor for argument #1 'indices' to have one of the following scalar types: "
                                    f"Long, Int; but got torch.{input.dtype.scalar_type}Tensor instead",
                                    "convert with .long()"))
     padding_idx = padding_row(padding_idx, weight)

@@ -36,16 +36,14 @@ def settled(size_average: Old, reduce: Old, reduction: str) -> str:
     if size_average is None and reduce is None:
         return reduction
     said = "none" if reduce is False else "sum" if size_average is False else "mean"
-    warn(f"size_average and reduce args will be deprecated, please use reduction='{said}' "
-         "instead.")
+    warn(f"size_average and reduce args will be deprecated, please use reduction='{said}' instead.")
     return said
 
 
 def warn_of_sizes(input: Tensor, target: Tensor) -> None:
     if input.array.shape != target.array.shape:
         warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This "
-             "will likely lead to incorrect results due to broadcasting. Please ensure they have the same "
-             "size.")
+             "will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.")
 
 
 def weighted(loss: Tensor, weight: Tensor | None, reduction: str, name: str = "") -> Tensor:
@@ -241,12 +239,10 @@ def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
         raise RuntimeError(explain(f"Expected target size {list(wanted)}, got {list(t)}", input=x))
     classes = x[min(len(x) - 1, 1)]
     if weight is not None and weight.dtype is not input.dtype:
-        raise RuntimeError(explain(f"expected scalar type {input.dtype.scalar_type} but found "
-                                   f"{weight.dtype.scalar_type}",
+        raise RuntimeError(explain(f"expected scalar type {input.dtype.scalar_type} but found {weight.dtype.scalar_type}",
                                    "convert the weight with .to(dtype)"))
     if weight is not None and weight.array.shape != (classes,):
-        raise RuntimeError(explain(f"weight tensor should be defined either for all {classes} classes or no classes "
-                                   "but got "
+        raise RuntimeError(explain(f"weight tensor should be defined either for all {classes} classes or no classes but got "
                                    f"weight tensor of shape: {list(weight.shape)}"))
 
 
@@ -289,10 +285,8 @@ def soft_cross_entropy(logs: Tensor, target: Tensor, weight: Tensor | None, dim:
                        label_smoothing: float) -> Tensor:
     """-sum over the classes of w y log softmax(x), for probabilities y."""
     if target.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(explain("Expected floating point type for target with class probabilities, got "
-                                   f"{target.dtype}",
-                                   "a target of the input's shape holds probabilities; class numbers lack its "
-                                   "dimension 1"))
+        raise RuntimeError(explain(f"Expected floating point type for target with class probabilities, got {target.dtype}",
+                                   "a target of the input's shape holds probabilities; class numbers lack its dimension 1"))
     if ignore_index >= 0:
         raise RuntimeError(explain("ignore_index is not supported for floating point target"))
     classes = logs.array.shape[dim]

@@ -59,18 +59,15 @@ def last_dims(input: Tensor, normalized_shape: Sequence[int], name: str,
     shape, ndim = tuple(normalized_shape), input.array.ndim
     n = len(shape)
     if n == 0:
-        raise RuntimeError(explain("Expected normalized_shape to be at least 1-dimensional, i.e., containing at "
-                                   "least one "
+        raise RuntimeError(explain("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
                                    f"element, but got normalized_shape = {list(shape)}"))
     for what, t in parameters.items():
         if t is not None and t.array.shape != shape:
-            raise RuntimeError(explain(f"Expected {what} to be of same shape as normalized_shape, but got {what} of "
-                                       "shape "
+            raise RuntimeError(explain(f"Expected {what} to be of same shape as normalized_shape, but got {what} of shape "
                                        f"{list(t.shape)} and normalized_shape = {list(shape)}"))
     if ndim < n or input.array.shape[ndim - n:] != shape:
         wanted = ", ".join(["*", *map(str, shape)])
-        raise RuntimeError(explain(f"Given normalized_shape={list(shape)}, expected input with shape [{wanted}], but "
-                                   "got "
+        raise RuntimeError(explain(f"Given normalized_shape={list(shape)}, expected input with shape [{wanted}], but got "
                                    f"input of size{list(input.shape)}",
                                    f"{name} normalizes the last dimensions: make the layer take them "
                                    f"(normalized_shape={as_given(input.array.shape[-n:])}), or bring them to {list(shape)}"))
@@ -186,19 +183,16 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     input (N, C, *), weight and bias (C,). RuntimeError unless C is a multiple of `num_groups`.
     """
     if input.array.ndim < 2:
-        raise RuntimeError(explain("Expected at least 2 dimensions for input tensor but received "
-                                   f"{input.array.ndim}"))
+        raise RuntimeError(explain(f"Expected at least 2 dimensions for input tensor but received {input.array.ndim}"))
     n, c, *size = input.array.shape
     if num_groups <= 0:
         raise RuntimeError(explain(f"Expected num groups to be greater than 0, got {num_groups}"))
     if c % num_groups:
-        raise RuntimeError(explain("Expected number of channels in input to be divisible by num_groups, but got "
-                                   "input of "
+        raise RuntimeError(explain("Expected number of channels in input to be divisible by num_groups, but got input of "
                                    f"shape {list(input.shape)} and num_groups={num_groups}"))
     for what, t in (("weight", weight), ("bias", bias)):
         if t is not None and t.array.shape != (c,):
-            raise RuntimeError(explain(f"Expected {what} to be a vector of size equal to the number of channels in "
-                                       "input, "
+            raise RuntimeError(explain(f"Expected {what} to be a vector of size equal to the number of channels in input, "
                                        f"but got {what} of shape {list(t.shape)} and input of shape "
                                        f"{list(input.shape)}", f"make the layer take {c} (num_channels={c})"))
     if n * (c // num_groups) * prod(size) == 1:

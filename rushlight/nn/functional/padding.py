@@ -28,8 +28,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if len(amounts) % 2:
         raise RuntimeError(explain("Padding length must be divisible by 2", pad=tuple(amounts)))
     if len(amounts) > 2 * ndim:
-        raise RuntimeError(explain("Padding length should be less than or equal to two times the input dimension but "
-                                   "got "
+        raise RuntimeError(explain("Padding length should be less than or equal to two times the input dimension but got "
                                    f"padding length {len(amounts)} and input of dimension {ndim}"))
     if mode == "constant":
         ends = [(0, 0)] * (ndim - len(amounts) // 2) + list(zip(amounts[::2], amounts[1::2]))[::-1]
@@ -39,8 +38,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     n = len(amounts) // 2
     if mode not in LIMITS or not 1 <= n <= 3 or ndim not in (n + 1, n + 2):
         raise NotImplementedError(explain(
-            f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: mode {mode!r}, {n} "
-            "dimensions "
+            f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: mode {mode!r}, {n} dimensions "
             f"of an input of {ndim}", "pad 1 to 3 spatial dimensions, in mode 'reflect', 'replicate' or 'circular'"))
     if mode == "circular":
         input = contiguous(input)                 # torch lays out the other modes' results as images lie
@@ -68,8 +66,7 @@ def check_amounts(x: Tensor, dim: int, before: int, after: int, mode: str) -> No
     if not (before or after):
         return
     if size + before + after < 1 or size == 0:
-        raise RuntimeError(explain(f"input (size {size} in dimension {dim}) with padding ({before}, {after}) is too "
-                                   "small: "
+        raise RuntimeError(explain(f"input (size {size} in dimension {dim}) with padding ({before}, {after}) is too small: "
                                    f"calculated output size {size + before + after}"))
     if max(before, after) > size + LIMITS[mode]:
         what = "Padding value causes wrapping around more than once." if mode == "circular" else (

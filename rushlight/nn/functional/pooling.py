@@ -127,8 +127,7 @@ def adaptive(input: Tensor, output_size: Any, n: int, name: str) -> tuple[Tensor
     x, added = with_batch(input, n, name)
     size = tuple(s if o is None else int(o) for o, s in zip(output_size, x.array.shape[2:]))
     if min(size) < 0:
-        raise RuntimeError(explain(f"Trying to create tensor with negative dimension {min(size)}: elements of "
-                                   "output_size "
+        raise RuntimeError(explain(f"Trying to create tensor with negative dimension {min(size)}: elements of output_size "
                                    f"must be greater than or equal to 0, but got {list(size)}", op=name))
     return x, added, size
 
@@ -177,8 +176,7 @@ def max_unpooling(n: int) -> Callable:
                    output_size: Any = None) -> Tensor:
         if indices.array.shape != input.array.shape:
             raise RuntimeError(explain("Expected shape of indices to be same as that of the input tensor "
-                                       f"({list(input.shape)}) but got indices tensor with shape: "
-                                       f"{list(indices.shape)}"))
+                                       f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}"))
         x, added = with_batch(input, n, name)
         where = indices.unsqueeze(0) if added else indices
         kernel = each(kernel_size, n, "kernel_size")
@@ -218,8 +216,7 @@ def unpooled_size(x: Tensor, kernel: tuple, stride: tuple, padding: tuple, outpu
         return tuple(usual)
     size = tuple(int(s) for s in output_size)[-n:]
     if len(tuple(output_size)) not in (n, n + 1, n + 2):
-        raise ValueError(explain(f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a "
-                                 "length "
+        raise ValueError(explain(f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a length "
                                  f"of '{len(tuple(output_size))}'"))
     for d, (have, want) in enumerate(zip(size, usual)):
         if not want - stride[d] < have < want + stride[d]:

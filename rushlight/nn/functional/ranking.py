@@ -75,8 +75,7 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     dims = [t.array.ndim for t in (anchor, positive, negative)]
     if len(set(dims)) > 1:
         raise RuntimeError(explain("The anchor, positive, and negative tensors are expected to have the same number of "
-                                   f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative "
-                                   f"{dims[2]}D "
+                                   f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D "
                                    "inputs"))
     return triplet_margin_with_distance_loss(anchor, positive, negative, margin=margin, swap=swap, reduction=reduction,
                                              distance_function=lambda x, y: pairwise_distance(x, y, p, eps))
@@ -94,8 +93,7 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
     dims = [t.array.ndim for t in (anchor, positive, negative)]
     if len(set(dims)) > 1:
         raise RuntimeError(explain("The anchor, positive, and negative tensors are expected to have the same number of "
-                                   f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative "
-                                   f"{dims[2]}D "
+                                   f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D "
                                    "inputs"))
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
@@ -163,8 +161,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Old = No
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
     if target.array.shape != input.array.shape and (ndim == 2 or target.array.size != c):
-        raise RuntimeError(explain(f"inconsistent target size: {list(target.shape)} for input of size: "
-                                   f"{list(input.shape)}"))
+        raise RuntimeError(explain(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"))
     if target.array.dtype.kind not in "iu":
         raise RuntimeError(explain(f"expected scalar type Long but found {target.dtype.scalar_type}",
                                    "convert the target with .long()"))

@@ -72,25 +72,21 @@ def check_mode(input: Tensor, n: int, mode: str, align_corners: bool | None, ant
     """ValueError or NotImplementedError unless the mode exists for n spatial dimensions."""
     if mode in ("nearest", "nearest-exact", "area"):
         if align_corners is not None:
-            raise ValueError(explain("align_corners option can only be set with the interpolating modes: linear | "
-                                     "bilinear "
+            raise ValueError(explain("align_corners option can only be set with the interpolating modes: linear | bilinear "
                                      "| bicubic | trilinear"))
     elif mode in MODES and not input.dtype.is_floating_point and input.array.dtype != np.uint8:
         raise NotImplementedError(explain(f'"compute_indices_weights_{mode.removeprefix("bi").removeprefix("tri")}" not '
                                           f"implemented for '{input.dtype.scalar_type}'", "convert with .float()"))
     elif mode not in MODES:
-        raise NotImplementedError(explain(f"no interpolation mode {mode!r}", "nearest | nearest-exact | area | "
-                                                                             "linear | "
+        raise NotImplementedError(explain(f"no interpolation mode {mode!r}", "nearest | nearest-exact | area | linear | "
                                           "bilinear | bicubic | trilinear"))
     if not 1 <= n <= 3 or MODES.get(mode, n) != n:
         raise NotImplementedError(explain(
             "Input Error: Only 3D, 4D and 5D input Tensors supported "
-            f"(got {n + 2}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact "
-            "(got "
+            f"(got {n + 2}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got "
             f"{mode})", shape=tuple(input.shape)))
     if antialias and mode not in ("bilinear", "bicubic"):
-        raise ValueError(explain("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D "
-                                 "tensor "
+        raise ValueError(explain("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor "
                                  "as input"))
 
 
@@ -104,10 +100,8 @@ def target_size(input: Tensor, n: int, size: Any, scale_factor: Any,
     values = list(given) if isinstance(given, (tuple, list)) else [given] * n
     if len(values) != n:
         raise ValueError(explain(
-            "Input and output must have the same number of spatial dimensions, but got input with spatial "
-            "dimensions of "
-            f"{list(input.array.shape[2:])} and {'output size' if scale_factor is None else 'scale_factor'} of "
-            f"{given}."))
+            "Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of "
+            f"{list(input.array.shape[2:])} and {'output size' if scale_factor is None else 'scale_factor'} of {given}."))
     if scale_factor is None:
         if recompute:
             raise ValueError(explain("recompute_scale_factor is not meaningful with an explicit size."))
@@ -173,8 +167,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     if r <= 0:
         raise RuntimeError(explain(f"pixel_shuffle expects a positive upscale_factor, but got {r}"))
     if c % (r * r):
-        raise RuntimeError(explain("pixel_shuffle expects its input's 'channel' dimension to be divisible by the "
-                                   "square of "
+        raise RuntimeError(explain("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
                                    f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}"))
     x = reshape(input, (*lead, c // (r * r), r, r, h, w))
     n = len(lead)
@@ -211,12 +204,10 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
         raise RuntimeError(explain("channel_shuffle expects input with > 2 dims, but got input with sizes "
                                    f"{list(input.shape)}"))
     if groups <= 0:
-        raise RuntimeError(explain("Number of groups to divide channels in must be positive. Value of "
-                                   f"groups:{groups}"))
+        raise RuntimeError(explain(f"Number of groups to divide channels in must be positive. Value of groups:{groups}"))
     n, c, *rest = input.array.shape
     if c % groups:
-        raise RuntimeError(explain("Number of channels must be divisible by groups. Got "
-                                   f"{c} channels and {groups} groups."))
+        raise RuntimeError(explain(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."))
     x = transpose(reshape(input, (n, groups, c // groups, *rest)), 1, 2)
     return lying_as(input, reshape(clone(x) if groups in (1, c) else x, (n, c, *rest)))   # a copy also where nothing moves
 

@@ -35,8 +35,7 @@ def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite:
     if error_if_nonfinite and not bool(e.isfinite(total)):
         raise RuntimeError(f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so "
                            "it cannot "
-                           "be clipped. To disable this error and scale the gradients by the non-finite norm anyway, "
-                           "set "
+                           "be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
                            "`error_if_nonfinite=False`")
     return total
 

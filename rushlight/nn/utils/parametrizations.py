@@ -73,8 +73,7 @@ class _SpectralNorm(Module):
         if not -ndim <= dim < ndim:
             raise IndexError(f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but got {dim})")
         if n_power_iterations <= 0:
-            raise ValueError("Expected n_power_iterations to be positive, but got "
-                             f"n_power_iterations={n_power_iterations}")
+            raise ValueError(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
         self.dim, self.eps, self.n_power_iterations = dim % ndim, eps, n_power_iterations
         if ndim > 1:
             with no_grad():

@@ -107,8 +107,7 @@ class ParametrizationList(ModuleList):
             if not isinstance(part, Tensor):
                 raise ValueError(f"{which}. Got {type(part).__name__}")
             if part.dtype != old.dtype:
-                raise ValueError(f"{which} may not change the dtype: it has {part.dtype}, and the original "
-                                 f"{old.dtype}")
+                raise ValueError(f"{which} may not change the dtype: it has {part.dtype}, and the original {old.dtype}")
         for part, old in zip(parts, olds):
             put(old, part)
 

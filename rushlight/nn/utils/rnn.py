@@ -151,8 +151,7 @@ def _check_lengths(n: ndarray, input: Tensor, batch_first: bool) -> None:
                            "pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this "
                            "requirement if you do not need ONNX exportability.")
     if n[-1] <= 0:
-        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is "
-                           "<= 0")
+        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
     if n[0] > shape[batch_first]:
         raise RuntimeError(explain(f"pack_padded_sequence: a length is {n[0]}, but the input has "
                                    f"{shape[batch_first]} steps", "is it batch_first=True?", input=tuple(shape)))
@@ -229,8 +228,7 @@ def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float
             [3, 0]])
     """
     if not isinstance(sequences, Iterable):
-        raise RuntimeError("pad_sequence: Expected iterable for input sequences, but got arg of type: "
-                           f"{type(sequences)}")
+        raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
     given = list(sequences)
     _check_sequences(given, padding_side)
     lengths = np.array([len(t.array) for t in given])

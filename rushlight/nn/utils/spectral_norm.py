@@ -21,8 +21,7 @@ class SpectralNorm:
 
     def __init__(self, name: str, n_power_iterations: int, dim: int, eps: float):
         if n_power_iterations <= 0:
-            raise ValueError("Expected n_power_iterations to be positive, but got "
-                             f"n_power_iterations={n_power_iterations}")
+            raise ValueError(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
         self.name, self.n_power_iterations, self.dim, self.eps = name, n_power_iterations, dim, eps
 
     def compute_weight(self, module: Module, do_power_iteration: bool) -> Tensor:
