@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.errors import explain
 from rushlight.tensor import Tensor, from_array
 
 
@@ -63,14 +64,28 @@ def size_of(image: Any) -> tuple[int, int]:
     return h, w
 
 
+def planes(array: ndarray) -> ndarray:
+    """(H, W, C), or (H, W), as (C, H, W), in the same memory."""
+    return np.moveaxis(array, -1, 0) if array.ndim == 3 else array[None]
+
+
+def on_planes(function: Callable[[Tensor], Tensor], img: Any) -> Any:
+    """A function of tensors (..., C, H, W), on an array (H, W, C) or (H, W) or a tensor."""
+    if isinstance(img, Tensor):
+        return function(img)
+    if not isinstance(img, ndarray):
+        raise TypeError(explain(f"img should be PIL Image, Tensor or ndarray. Got {type(img)}"))
+    found = function(from_array(planes(img))).array
+    return np.ascontiguousarray(np.moveaxis(found, 0, -1) if img.ndim == 3 else found[0])
+
+
 def on_pixels(function: Callable[[ndarray], ndarray], image: Any) -> Any:
     """An image with its pixels, (..., H, W), changed by a function that works on the last two dimensions."""
     check_image(image)
     if isinstance(image, Tensor):
         return from_array(function(image.array))
     array = np.asarray(image)
-    planes = np.moveaxis(array, -1, 0) if array.ndim == 3 else array
-    found = function(planes)
+    found = function(np.moveaxis(array, -1, 0) if array.ndim == 3 else array)
     found = np.ascontiguousarray(np.moveaxis(found, 0, -1) if array.ndim == 3 else found)
     if isinstance(image, ndarray):
         return found

@@ -54,6 +54,23 @@ class VisionDataset(Dataset[tuple]):
         return "\n    ".join([f"Dataset {type(self).__name__}", *lines])
 
 
+class TrainOrTest(VisionDataset):
+    """A set in memory, all `data` and `targets` of one of its parts: to train, or to test."""
+
+    train: bool
+    data: Any
+    targets: Any
+
+    def pair(self, index: int) -> tuple[Any, int]:
+        return as_image(self.data.array[index]), int(self.targets.array[index])
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def extra_repr(self) -> str:
+        return f"Split: {'Train' if self.train else 'Test'}"
+
+
 def as_image(array: Any) -> Any:
     """A Pillow image where Pillow is installed, as torchvision gives; else the array itself, a copy."""
     module = pillow()

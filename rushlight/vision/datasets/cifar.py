@@ -12,7 +12,7 @@ import numpy as np
 
 from rushlight.errors import explain
 from rushlight.serialization.names import encode
-from rushlight.vision.datasets.base import VisionDataset, as_image, folder_of
+from rushlight.vision.datasets.base import TrainOrTest, as_image, folder_of
 from rushlight.vision.datasets.download import download, is_whole
 
 List = list[tuple[str, str]]                      # files and their md5
@@ -37,7 +37,7 @@ def read(path: Path) -> dict[str, Any]:
         return ArrayUnpickler(file, encoding="latin1").load()
 
 
-class CIFAR10(VisionDataset):
+class CIFAR10(TrainOrTest):
     """Photographs of ten kinds of things: 50,000 to train, 10,000 to test; (image 32 x 32, class).
 
     `root` holds the folder cifar-10-batches-py, or the archive cifar-10-python.tar.gz; `download=True` fetches it. `data`
@@ -112,12 +112,6 @@ class CIFAR10(VisionDataset):
 
     def pair(self, index: int) -> tuple[Any, int]:
         return as_image(self.data[index]), self.targets[index]
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def extra_repr(self) -> str:
-        return f"Split: {'Train' if self.train else 'Test'}"
 
 
 class CIFAR100(CIFAR10):

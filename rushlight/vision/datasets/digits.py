@@ -5,17 +5,16 @@ import gzip
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from rushlight.creation import from_numpy
-from rushlight.vision.datasets.base import VisionDataset, as_image
+from rushlight.vision.datasets.base import TrainOrTest
 
 SHIPPED = Path(__file__).parents[2] / "data" / "digits.csv.gz"
 
 
-class Digits(VisionDataset):
+class Digits(TrainOrTest):
     """1,797 handwritten digits, a fifth of them to test: (image 8 x 8, number). No files, no network.
 
     `data` (N, 8, 8) uint8, from 0 to 255, and `targets` (N,) int64 are all of them; every fifth digit is of the test.
@@ -39,12 +38,3 @@ class Digits(VisionDataset):
         rows = table[(np.arange(len(table)) % 5 == 0) != train]
         pixels = np.rint(rows[:, :64] * (255 / 16)).astype(np.uint8).reshape(-1, 8, 8)
         self.data, self.targets = from_numpy(pixels), from_numpy(rows[:, 64].copy())
-
-    def pair(self, index: int) -> tuple[Any, int]:
-        return as_image(self.data.array[index]), int(self.targets.array[index])
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def extra_repr(self) -> str:
-        return f"Split: {'Train' if self.train else 'Test'}"

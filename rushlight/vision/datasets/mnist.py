@@ -9,11 +9,11 @@ from typing import Any
 
 from rushlight.errors import explain
 from rushlight.utils.data import read_idx
-from rushlight.vision.datasets.base import VisionDataset, as_image, folder_of
+from rushlight.vision.datasets.base import TrainOrTest, folder_of
 from rushlight.vision.datasets.download import download
 
 
-class MNIST(VisionDataset):
+class MNIST(TrainOrTest):
     """Handwritten digits: 60,000 to train, 10,000 to test; (image 28 x 28, number).
 
     `root` holds MNIST/raw/train-images-idx3-ubyte and so on, as torchvision lays them, or the files themselves; plain or
@@ -73,15 +73,6 @@ class MNIST(VisionDataset):
         for name, md5 in self.resources:
             if not (Path(self.raw_folder) / name.removesuffix(".gz")).is_file():
                 download([mirror + name for mirror in self.mirrors], Path(self.raw_folder) / name, md5)
-
-    def pair(self, index: int) -> tuple[Any, int]:
-        return as_image(self.data.array[index]), int(self.targets.array[index])
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def extra_repr(self) -> str:
-        return f"Split: {'Train' if self.train else 'Test'}"
 
 
 def old_name(images: MNIST, name: str) -> Any:

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 from rushlight import nn
-from rushlight.tensor import Tensor
+from rushlight.vision.models.first import Classifier
 from rushlight.vision.models.weights import imagenet, model
 
 __all__ = ["AlexNet", "AlexNet_Weights", "alexnet"]
 
 
-class AlexNet(nn.Module):
+class AlexNet(Classifier):
     """Five convolutions and three linear layers: (N, 3, H, W) to (N, classes)."""
 
     def __init__(self, num_classes: int = 1000, dropout: float = 0.5):
@@ -23,9 +23,6 @@ class AlexNet(nn.Module):
         self.classifier = nn.Sequential(
             nn.Dropout(p=dropout), nn.Linear(256 * 6 * 6, 4096), nn.ReLU(inplace=True),
             nn.Dropout(p=dropout), nn.Linear(4096, 4096), nn.ReLU(inplace=True), nn.Linear(4096, num_classes))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.classifier(self.avgpool(self.features(x)).flatten(1))
 
 
 AlexNet_Weights = imagenet("AlexNet_Weights", "alexnet-owt-7be5be79.pth")

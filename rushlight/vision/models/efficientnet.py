@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from rushlight import nn
 from rushlight.errors import explain
 from rushlight.tensor import Tensor
-from rushlight.vision.models.first import start
+from rushlight.vision.models.first import Classifier, start
 from rushlight.vision.models.mobilenetv2 import make_divisible
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
 from rushlight.vision.ops.misc import Conv2dNormActivation, SqueezeExcitation, StochasticDepth
@@ -74,7 +74,7 @@ class FusedMBConv(Block):
         return [conv(cnf.channels, wide, cnf.kernel, cnf.stride), conv(wide, cnf.out, 1, activation_layer=None)]
 
 
-class EfficientNet(nn.Module):
+class EfficientNet(Classifier):
     """(N, 3, H, W) to (N, classes); later blocks are left out more often, up to `stochastic_depth_prob`."""
 
     def __init__(self, inverted_residual_setting: Sequence[Stage], dropout: float, stochastic_depth_prob: float = 0.2,
@@ -101,9 +101,6 @@ class EfficientNet(nn.Module):
         self.classifier = nn.Sequential(nn.Dropout(p=dropout, inplace=True), nn.Linear(wide, num_classes))
         for m in self.modules():
             start(m, even)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.classifier(self.avgpool(self.features(x)).flatten(1))
 
 
 def even(m: nn.Linear) -> None:

@@ -1,10 +1,22 @@
-"""First values of layers."""
+"""What networks share: how the plainest runs, and the first values of layers."""
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
 from rushlight import nn
+from rushlight.tensor import Tensor
+
+
+class Classifier(nn.Module):
+    """A network of `features`, their mean over the picture, or a few of them, and a `classifier`."""
+
+    features: nn.Module
+    avgpool: nn.Module
+    classifier: nn.Module
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.classifier(self.avgpool(self.features(x)).flatten(1))
 
 
 def constant(layer: Any, weight: float | None, bias: float) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from rushlight import nn
 from rushlight.errors import explain
 from rushlight.tensor import Tensor
-from rushlight.vision.models.first import start
+from rushlight.vision.models.first import Classifier, start
 from rushlight.vision.models.mobilenetv2 import make_divisible
 from rushlight.vision.models.weights import imagenet, model
 from rushlight.vision.ops.misc import Conv2dNormActivation, SqueezeExcitation
@@ -54,7 +54,7 @@ class InvertedResidual(nn.Module):
         return found + input if self.use_res_connect else found
 
 
-class MobileNetV3(nn.Module):
+class MobileNetV3(Classifier):
     """(N, 3, H, W) to (N, classes); `last_channel` features before the last layer."""
 
     def __init__(self, inverted_residual_setting: Sequence[Stage], last_channel: int, num_classes: int = 1000,
@@ -73,9 +73,6 @@ class MobileNetV3(nn.Module):
                                         nn.Dropout(p=dropout, inplace=True), nn.Linear(last_channel, num_classes))
         for m in self.modules():
             start(m)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.classifier(self.avgpool(self.features(x)).flatten(1))
 
 
 RE, HS, PLAIN, SE = False, True, False, True

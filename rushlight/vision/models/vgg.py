@@ -2,8 +2,7 @@
 from __future__ import annotations
 
 from rushlight import nn
-from rushlight.tensor import Tensor
-from rushlight.vision.models.first import start
+from rushlight.vision.models.first import Classifier, start
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
 
 __all__ = ["VGG", "VGG11_BN_Weights", "VGG11_Weights", "VGG13_BN_Weights", "VGG13_Weights", "VGG16_BN_Weights",
@@ -11,7 +10,7 @@ __all__ = ["VGG", "VGG11_BN_Weights", "VGG11_Weights", "VGG13_BN_Weights", "VGG1
            "vgg16_bn", "vgg19", "vgg19_bn"]
 
 
-class VGG(nn.Module):
+class VGG(Classifier):
     """Convolutions of 3x3 with pools between them, then three linear layers: (N, 3, H, W) to (N, classes)."""
 
     def __init__(self, features: nn.Module, num_classes: int = 1000, init_weights: bool = True, dropout: float = 0.5):
@@ -23,9 +22,6 @@ class VGG(nn.Module):
             nn.Linear(4096, 4096), nn.ReLU(True), nn.Dropout(p=dropout), nn.Linear(4096, num_classes))
         for m in self.modules() if init_weights else ():
             start(m)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.classifier(self.avgpool(self.features(x)).flatten(1))
 
 
 def make_layers(cfg: list[str | int], batch_norm: bool = False) -> nn.Sequential:

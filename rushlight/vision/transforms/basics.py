@@ -12,7 +12,7 @@ from rushlight.creation import as_tensor
 from rushlight.errors import explain
 from rushlight.nn import functional as F
 from rushlight.tensor import Tensor, from_array
-from rushlight.vision.images import RESAMPLING, InterpolationMode, is_pillow, on_pixels, pillow, size_of
+from rushlight.vision.images import RESAMPLING, InterpolationMode, is_pillow, on_pixels, on_planes, pillow, planes, size_of
 
 # -- from one kind of image to another -----------------------------------------------------------------------------------
 
@@ -35,8 +35,7 @@ def to_tensor(pic: Any) -> Tensor:
     elif isinstance(pic, ndarray):
         if pic.ndim not in (2, 3):
             raise ValueError(explain(f"pic should be 2/3 dimensional. Got {pic.ndim} dimensions."))
-        planes = pic[None] if pic.ndim == 2 else np.moveaxis(pic, -1, 0)
-        found = from_array(np.array(planes, order="C"))
+        found = from_array(np.array(planes(pic), order="C"))
     else:
         raise TypeError(explain(f"pic should be PIL Image or ndarray. Got {type(pic)}"))
     if found.array.dtype != np.uint8:
@@ -188,9 +187,7 @@ def resize(img: Any, size: int | Sequence[int], interpolation: InterpolationMode
     if is_pillow(img):
         return img.resize((width, height), RESAMPLING[mode])
     if isinstance(img, ndarray):
-        planes = from_array(np.moveaxis(img, -1, 0) if img.ndim == 3 else img[None])
-        found = resize(planes, (height, width), mode, None, antialias).array
-        return np.ascontiguousarray(np.moveaxis(found, 0, -1) if img.ndim == 3 else found[0])
+        return on_planes(lambda x: resize(x, (height, width), mode, None, antialias), img)
     if size_of(img) == (height, width):
         return img
     smooth = mode in (InterpolationMode.BILINEAR, InterpolationMode.BICUBIC)
@@ -240,7 +237,7 @@ def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
         grey = img.convert("L")
         return grey if num_output_channels == 1 else grey.convert("RGB")
     if isinstance(img, ndarray):
-        found = rgb_to_grayscale(as_tensor(np.moveaxis(img, -1, 0) if img.ndim == 3 else img[None]), num_output_channels)
+        found = rgb_to_grayscale(as_tensor(planes(img)), num_output_channels)
         return np.moveaxis(found.array, 0, -1)
     if img.array.ndim < 3 or img.array.shape[-3] not in (1, 3):
         raise TypeError(explain(f"Input image tensor permitted channel values are [1, 3], but found {tuple(img.shape)}"))

@@ -1,7 +1,7 @@
 """What changes colours, and blurs: of Pillow images (by Pillow), tensors (..., C, H, W) and arrays (H, W, C)."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from rushlight.nn import functional as F
 from rushlight.ops.elementwise import where
 from rushlight.ops.shapes import stack
 from rushlight.tensor import Tensor, from_array
-from rushlight.vision.images import is_pillow
+from rushlight.vision.images import is_pillow, on_planes
 from rushlight.vision.transforms.basics import (
     as_floats,
     brightest,
@@ -21,16 +21,6 @@ from rushlight.vision.transforms.basics import (
     rgb_to_grayscale,
     to_pil_image,
 )
-
-
-def on_planes(function: Callable[[Tensor], Tensor], img: Any) -> Any:
-    """A function of tensors (..., C, H, W), on an array (H, W, C) or (H, W) or a tensor."""
-    if isinstance(img, Tensor):
-        return function(img)
-    if not isinstance(img, ndarray):
-        raise TypeError(explain(f"img should be PIL Image, Tensor or ndarray. Got {type(img)}"))
-    found = function(from_array(np.moveaxis(img, -1, 0) if img.ndim == 3 else img[None])).array
-    return np.ascontiguousarray(np.moveaxis(found, 0, -1) if img.ndim == 3 else found[0])
 
 
 def bound(img: Tensor) -> float:

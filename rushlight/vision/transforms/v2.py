@@ -9,7 +9,7 @@ import numpy as np
 from rushlight import dtypes
 from rushlight.creation import as_tensor
 from rushlight.tensor import Tensor, from_array
-from rushlight.vision.images import is_pillow
+from rushlight.vision.images import is_pillow, planes
 from rushlight.vision.transforms import functional
 from rushlight.vision.transforms.autoaugment import *
 from rushlight.vision.transforms.base import Compose as First
@@ -36,7 +36,7 @@ class ToImage(Transform):
         if is_pillow(img):
             return functional.pil_to_tensor(img)
         if isinstance(img, np.ndarray):
-            return from_array(np.ascontiguousarray(np.moveaxis(img, -1, 0) if img.ndim == 3 else img[None]))
+            return from_array(np.ascontiguousarray(planes(img)))
         return as_tensor(img)
 
 
