@@ -309,7 +309,7 @@ def scalar_tensor(s: Any, *, dtype: Dtype = None, layout: Any = None, device: An
     """
     if not isinstance(s, (bool, int, float, complex, np.number, Tensor)):
         raise TypeError(explain(f"scalar_tensor(): argument 's' (position 1) must be Number, not {type(s).__name__}"))
-    d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+    d = dtypes.or_default(dtype)
     return full((), s, dtype=d, device=device, requires_grad=requires_grad)
 
 
@@ -324,7 +324,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Dtype = None, layout: Any = 
     if len(shape) != len(steps):
         raise RuntimeError(explain(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
                                    f"({len(steps)})"))
-    d = (dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)).numpy
+    d = dtypes.or_default(dtype).numpy
     n = 0 if 0 in shape else 1 + sum((k - 1) * step for k, step in zip(shape, steps))
     return made(lie(room(np.empty, (n,), d), shape, steps, 0), None, requires_grad, device)
 
@@ -345,7 +345,7 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Dtype = None, layo
         raise RuntimeError(explain(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {bad})"))
     if len(set(order)) < len(order):
         raise RuntimeError(explain("Duplicate dim not allowed", physical_layout=order))
-    d = (dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)).numpy
+    d = dtypes.or_default(dtype).numpy
     array = np.empty([shape[k] for k in order], d).transpose(np.argsort(order) if order else ())
     return made(array, None, requires_grad, device)
 

@@ -156,6 +156,11 @@ def as_dtype(value: Any) -> dtype:
                     "use one such as torch.float32")
 
 
+def or_default(value: Any) -> dtype:
+    """The dtype that an argument `dtype=` means, the default one if it is None."""
+    return get_default_dtype() if value is None else as_dtype(value)
+
+
 def of_scalar(value: Any) -> dtype:
     """The dtype with which a Python or NumPy number promotes: bool, int64, the default or its complex."""
     if isinstance(value, (float, np.floating)):  # first, as the most frequent

@@ -50,7 +50,7 @@ def drawn(array: np.ndarray, dtype: Any, requires_grad: bool = False, device: An
 
 
 def float_dtype(dtype: Dtype | None) -> np.dtype:
-    return (dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)).numpy
+    return dtypes.or_default(dtype).numpy
 
 
 def given(shape: tuple, size: Any) -> tuple[int, ...]:

@@ -56,9 +56,6 @@ class Parameter(Tensor, metaclass=Marked):
             memo[id(self)] = rebuild(type(self), copied(self.array), self.requires_grad, None, dict(self.__dict__))
         return memo[id(self)]
 
-    def __reduce_ex__(self, protocol: Any) -> tuple:
-        return rebuild, (type(self), self.array, self.requires_grad, None, self.__dict__)
-
 
 class Buffer(Tensor):
     """A tensor that a module keeps beside its parameters; saved with them if `persistent`.
@@ -121,7 +118,7 @@ class Uninitialized(Tensor):
     def _begin(self, requires_grad: bool, device: Any, dtype: Any) -> None:
         if device is not None:
             present(device)
-        d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+        d = dtypes.or_default(dtype)
         self.array, self.node, self._grad, self.viewing, self.writes = np.empty(0, d.numpy), None, None, None, None
         own = self.__class__
         self.__class__ = self.becomes  # type: ignore[assignment]  # a node asks for the shape

@@ -35,5 +35,5 @@ def uninitialized(*shape: int, dtype: Any = None, device: Any = None) -> Paramet
     """A parameter of that shape with arbitrary contents, for `reset_parameters` to fill."""
     if min(shape, default=0) < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
-    d = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+    d = dtypes.or_default(dtype)
     return Parameter(from_array(blank(shape, d.numpy) if on_meta(device) else np.empty(shape, d.numpy)))

@@ -91,7 +91,7 @@ class Transformer(Module):
         """
         if device is not None:
             present(device)
-        return causal_mask(sz, dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype))
+        return causal_mask(sz, dtypes.or_default(dtype))
 
 
 # -- stacks of layers ------------------------------------------------------------------------------------------------

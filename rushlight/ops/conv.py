@@ -7,6 +7,7 @@ from typing import Any
 from rushlight.ops.build import build, inner
 from rushlight.ops.kernels import conv as kernels
 from rushlight.ops.kernels import windows
+from rushlight.ops.shape import others
 from rushlight.ops.worlds import ARRAYS, TENSORS
 from rushlight.tensor import Tensor
 
@@ -16,17 +17,13 @@ def plain(x: Tensor, weight: Tensor, *settings: Any) -> Tensor:
     return convolution(x, weight, None, *settings)
 
 
-def beside_channels(g: Any) -> tuple[int, ...]:
-    return (0, *range(2, len(g.shape)))
-
-
 for name in ("conv", "conv_input_grad", "conv_weight_grad"):
     ARRAYS[name] = getattr(kernels, name)
 ARRAYS.update(im2col=windows.unfold, col2im=windows.fold, of_half=kernels.of_half)
 TENSORS.update(conv=plain, of_half=lambda g, weight: g)         # of tensors, numbers leave bfloat16 as it is
-TENSORS["conv_bias_grad"] = lambda g: TENSORS["sum"](g, beside_channels(g))
+TENSORS["conv_bias_grad"] = lambda g: TENSORS["sum"](g, others(g))
 ARRAYS["conv_bias_grad"] = lambda g: (made if (made := kernels.conv_bias_grad(g)) is not None
-                                      else ARRAYS["sum"](g, beside_channels(g)))
+                                      else ARRAYS["sum"](g, others(g)))
 
 # x (N, C, *size), weight (O, C / groups, *kernel), bias (O,) or None -> (N, O, *out); all settings are tuples of ints
 convolution = inner(

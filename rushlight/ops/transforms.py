@@ -178,7 +178,7 @@ offer("ihfft", real_to_complex, False,
 
 def frequencies(name: str, whole: Callable, n: int, d: float, dtype: Any, device: Any, requires_grad: bool,
                 out: Any) -> Tensor:
-    kind = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+    kind = dtypes.or_default(dtype)
     if kind.category < dtypes.FLOATING:
         raise RuntimeError(explain(f"{name} requires a floating point or complex dtype", dtype=kind))
     if index(n) < 0:

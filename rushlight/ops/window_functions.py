@@ -42,7 +42,7 @@ def sampled(formula: Callable[[ndarray], ndarray], n: int, symmetric: bool) -> n
 
 def window(name: str, formula: Callable, n: int, periodic: bool, dtype: Any, requires_grad: bool, device: Any) -> Tensor:
     """One of the package's windows, which are periodic unless told."""
-    n, kind = index(n), dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+    n, kind = index(n), dtypes.or_default(dtype)
     if not kind.is_floating_point:
         raise RuntimeError(explain(f"{name} expects floating point dtypes, got: {kind}"))
     if n < 0:

@@ -25,7 +25,7 @@ __all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general
 
 def window(name: str, weights: Callable[[int], np.ndarray], M: int, dtype: Any, layout: Any, device: Any,
            requires_grad: bool) -> Tensor:
-    M, kind = index(M), dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+    M, kind = index(M), dtypes.or_default(dtype)
     if M < 0:
         raise ValueError(explain(f"{name} requires non-negative window length, got M={M}"))
     if layout not in (None, strided):

@@ -49,7 +49,7 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
 
 def empty(size: Any, dtype: Any = None, requires_grad: bool = False) -> SparseTensor:
     """A sparse tensor in which nothing is stored."""
-    kind = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+    kind = dtypes.or_default(dtype)
     values = from_array(np.zeros(0, kind.numpy)).requires_grad_(requires_grad)
     return made(from_array(np.zeros((len(size), 0), np.int64)), values, size)
 

@@ -42,6 +42,14 @@ def layout(sizes: list[tuple[float, float]], inputs: list[list[int]]) -> tuple[l
     return points, routes
 
 
+def framed(points: list[Point], margin: float) -> tuple[float, float]:
+    """Move the points into a picture with such a margin; its width and height."""
+    left = min(p.x - p.width / 2 for p in points) - margin
+    for p in points:
+        p.x, p.y = p.x - left, p.y + margin
+    return max(p.x + p.width / 2 for p in points) + margin, max(p.y + p.height / 2 for p in points) + margin
+
+
 def depths(inputs: list[list[int]]) -> list[int]:
     """Of each box, the length of the longest way to it from a box that none points to."""
     waiting = [0] * len(inputs)

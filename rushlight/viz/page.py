@@ -19,7 +19,7 @@ from rushlight.ops.formula import Formula, formula
 from rushlight.ops.worlds import ruled_inputs
 from rushlight.tensor import Tensor
 from rushlight.viz.graph import Params, check_recorded, pairs
-from rushlight.viz.layout import layout
+from rushlight.viz.layout import framed, layout
 from rushlight.viz.modules import common
 from rushlight.viz.numbers import describe
 from rushlight.viz.steps import Step, forward_values, inputs_of, record
@@ -174,16 +174,13 @@ class Content:
             inputs[i].append(j)
         sizes = [(self.width(node, data["label"]), HEIGHT) for node, data in zip(self.order, nodes)]
         points, routes = layout(sizes, inputs)
-        left = min(p.x - p.width / 2 for p in points) - MARGIN
-        for p in points:
-            p.x, p.y = p.x - left, p.y + MARGIN
+        width, height = framed(points, MARGIN)
         for data, p in zip(nodes, points):
             data.update(x=round(p.x, 1), y=round(p.y, 1), width=round(p.width, 1), height=p.height)
         paths = [curve(points, way, *ends) for way, ends in zip(routes, ports(points, routes))]
         self.paths = [{"from": i, "slot": slot, "to": j, "path": path}
                       for (i, slot, j), path in zip(self.edges, paths)]  # fmt: skip
-        return {"width": round(max(p.x + p.width / 2 for p in points) + MARGIN),
-                "height": round(max(p.y + p.height / 2 for p in points) + MARGIN)}  # fmt: skip
+        return {"width": round(width), "height": round(height)}
 
     def width(self, node: Node, label: str) -> float:
         """Room for the name, and for a line with numbers: up to three, or shape and mean."""

@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from rushlight.viz.graph import Box, Graph, Params, graph
-from rushlight.viz.layout import Point, layout
+from rushlight.viz.layout import Point, framed, layout
 from rushlight.viz.text import COLOURS, dot_text, grouped
 
 LETTER, LINE = 6.65, 15.0  # width of a letter of 11 px monospace, and line height
@@ -113,7 +113,7 @@ def paint(found: Graph, path: str | os.PathLike[str]) -> None:
     from matplotlib.figure import Figure
     from matplotlib.patches import FancyBboxPatch
 
-    texts, points, routes = placed(found)
+    texts, points, routes, _ = placed(found)
     width, height = (max(getattr(p, a) for p in points) + 120 for a in "xy")
     dpi = min(110.0, 2e6 / max(width, height))
     readable = dpi * FONT / 72 > 3  # pixels; 3,000 boxes would take two minutes to write
@@ -131,22 +131,17 @@ def paint(found: Graph, path: str | os.PathLike[str]) -> None:
     figure.savefig(path, format="png")
 
 
-def placed(found: Graph) -> tuple[list[list[str]], list[Point], list[list[int]]]:
-    """The lines of each box, and the layout moved into the picture."""
+def placed(found: Graph) -> tuple[list[list[str]], list[Point], list[list[int]], tuple[float, float]]:
+    """The lines of each box, the layout moved into the picture, and the picture's size."""
     texts = [[box.label, *box.notes] for box in found.boxes]
     sizes = [(max(map(len, t)) * LETTER + 2 * PAD, len(t) * LINE + PAD) for t in texts]
     points, routes = layout(sizes, found.inputs)
-    left = min(p.x - p.width / 2 for p in points) - MARGIN
-    for p in points:
-        p.x, p.y = p.x - left, p.y + MARGIN
-    return texts, points, routes
+    return texts, points, routes, framed(points, MARGIN)
 
 
 def draw(found: Graph) -> str:
     """Our own picture: boxes in layers, edges as curves below them."""
-    texts, points, routes = placed(found)
-    width = max(p.x + p.width / 2 for p in points) + MARGIN
-    height = max(p.y + p.height / 2 for p in points) + MARGIN
+    texts, points, routes, (width, height) = placed(found)
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'height="{height:.0f}" font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="11">',

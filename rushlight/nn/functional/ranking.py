@@ -71,14 +71,9 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
                         eps: float = 1e-6, swap: bool = False, size_average: Old = None, reduce: Old = None,
                         reduction: str = "mean") -> Tensor:
     """mean of max(0, |a - p| - |a - n| + margin); `swap`: |p - n| instead, where it is smaller than |a - n|."""
-    reduction = settled(size_average, reduce, reduction)
-    dims = [t.array.ndim for t in (anchor, positive, negative)]
-    if len(set(dims)) > 1:
-        raise RuntimeError(explain("The anchor, positive, and negative tensors are expected to have the same number of "
-                                   f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D "
-                                   "inputs"))
-    return triplet_margin_with_distance_loss(anchor, positive, negative, margin=margin, swap=swap, reduction=reduction,
-                                             distance_function=lambda x, y: pairwise_distance(x, y, p, eps))
+    return triplet_margin_with_distance_loss(
+        anchor, positive, negative, distance_function=lambda x, y: pairwise_distance(x, y, p, eps), margin=margin, swap=swap,
+        reduction=settled(size_average, reduce, reduction))
 
 
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
