@@ -22,8 +22,7 @@ class dtype:
 
     Attributes: `name` ('float32'), `numpy` (NumPy's dtype), `itemsize` (bytes), `category` (0 bool, 1
     integer, 2 floating, 3 complex), `is_floating_point`, `is_complex`, `is_signed`, and `scalar_type`
-    (torch's name in messages and `Tensor.type()`: 'Float'). There is one object per dtype, also after
-    pickling and copying.
+    (torch's name in messages and `Tensor.type()`: 'Float'). There is one object per dtype, also after pickling and copying.
 
     >>> float32, float32.itemsize, complex64.to_real()
     (torch.float32, 4, torch.float32)

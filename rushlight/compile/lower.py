@@ -38,8 +38,7 @@ from rushlight.compile.runtime import (
 class Lowering:
     """Writes the program of one graph. `text` is the whole module, `constants` what it needs besides.
 
-    `mark`: what its names begin with, where it shares a module with another program; `like`: what eager hands
-    out.
+    `mark`: what its names begin with, where it shares a module with another program; `like`: what eager hands out.
     """
 
     def __init__(self, graph: Graph, title: str, names: list[str], fuse: bool = True, threads: bool = True, mark: str = "",

@@ -41,8 +41,7 @@ class ConstraintRegistry:
 
 
 def key(constraint: Any) -> Any:
-    """A class itself, also of a set; of those without a class of their own what their name tells: Real
-    of Real()."""
+    """A class itself, also of a set; of those without a class of their own what their name tells: Real of Real()."""
     if isinstance(constraint, type):
         return constraint
     return constraint.name.partition("(")[0] if type(constraint) is Constraint else type(constraint)

@@ -137,8 +137,7 @@ def best_of_rows(x: ndarray) -> tuple[ndarray, ndarray]:
 
 
 def adaptive_max_pool(x: ndarray, output_size: Ints) -> tuple[ndarray, ndarray]:
-    """The maximum of each of `output_size` nearly equal parts; part p goes from floor(p in / out) to
-    ceil((p + 1) in / out).
+    """The maximum of each of `output_size` nearly equal parts; part p goes from floor(p in / out) to ceil((p + 1) in / out).
 
     x (N, C, *size), real, not bool -> values and int64 indices, flat over the spatial input, (N, C, *output_size). Ties
     and NaN as in `max_pool`. RuntimeError for a negative output size or an empty spatial input.
@@ -250,8 +249,7 @@ def avg_pool_grad(g: ndarray, size: Ints, kernel: Ints, stride: Ints, padding: I
 
 
 def adaptive_avg_pool(x: ndarray, output_size: Ints) -> ndarray:
-    """The mean of each of `output_size` nearly equal parts; part p goes from floor(p in / out) to
-    ceil((p + 1) in / out).
+    """The mean of each of `output_size` nearly equal parts; part p goes from floor(p in / out) to ceil((p + 1) in / out).
 
     x (N, C, *size), float -> (N, C, *output_size). Linear: `adaptive_avg_pool_grad` is its transpose, its derivative.
     RuntimeError for a negative output size or an empty spatial input; NotImplementedError unless x is float.

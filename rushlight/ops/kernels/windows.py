@@ -3,8 +3,7 @@ back, unfold and fold.
 
 Everything here rests on one fact. Tap k of window o sits at input position `o * stride - padding + k * dilation`, so
 one tap over all windows is a strided slice of the input, and the windows for which it falls outside the input (on
-padding) are a prefix and a suffix. So nothing is ever padded: a tap is a pair of slices, and what they leave out is
-padding.
+padding) are a prefix and a suffix. So nothing is ever padded: a tap is a pair of slices, and what they leave out is padding.
 """
 from __future__ import annotations
 
