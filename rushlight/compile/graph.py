@@ -126,11 +126,7 @@ def with_each(a: Any, of: Callable[[Value], Any]) -> Any:
 
 def replaced(args: Any, by: dict[Value, Value]) -> Any:
     """The arguments with some values in place of others."""
-    if isinstance(args, Value):
-        return by.get(args, args)
-    if isinstance(args, tuple) and type(args) is tuple or isinstance(args, list):
-        return type(args)(replaced(a, by) for a in args)
-    return args
+    return with_each(args, lambda v: by.get(v, v))
 
 
 def substitute(graph: Graph, by: dict[Value, Value]) -> None:

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels.direct import geometry, in_order, in_parts
-from rushlight.ops.kernels.gathered import along, flat_places, number
+from rushlight.ops.kernels.direct import geometry, in_order, in_parts, number
+from rushlight.ops.kernels.gathered import along, flat_places
 from rushlight.ops.kernels.innermost import FLOAT, lanes, packed, rooms, whole
 from rushlight.ops.kernels.memory import memory
 

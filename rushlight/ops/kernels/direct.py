@@ -98,14 +98,16 @@ def layout(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints
         starts, counts, taps = zip(*chosen)
         met = list(product(*taps))
         targets.append(Target(
-            np.array(starts), np.array(counts), np.array([flat([t[0] for t in tap], kernel) for tap in met], np.int64),
-            [(flat([t[1] for t in tap], phases), sum(t[2] * q for t, q in zip(tap, pitch))) for tap in met]))
+            np.array(starts), np.array(counts), np.array([number([t[0] for t in tap], kernel) for tap in met], np.int64),
+            [(number([t[1] for t in tap], phases), sum(t[2] * q for t, q in zip(tap, pitch))) for tap in met]))
     extent, most = [d.extent for d in dims], [max(count for _, count, _ in d.targets) for d in dims]
     return Layout(np.array(list(product(*[d.starts for d in dims]))), np.array([d.step for d in dims]), np.array(extent),
-                  np.array([d.spread for d in dims]), tuple(targets), prod(extent), flat([n - 1 for n in most], extent) + 1)
+                  np.array([d.spread for d in dims]), tuple(targets), prod(extent),
+                  number([n - 1 for n in most], extent) + 1)
 
 
-def flat(at: Any, size: Any) -> int:
+def number(at: Any, size: Any) -> int:
+    """Of a place in an array of this size, counted row by row."""
     place = 0
     for i, n in zip(at, size):
         place = place * n + i

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels.direct import geometry, in_order, in_parts, three
+from rushlight.ops.kernels.direct import geometry, in_order, in_parts, number, three
 from rushlight.ops.kernels.innermost import FLOAT, flat, kind, packed, rooms, usual, whole
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.windows import Ints
@@ -95,10 +95,6 @@ def flat_places(at: Any, size: Any) -> ndarray:
     """Places of three dimensions, all with all, as numbers."""
     d, h, w = at
     return ((d[:, None, None] * size[1] + h[:, None]) * size[2] + w).ravel()
-
-
-def number(at: Any, size: Any) -> int:
-    return int((at[0] * size[1] + at[1]) * size[2] + at[2])
 
 
 def suits(p: Any, made: int) -> bool:
