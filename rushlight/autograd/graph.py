@@ -53,10 +53,10 @@ class saved_tensors_hooks(Setting, Inner):
         if node is None or node.leaf or not node.saved or any(isinstance(s, Packed) for s in node.saved):
             return
         names = node.op.saves if node.op is not None else ()
-        node.saved = tuple(self.packed(item, node, names[i:i + 1] == ("out",)) for i, item in enumerate(node.saved))
+        node.saved = tuple(self.packed(item, names[i:i + 1] == ("out",)) for i, item in enumerate(node.saved))
         hooks_of(node).unpack = self.restore
 
-    def packed(self, item: Any, node: Node, is_out: bool) -> Any:
+    def packed(self, item: Any, is_out: bool) -> Any:
         if isinstance(item, Tensor):
             number = item.array.ndim == 0 and item.node is None              # as in x ** 3: kept as it is
             return item if number else Packed(self, self.pack_one(item), item.node, False)

@@ -253,7 +253,7 @@ class Snapshot:
             if not equal(old, new) and (id(c), key) not in free and not (
                     (id(c), key) in self.placed and stands_for(new, old)) and not (
                     type(old) is type(new) is tuple and alike(old, new, (id(c), key), free)):
-                return f"{described(c, key)} was {short(old)} and now is {short(new)}"
+                return f"{described(key)} was {short(old)} and now is {short(new)}"
         return "" if len(self.items) == len(other.items) else "there are other objects than before"
 
     def replaced(self, other: Snapshot, read: Container[int]) -> list[tuple[Any, Any, Tensor]]:
@@ -318,7 +318,7 @@ def catches(code: CodeType) -> bool:
     return False
 
 
-def described(container: Any, key: Any) -> str:
+def described(key: Any) -> str:
     return "a variable of the closure" if key is None else f"{key!r}" if isinstance(key, (str, int)) else "an item"
 
 

@@ -19,7 +19,7 @@ from rushlight.ops.shapes import unbind
 from rushlight.tensor import Tensor, created, from_array, method, noticed
 
 
-def parse(x: Tensor, key: Any) -> tuple[tuple, list[Tensor]]:
+def parse(key: Any) -> tuple[tuple, list[Tensor]]:
     """The key in NumPy's terms, HERE standing for each index tensor, and those tensors."""
     parts = key if isinstance(key, tuple) or key.__class__ is list and stands_for_tuple(key) else (key,)
     found: list[Any] = []
@@ -125,7 +125,7 @@ def read(x: Tensor, key: Any) -> Tensor:
     """x[key]: a view for integers and slices, a copy for index tensors and masks."""
     if key.__class__ is int:
         return getitem(x, (key, ...))
-    parts, tensors = parse(x, key)
+    parts, tensors = parse(key)
     try:
         if not tensors:
             return getitem(x, parts)
@@ -139,7 +139,7 @@ def read(x: Tensor, key: Any) -> Tensor:
 
 def write(x: Tensor, key: Any, value: Any) -> None:
     """x[key] = value, in memory and in the graph."""
-    parts, tensors = parse(x, key)
+    parts, tensors = parse(key)
     if not isinstance(value, Tensor):
         value = created(from_array(holding(value, x.dtype)))
     if value.array.dtype != x.array.dtype:

@@ -25,7 +25,7 @@ def expected(what: str, op: str, input: Tensor, **facts: Any) -> RuntimeError:
     return RuntimeError(explain(f"{op}: expected {what}", input=describe(input), **facts))
 
 
-def weights(op: str, input: Tensor, window: Tensor | None, n_fft: int, win_length: int, hop_length: int) -> Tensor | None:
+def weights(op: str, input: Tensor, window: Tensor | None, n_fft: int, win_length: int) -> Tensor | None:
     """The window, in the middle of n_fft elements; None if it weighs all alike."""
     if not 0 < win_length <= n_fft:
         raise expected(f"0 < win_length <= n_fft, but got win_length={win_length}", op, input, n_fft=n_fft)
@@ -89,7 +89,7 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
         raise expected(f"0 < n_fft <= {length}, but got n_fft={n_fft}", "stft", input)
     if hop_length <= 0:
         raise expected(f"hop_length > 0, but got hop_length={hop_length}", "stft", input)
-    weight = weights("stft", input, window, n_fft, win_length, hop_length)
+    weight = weights("stft", input, window, n_fft, win_length)
     if align_to_window:                           # the frames need only hold the window
         edge = (n_fft - win_length) // 2
         signal = constant_pad(signal, ((0, 0), (edge, edge)), 0)
@@ -136,7 +136,7 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
     half = check_istft(input, n_fft, hop_length, win_length, window, onesided, return_complex)
     spectra = input if input.array.ndim == 3 else s.unsqueeze(input, 0)
     spectra = s.transpose(spectra, 1, 2)                                          # (B, T, frequencies)
-    weight = weights("istft", input, window, n_fft, win_length, hop_length)
+    weight = weights("istft", input, window, n_fft, win_length)
     power = 0.5 if normalized else 1
     if return_complex:
         frames = f.c2c(spectra, (2,), False, power)
@@ -149,11 +149,11 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
     signal = s.add_windows(frames * weight, (batch, total), 1, n_fft, hop_length)  # type: ignore[operator]
     squares = s.expand(s.reshape(weight * weight, (1, 1, -1)), (1, count, n_fft))  # type: ignore[operator]
     covered = s.add_windows(squares, (1, total), 1, n_fft, hop_length)
-    made = middle(signal, covered, n_fft // 2 if center else 0, center, length, input)
+    made = middle(signal, covered, n_fft // 2 if center else 0, length, input)
     return released(s.squeeze(made, (0,)) if input.array.ndim == 2 else made)
 
 
-def middle(signal: Tensor, covered: Tensor, start: int, center: bool, length: int | None, input: Tensor) -> Tensor:
+def middle(signal: Tensor, covered: Tensor, start: int, length: int | None, input: Tensor) -> Tensor:
     """The part of the signal (B, total) that was asked for, divided by the windows that cover it (1, total)."""
     total = signal.array.shape[1]
     stop = start + length if length is not None else total - start

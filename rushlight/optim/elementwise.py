@@ -43,12 +43,12 @@ class Elementwise(PerParameter):
             self.update_arrays(params, group)
         except NoArray:                           # a sparse gradient; nothing is written yet
             sparse = [p for p in params if p._grad.is_sparse]  # type: ignore[union-attr]
-            self.check_sparse(sparse, group)
+            self.check_sparse(group)
             self.update_arrays([p for p in params if not p._grad.is_sparse], group)  # type: ignore[union-attr]
             for p in sparse:
                 self.update_rows(p, p._grad.coalesce(), group)  # type: ignore[union-attr]
 
-    def check_sparse(self, params: list[Tensor], group: dict[str, Any]) -> None:
+    def check_sparse(self, group: dict[str, Any]) -> None:
         """RuntimeError where the rule cannot be run on some rows alone."""
         if not self.sparse:
             raise no_sparse(self)

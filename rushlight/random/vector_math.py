@@ -31,7 +31,7 @@ _COS_SIN = _constants((((2.443315711809948e-5,), (-1.9515295891e-4,)), ((-1.3887
 _QUARTER_PI = _constants((-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8))  # in parts, negated
 _FOUR_OVER_PI, _SQRT_HALF = _constants((1.27323954473516, 0.707106781186547524))
 _LOG_2, _LOG_2_REST = _constants((0.693359375, -2.12194440e-4))
-_ONE, _HALF, _MINUS_HALF = _constants((1.0, 0.5, -0.5))
+_ONE, _MINUS_HALF = _constants((1.0, -0.5))
 
 _EACH = {function: Loop(function.__name__, libm=True) for function in (math.log1p, math.log, math.cos, math.sin, math.tan)}
 

@@ -39,7 +39,6 @@ __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load",
 
 DEFAULT_PROTOCOL = 2                              # of the pickles that torch.save writes
 File = str | os.PathLike | IO[bytes]
-MAP_LOCATION = Callable[[Any, str], Any] | str | dict[str, str] | None       # what `map_location` may be
 
 
 def save(obj: Any, f: File, pickle_module: Any = pickle, pickle_protocol: int = 2,

@@ -33,10 +33,6 @@ class Cluster:
         self.levels: dict[Value, str] = {}
         self.made: set[Value] = set()
 
-    @property
-    def reduces(self) -> bool:
-        return any(s.op in REDUCTIONS for s in self.steps)
-
     def reads(self) -> list[Value]:
         """Values from outside, in order of first use."""
         return list(dict.fromkeys(v for s in self.steps for v in inputs_of(s) if v not in self.made))
@@ -128,7 +124,7 @@ class Cluster:
         if out.shape == self.space:
             if x.size == out.size and x.shape != out.shape:
                 raise NotFused
-            if self.reading(x, out.shape) == END:
+            if self.reading(x) == END:
                 raise NotFused
             self.levels[out] = FULL
         elif level in (ROW, END, SCALAR) and x.size == out.size and x in self.made:
@@ -142,7 +138,7 @@ class Cluster:
         small = END in inside and inside <= {ROW, END}
         if out.shape == self.space and not small:
             for v in inputs_of(step):
-                if self.reading(v, out.shape) == COLUMN and v in made or self.levels[v] == END:
+                if self.reading(v) == COLUMN and v in made or self.levels[v] == END:
                     raise NotFused
             self.levels[out] = FULL
         elif inside and (level := self.small(inside, out)) and out.shape != self.space:
@@ -160,8 +156,8 @@ class Cluster:
             return ROW
         return END if inside == {END} and out.size == 1 else None
 
-    def reading(self, v: Value, shape: tuple) -> str:
-        """The level of an operand that is broadcast to `shape`, the space."""
+    def reading(self, v: Value) -> str:
+        """The level of an operand that is broadcast to the space."""
         if v in self.made:
             level = self.levels[v]
             if level == ROW and self.pattern(v.shape) != ROW or level == COLUMN:
@@ -189,7 +185,7 @@ class Cluster:
         raise NotFused
 
     def level(self, v: Value) -> str:
-        return self.levels[v] if v in self.levels else self.reading(v, self.space)
+        return self.levels[v] if v in self.levels else self.reading(v)
 
     def has(self, level: str) -> bool:
         return any(self.levels[v] == level for v in self.made)

@@ -115,7 +115,7 @@ def convolve_transposed(n: int) -> Callable:
                                     input, weight, bias), "ConvolutionBackward0")
         stride, padding = each(stride, n, "stride"), each(padding, n, "padding")
         dilation, extra = each(dilation, n, "dilation"), each(output_padding, n, "output_padding")
-        check_transposed(x, weight, stride, dilation, extra, groups)
+        check_transposed(x, weight, stride, dilation, extra)
         whole = tuple((i - 1) * s + d * (k - 1) + 1 for i, s, d, k in zip(
             x.array.shape[2:], stride, dilation, weight.array.shape[2:]))
         size = tuple(m - 2 * p + o for m, p, o in zip(whole, padding, extra))
@@ -145,7 +145,7 @@ def convolve_transposed(n: int) -> Callable:
     return conv
 
 
-def check_transposed(x: Tensor, weight: Tensor, stride: tuple, dilation: tuple, extra: tuple, groups: int) -> None:
+def check_transposed(x: Tensor, weight: Tensor, stride: tuple, dilation: tuple, extra: tuple) -> None:
     """RuntimeError where the channels do not fit, or the output padding is too large to be a padding."""
     channels, wanted = x.array.shape[1], weight.array.shape[0]
     if channels != wanted:

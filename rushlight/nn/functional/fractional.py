@@ -32,7 +32,7 @@ def fractional_max_pooling(n: int) -> tuple[Callable, Callable]:
                                          f"one for each of {n} dimensions", output_ratio=ratios))
             output_size = tuple(int(s * float(r)) for s, r in zip(x.array.shape[2:], ratios))
         out = whole(output_size, n, name, "output_size")
-        check(x, kernel, n, name)
+        check(x, kernel, name)
         samples = rand(*x.array.shape[:2], n, dtype=x.dtype) if _random_samples is None else \
             checked(_random_samples, x, n)
         values, indices = pool.fractional_max_pool(x, samples, kernel, out)
@@ -66,7 +66,7 @@ def whole(value: Any, n: int, name: str, what: str) -> tuple[int, ...]:
     return each(value, n, what)
 
 
-def check(x: Tensor, kernel: tuple[int, ...], n: int, name: str) -> None:
+def check(x: Tensor, kernel: tuple[int, ...], name: str) -> None:
     """RuntimeError or NotImplementedError for empty windows, an empty input, or integers."""
     if min(kernel) < 1:
         raise RuntimeError(explain(f"{name}: kernel_size should be greater than zero, but got {kernel}"))

@@ -98,7 +98,7 @@ def model(name: str, known: Any, cls: Callable[..., Any], *settings: Any, traine
     `trained`: defaults with weights; `spare`: how names begin of weights that a network may do without.
     """
     def build(weights: Any = None, progress: bool = True, *, pretrained: Any = None, **kwargs: Any) -> Any:
-        chosen = known.verify(asked(name, known, weights, pretrained))
+        chosen = known.verify(asked(known, weights, pretrained))
         if chosen is not None and kwargs.setdefault("num_classes", 1000) != 1000:
             raise ValueError(explain("The parameter 'num_classes' expected value 1000 but got "
                                      f"{kwargs['num_classes']} instead.", "change the last layer after loading weights"))
@@ -117,7 +117,7 @@ def model(name: str, known: Any, cls: Callable[..., Any], *settings: Any, traine
     return build
 
 
-def asked(name: str, known: Any, weights: Any, pretrained: Any) -> Any:
+def asked(known: Any, weights: Any, pretrained: Any) -> Any:
     """Which weights: `weights`, or IMAGENET1K_V1 for the True that was once said."""
     if pretrained is None and not isinstance(weights, bool):
         return weights
