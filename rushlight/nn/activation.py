@@ -12,15 +12,19 @@ from rushlight.ops import elementwise
 from rushlight.tensor import Tensor
 
 
-class ReLU(Settled):
+class InPlace(Settled):
+    """An activation that may write into its input."""
+
+    def __init__(self, inplace: bool = False):
+        super().__init__(inplace=inplace)
+
+
+class ReLU(InPlace):
     """max(x, 0), element by element.
 
     >>> rushlight.nn.ReLU()(rushlight.tensor([-1., 2.]))
     tensor([0., 2.])
     """
-
-    def __init__(self, inplace: bool = False):
-        super().__init__(inplace=inplace)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, True) if self.inplace else elementwise.relu(input)
@@ -49,31 +53,29 @@ class ReLU6(Hardtanh):
         super().__init__(0.0, 6.0, inplace)
 
 
-class ELU(Settled):
-    """x where x > 0, else alpha (exp(x) - 1)."""
+class OfAlpha(Settled):
+    """An activation of one number, alpha, that may write into its input."""
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False):
         super().__init__(alpha=alpha, inplace=inplace)
+
+
+class ELU(OfAlpha):
+    """x where x > 0, else alpha (exp(x) - 1)."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.elu(input, self.alpha, self.inplace)
 
 
-class CELU(Settled):
+class CELU(OfAlpha):
     """x where x > 0, else alpha (exp(x / alpha) - 1)."""
-
-    def __init__(self, alpha: float = 1.0, inplace: bool = False):
-        super().__init__(alpha=alpha, inplace=inplace)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.celu(input, self.alpha, self.inplace)
 
 
-class SELU(Settled):
+class SELU(InPlace):
     """ELU scaled so that mean 0 and variance 1 stay."""
-
-    def __init__(self, inplace: bool = False):
-        super().__init__(inplace=inplace)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.selu(input, self.inplace)
@@ -141,13 +143,10 @@ class Threshold(Settled):
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
 
-class Silent(Settled):
+class Silent(InPlace):
     """An activation whose settings are not shown, as in torch."""
 
     _shown = ()
-
-    def __init__(self, inplace: bool = False):
-        super().__init__(inplace=inplace)
 
 
 class Hardsigmoid(Silent):
@@ -164,21 +163,15 @@ class Hardswish(Silent):
         return F.hardswish(input, self.inplace)
 
 
-class SiLU(Settled):
+class SiLU(InPlace):
     """x / (1 + exp(-x)), element by element."""
-
-    def __init__(self, inplace: bool = False):
-        super().__init__(inplace=inplace)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, self.inplace)
 
 
-class Mish(Settled):
+class Mish(InPlace):
     """x tanh(log(1 + exp(x))), element by element."""
-
-    def __init__(self, inplace: bool = False):
-        super().__init__(inplace=inplace)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.mish(input, self.inplace)

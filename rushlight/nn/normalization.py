@@ -16,23 +16,38 @@ from rushlight.nn.settings import Settled, uninitialized
 from rushlight.tensor import Tensor, from_array
 
 
-class _NormBase(Module):
-    """Weight and bias (C,), ones and zeros at first, and running statistics; each may be missing."""
+class _Affine(Module):
+    """Weight and bias, ones and zeros at first; each may be missing."""
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def _own(self, shape: tuple[int, ...], affine: bool, bias: bool, device: Any, dtype: Any) -> None:
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            self.register_parameter(name, uninitialized(*shape, dtype=dtype, device=device) if wanted else None)
+
+    def reset_parameters(self) -> None:
+        """Weight 1, bias 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+
+class _NormBase(_Affine):
+    """Weight and bias (C,), and running statistics; each may be missing."""
 
     _version = 2
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
-    weight: Parameter | None
-    bias: Parameter | None
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
                  track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            self.register_parameter(name, uninitialized(num_features, dtype=dtype, device=device) if wanted else None)
+        self._own((num_features,), affine, bias, device, dtype)
         for name in ("running_mean", "running_var"):
             fresh = uninitialized(num_features, dtype=dtype, device=device).data if track_running_stats else None
             self.register_buffer(name, fresh)
@@ -50,10 +65,7 @@ class _NormBase(Module):
     def reset_parameters(self) -> None:
         """Weight 1, bias 0, statistics forgotten."""
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        super().reset_parameters()
 
     def _check_input_dim(self, input: Tensor) -> None:
         raise NotImplementedError
@@ -204,31 +216,20 @@ class InstanceNorm3d(_InstanceNorm):
     _check_input_dim = dimensions(4, 5)
 
 
-class LayerNorm(Module):
+class LayerNorm(_Affine):
     """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions, of `normalized_shape`.
 
     >>> rushlight.nn.LayerNorm(3)(rushlight.tensor([[1., 2., 3.]])).detach()
     tensor([[-1.2247,  0.0000,  1.2247]])
     """
 
-    weight: Parameter | None
-    bias: Parameter | None
-
     def __init__(self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
                  device: Any = None, dtype: Any = None):
         super().__init__()
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
-        for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
-            self.register_parameter(name, uninitialized(*shape, dtype=dtype, device=device) if wanted else None)
+        self._own(shape, elementwise_affine, bias, device, dtype)
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Weight 1, bias 0."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         try:                                      # as in Linear: each `self.weight` goes by __getattr__
@@ -272,14 +273,11 @@ class RMSNorm(Module):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
-class GroupNorm(Module):
+class GroupNorm(_Affine):
     """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's groups of channels.
 
     Input (N, C, *). ValueError unless C is a multiple of `num_groups`.
     """
-
-    weight: Parameter | None
-    bias: Parameter | None
 
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
                  dtype: Any = None, *, bias: bool = True):
@@ -287,16 +285,8 @@ class GroupNorm(Module):
         if num_channels % num_groups:
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            self.register_parameter(name, uninitialized(num_channels, dtype=dtype, device=device) if wanted else None)
+        self._own((num_channels,), affine, bias, device, dtype)
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Weight 1, bias 0."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
