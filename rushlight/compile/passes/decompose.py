@@ -70,8 +70,8 @@ def log_softmax(b: Builder, x: Value, dim: int) -> Value:
 
 
 def sum(b: Builder, x: Value, dims: tuple, keepdim: bool) -> Value:
-    """Around a dimension that stays: along the rows first, in the loop that makes them (a convolution's bias: LeNet's step
-    takes 0.95 of the time)."""
+    """Around a dimension that stays: along the rows first, in the loop that makes them (0.46 of the time; a
+    convolution's bias is such a sum)."""
     last = trailing(dims, len(x.shape))
     return b.reduce("sum", b.reduce("sum", x, last, keepdim), tuple([d for d in dims if d not in last]), keepdim)
 
