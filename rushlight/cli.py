@@ -164,21 +164,23 @@ def whole(least: int):
     return parse
 
 
-def rate(text: str) -> float:
+def number(text: str) -> float:
+    """The number that the text is; nan if it is none."""
     try:
-        value = float(text)
+        return float(text)
     except ValueError:
-        value = math.nan
+        return math.nan
+
+
+def rate(text: str) -> float:
+    value = number(text)
     if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"a number above 0 is needed, not {text!r}")
     return value
 
 
 def finite(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+    value = number(text)
     if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f"a number is needed, not {text!r}")
     return value

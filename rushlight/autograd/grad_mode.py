@@ -207,6 +207,13 @@ class Setting:
         return inside
 
 
+class within(Setting):
+    """Any fields of the mode, changed inside the block."""
+
+    def __init__(self, **changes: Any):
+        self.changes = changes
+
+
 def _is_generator(function: Callable) -> bool:
     GENERATOR = 0x20            # inspect.CO_GENERATOR, without importing inspect
     return bool(getattr(getattr(function, "__code__", None), "co_flags", 0) & GENERATOR)

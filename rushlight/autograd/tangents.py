@@ -14,7 +14,7 @@ import numpy as np
 
 from rushlight.autograd.backward import grad
 from rushlight.autograd.engine import sum_to_tensor
-from rushlight.autograd.grad_mode import current, mode
+from rushlight.autograd.grad_mode import within
 from rushlight.autograd.node import Hooks, Parts, Start, with_hooks
 from rushlight.ops import families
 from rushlight.ops.worlds import TENSORS, ruled_inputs
@@ -76,16 +76,13 @@ def transposed(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
     node = node_like(op, args, outs, tuple([None if t is None else True for t in tangents]))
     smooth = [i for i, x in enumerate(outs) if x.array.dtype.kind in "fcV" and i != op.options.get("fixed")]
     gs = {i: start(outs[i]) for i in smooth}
-    token = current.set(mode().but(grad=True))
-    try:
+    with within(grad=True):
         gradients = node.tensors(Parts(gs) if several(op) else gs[0]) if gs else ()
         pairs = [(sum_to_tensor(h, t.array.shape) if h.array.shape != t.array.shape else h, t)
                  for h, t in zip(gradients, tangents) if h is not None and t is not None]
         pairs = [(h, t) for h, t in pairs if h.node is not None]
         found = grad([h for h, _ in pairs], list(gs.values()), [t for _, t in pairs], create_graph=record,
                      allow_unused=True) if pairs else (None,) * len(gs)
-    finally:
-        current.reset(token)
     by_place = dict(zip(gs, found))
     return [(zeros(x) if by_place[i] is None else by_place[i]) if i in by_place else None for i, x in enumerate(outs)]
 

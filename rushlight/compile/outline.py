@@ -9,7 +9,7 @@ import numpy as np
 
 from rushlight import dtypes
 from rushlight.autograd.engine import reachable, steps
-from rushlight.autograd.grad_mode import current, mode
+from rushlight.autograd.grad_mode import within
 from rushlight.autograd.node import Node
 from rushlight.compile.facts import MASK, PLAIN, Fact
 from rushlight.compile.graph import Graph, Line, Store, Value, values_in
@@ -264,14 +264,10 @@ def backward_of(live: list[Tensor], tracer: Tracer, everyone: list, gives: list)
         seeds[t.node] = g
     tracer.late = True
     found: dict[Node, Tensor] = {}
-    token = current.set(mode().but(grad=False, watch=tracer))
-    try:
-        with unhooked(hooked):
-            for node, g, _ in steps(seeds, "tensors", set(nodes), True):  # type: ignore[arg-type]
-                if node in nodes:
-                    found[node] = g
-    finally:
-        current.reset(token)
+    with within(grad=False, watch=tracer), unhooked(hooked):
+        for node, g, _ in steps(seeds, "tensors", set(nodes), True):  # type: ignore[arg-type]
+            if node in nodes:
+                found[node] = g
     gives += [found[n].array for n in nodes if n in found]
     below_each = [set(reachable([t.node])) for t in live]  # type: ignore[list-item]
     given = [{i for i, ways in enumerate(below_each) if n in ways} if n in found else None for n in nodes]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.autograd.grad_mode import current, mode
+from rushlight.autograd.grad_mode import within
 from rushlight.compile.graph import Call, Graph, Store, Value, is_random, values_in, with_each
 from rushlight.compile.noise import Noise, of_half
 from rushlight.compile.sources import keyed
@@ -88,11 +88,8 @@ class Replay:
         op = TABLE[step.op]
         with np.errstate(all="ignore"):
             if op.family.__name__ in ("unary", "binary"):
-                token = current.set(mode().but(grad=False, watch=None))
-                try:
+                with within(grad=False, watch=None):
                     made = op.call(*with_each(tuple(step.args), lambda v: from_array(array(v)))).array
-                finally:
-                    current.reset(token)
             else:
                 made = op.kernel(*with_each(tuple(step.args), array))
         for v, a in zip(step.outs, made if isinstance(made, (tuple, list)) else [made]):

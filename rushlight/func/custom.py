@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from rushlight.autograd.function import Function
-from rushlight.autograd.grad_mode import current, mode
+from rushlight.autograd.grad_mode import within
 from rushlight.errors import explain
 from rushlight.func.batching import Batch, Level, Part, innermost, wrap
 from rushlight.func.reverse import vjp
@@ -55,20 +55,12 @@ def values_of(args: Sequence) -> tuple[Level, list, list, TreeSpec]:
             [p.mapped if isinstance(p, Part) else False for p in parts], tree)
 
 
-def outside(level: Level, function: Callable, *args: Any) -> Any:
-    """The function, run around the level."""
-    token = current.set(mode().but(batch=level.outer))
-    try:
-        return function(*args)
-    finally:
-        current.reset(token)
-
-
 def by_rule(cls: type[Function], *args: Any) -> Any:
     """cls.vmap(info, in_dims, *values) -> (outputs, out_dims)."""
     level, values, mapped, inputs = values_of(args)
-    answer = outside(level, cls.vmap, VmapInfo(level.size, level.randomness),
-                     tree_unflatten([0 if m else None for m in mapped], inputs), *tree_unflatten(values, inputs))
+    with within(batch=level.outer):
+        answer = cls.vmap(VmapInfo(level.size, level.randomness),
+                          tree_unflatten([0 if m else None for m in mapped], inputs), *tree_unflatten(values, inputs))
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise RuntimeError(explain(f"{cls.__name__}.vmap: expected the vmap staticmethod to have two returns, the outputs "
                                    f"and their out_dims, got {type(answer).__name__}", "return outputs, out_dims"))
@@ -84,7 +76,8 @@ def by_rule(cls: type[Function], *args: Any) -> Any:
 
 def generated(cls: type[Function], *args: Any) -> Any:
     level, values, mapped, inputs = values_of(args)
-    made = outside(level, batched(cls, level.size, level.randomness, mapped, inputs).apply, *values)
+    with within(batch=level.outer):
+        made = batched(cls, level.size, level.randomness, mapped, inputs).apply(*values)
     flat, tree = tree_flatten(made)
     return tree_unflatten([wrap(t, level) for t in flat], tree)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.autograd.clock import tick
-from rushlight.autograd.grad_mode import current, mode
+from rushlight.autograd.grad_mode import mode, within
 from rushlight.autograd.node import Node, Output
 from rushlight.errors import explain
 from rushlight.func.batching import Batch, Level, Part, innermost, slow, wrap
@@ -55,11 +55,8 @@ def one_by_one(function: Callable, args: tuple, kwargs: dict) -> Any:
     def call(given: list) -> tuple[list, TreeSpec]:
         a, k = tree_unflatten(given, spec)
         return tree_flatten(function(*a, **k))
-    token = current.set(mode().but(batch=level.outer))
-    try:
+    with within(batch=level.outer):
         flat, tree = stacked(call, leaves, level)
-    finally:
-        current.reset(token)
     outs = [wrap(t, level) if isinstance(t, Tensor) else t for t in flat]
     record(call, leaves, outs, level)
     return tree_unflatten(outs, tree)

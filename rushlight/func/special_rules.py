@@ -8,7 +8,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from rushlight.autograd.grad_mode import current, mode
+from rushlight.autograd.grad_mode import within
 from rushlight.errors import explain
 from rushlight.func.batching import Level, Part, wrap
 from rushlight.func.draws import ERROR
@@ -406,13 +406,10 @@ def dropout_mask(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     x, features = parts[0], settings[1]
     if level.randomness == "error":
         raise RuntimeError(explain(ERROR))
-    token = current.set(mode().but(batch=level.outer))
-    try:
+    with within(batch=level.outer):
         if level.randomness == "same":
             like = ops["select"](x.value, 0, 0) if x.mapped else x.value
             return call(op, [like], settings), False
         if features:
             return fold(op, level, parts, settings), True
         return call(op, [x.whole() if x.mapped else x.whole().contiguous()], settings), True  # type: ignore[attr-defined]
-    finally:
-        current.reset(token)
