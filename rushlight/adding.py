@@ -62,7 +62,7 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
     if x.ndim > 1:
         total = total.transpose([order.index(d) for d in range(x.ndim)])
     kept = total.shape if keepdim else [n for d, n in enumerate(total.shape) if d not in axes and d - x.ndim not in axes]
-    return total.reshape(kept)                    # a copy where the order of memory is another
+    return in_c_order(total.reshape(kept))
 
 
 def in_c_order(r: Any) -> Any:

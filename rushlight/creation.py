@@ -10,7 +10,7 @@ import numpy as np
 from rushlight import dtypes
 from rushlight.device import CPU, on_meta, strided
 from rushlight.errors import explain, overflowed, suggesting
-from rushlight.memory_format import memory_format, preserve_format, room_for
+from rushlight.memory_format import memory_format, preserve_format, room_for, room_like
 from rushlight.nested import depth_of, dtype_of, first_leaf, plain_lists, uneven
 from rushlight.ops.kernels.strided import Memory, lie
 from rushlight.ops.results import into
@@ -118,8 +118,9 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
 
 
 def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | None = None,
-            requires_grad: bool = False) -> Tensor:
+            requires_grad: bool | None = None) -> Tensor:
     """The object as a tensor. `copy`: True for memory of its own, False for the object's own memory or ValueError.
+    `requires_grad`: as the object does, and in its graph, unless told.
 
     >>> import numpy as np
     >>> rushlight.asarray(np.zeros(2), copy=True)
@@ -132,10 +133,10 @@ def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | N
             "arbitrary sequence into a tensor"
         raise ValueError(explain(f"can't alias {what}.", "leave copy= away"))
     if copy and shares:
-        t = created(from_array(t.array.copy()))
-    if t is obj:
-        return t if requires_grad else t.detach()  # type: ignore[attr-defined]
-    return t.requires_grad_(requires_grad) if requires_grad else t
+        t = t.clone()  # type: ignore[attr-defined]
+    if requires_grad is None or requires_grad == t.requires_grad:
+        return t
+    return t.requires_grad_() if requires_grad else t.detach()  # type: ignore[attr-defined]
 
 
 def from_numpy(ndarray: np.ndarray) -> Tensor:
@@ -255,8 +256,8 @@ def like(array: np.ndarray, dtype: Dtype, form: memory_format | None, number: An
     d = array.dtype if dtype is None else dtypes.as_dtype(dtype).numpy
     kept = form is None or form is preserve_format
     if kept and number == 0:
-        return np.zeros_like(array, d)            # memory that the system hands out as zeros
-    r = np.empty_like(array, d) if kept else room_for(array.shape, d, form)  # type: ignore[arg-type]
+        return room_like(array, d, np.zeros)      # memory that the system hands out as zeros
+    r = room_like(array, d) if kept else room_for(array.shape, d, form)  # type: ignore[arg-type]
     if number is not None:
         r[...] = number
     return r

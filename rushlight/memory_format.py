@@ -1,6 +1,8 @@
 """`memory_format`: in which order the dimensions of a tensor lie in memory."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy import ndarray
 
@@ -56,3 +58,37 @@ def room_for(shape: tuple[int, ...], dtype: np.dtype, form: memory_format) -> nd
     """An array whose elements will lie in this order."""
     order = order_of(form, len(shape))
     return np.empty([shape[d] for d in order], dtype).transpose(np.argsort(order) if order else ())
+
+
+def order_of_expanded(x: ndarray) -> tuple:
+    """The order of dimensions in memory, the outermost first, that a copy has of an array with strides of 0, as torch's:
+    such dimensions stay where they are, the others are sorted by their strides. (NumPy's order "K" puts them innermost.)"""
+    order = [*range(x.ndim)][::-1]                # the innermost first
+    for i in range(1, x.ndim):
+        at = i
+        for j in range(i - 1, -1, -1):
+            near, far = (x.strides[order[j]], x.shape[order[j]]), (x.strides[order[at]], x.shape[order[at]])
+            if 0 in (near[0], far[0]) or near == far:
+                continue                          # no word on these two: the next decides
+            if near < far:
+                break
+            order[j], order[at] = order[at], order[j]
+            at = j
+    return tuple(order[::-1])
+
+
+def room_like(array: ndarray, dtype: np.dtype, make: Callable[..., ndarray] = np.empty) -> ndarray:
+    """An array from `make`, np.empty or np.zeros, whose elements lie as a copy's of another one do, in torch."""
+    if 0 not in array.strides:
+        return (np.zeros_like if make is np.zeros else np.empty_like)(array, dtype)
+    order = order_of_expanded(array)
+    return make([array.shape[d] for d in order], dtype).transpose(np.argsort(order))
+
+
+def copy_of(array: ndarray) -> ndarray:
+    """A copy, its elements lying as `room_like` says."""
+    if 0 not in array.strides:
+        return array.copy("K")
+    r = room_like(array, array.dtype)
+    r[...] = array
+    return r

@@ -26,7 +26,8 @@ CALLS = {
     "mask": lambda lib, x: x.contiguous()[:, lib.tensor([True, False, True, False])],
     "gather": lambda lib, x: x.gather(1, (x > 0).long()), "scatter": lambda lib, x: x.scatter(1, (x > 0).long(), 9.0),
     "index_add": lambda lib, x: x.index_add(0, lib.tensor([1]), x[:1]), "relu": lambda lib, x: x.relu(),
-    "gelu": lambda lib, x: lib.nn.functional.gelu(x),
+    "gelu": lambda lib, x: lib.nn.functional.gelu(x), "rms_norm": lambda lib, x: lib.nn.functional.rms_norm(x, x.shape[-1:]),
+    "tile": lambda lib, x: x.tile((1,)), "flip": lambda lib, x: x.flip(1), "rot90": lambda lib, x: x.rot90(0),
     "einsum": lambda lib, x: lib.einsum("bij,jk->bki", x, lib.ones(x.shape[2], 2)),
 }
 
@@ -224,3 +225,45 @@ def test_a_leafs_gradient_lies_as_the_leaf(loss, oracle):
 def test_products_lie_in_order_whatever_their_operands_do(f):
     """Also where the result has the shape of the first operand: `view` must work on it."""
     assert f(rushlight.randn(2, 4, 4).mT).is_contiguous()
+
+
+REPEATED = {
+    "rows": lambda lib, n: lib.ones(1, n).expand(20, n), "columns": lambda lib, n: lib.ones(20, 1).expand(20, n),
+    "between": lambda lib, n: lib.ones(2, 1, n).expand(2, 10, n),
+}
+OF_REPEATED = {
+    **{name: lambda lib, x, name=name: getattr(x, name)() for name in (
+        "neg", "exp", "sqrt", "isnan", "square", "logical_not", "nan_to_num", "clone", "double", "half", "relu", "sigmoid")},
+    "number": lambda lib, x: x * 3, "itself": lambda lib, x: x + x, "compared": lambda lib, x: x < 1,
+    "power": lambda lib, x: x ** 2, "flip": lambda lib, x: x.flip(-1), "silu": lambda lib, x: lib.nn.functional.silu(x),
+    **{name: lambda lib, x, name=name: getattr(lib, name)(x) for name in (
+        "zeros_like", "ones_like", "empty_like", "rand_like")},
+    "full_like": lambda lib, x: lib.full_like(x, 2), "another dtype": lambda lib, x: lib.zeros_like(x, dtype=lib.int64),
+    "where": lambda lib, x: lib.where(x > 0, x, 0), "mask": lambda lib, x: x.masked_fill(x > 1, 0),
+    "choice": lambda lib, x: lib.where(x > 0, lib.ones_like(x), lib.zeros_like(x)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("n", [3, 30, 5000])
+def test_what_is_made_of_repeated_numbers(n, dtype, oracle):
+    """Dimensions that repeat stay where they are; NumPy takes them for the innermost, and `view` then fails."""
+    def strides(lib):
+        inputs = {kind: repeated(lib, n).to(getattr(lib, dtype)) for kind, repeated in REPEATED.items()}
+        return {kind: {name: list(f(lib, x).stride()) for name, f in OF_REPEATED.items()} for kind, x in inputs.items()}
+    assert strides(rushlight) == oracle(strides)
+
+
+SUMS = {name: lambda x, dim, name=name: getattr(x, name)(dim)
+        for name in ("sum", "mean", "var", "std", "amax", "logsumexp", "nansum")}
+SUMS |= {f"norm of {p}": lambda x, dim, p=p: rushlight.linalg.vector_norm(x, p, dim) for p in (0, 1, 2, 3, float("inf"))}
+
+
+@pytest.mark.parametrize("dtype", [rushlight.float32, rushlight.float64, rushlight.bfloat16], ids=str)
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_of_turned_tensors_lie_in_order_at_any_size(name, dtype):
+    for shape in [(2, 3, 4, 5), (4, 8, 9, 40), (2, 64, 40, 50)]:
+        for dims in [(0, 2, 3, 1), (0, 1, 3, 2), (3, 1, 2, 0)]:
+            x = permuted(rushlight, *shape, dims=dims).to(dtype)
+            for dim in (0, 1, 2, -1, (0, 1), (0, 3)):
+                assert SUMS[name](x, dim).is_contiguous(), (shape, dims, dim)

@@ -76,7 +76,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     if first == second:
         raise RuntimeError(explain(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"))
     if k % 4 == 0:
-        return called(s.clone(input), "Rot90Backward0")
+        return called(s.laid_out(input, tuple(range(ndim))), "Rot90Backward0")
     if k % 4 == 2:
         return called(s.flip(input, (first, second)), "Rot90Backward0")
     return called(s.clone(s.transpose(s.flip(input, (second if k % 4 == 1 else first,)), first, second)),

@@ -87,6 +87,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
         wide = weight if weight is None else to(weight, dtypes.float32)
         return to(rms_norm(to(input, dtypes.float32), normalized_shape, wide, eps), input.dtype)
     eps = dtypes.finfo(input.dtype).eps if eps is None else eps
+    input = contiguous(input)                     # as torch lays out what it gives
     out = e.mul(input, e.rsqrt(e.add(r.mean(e.square(input), dims, True), eps)))
     return out if weight is None else e.mul(out, weight)
 

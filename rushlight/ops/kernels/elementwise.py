@@ -45,6 +45,7 @@ from numpy import (  # noqa: F401
     zeros_like,
 )
 
+from rushlight.memory_format import copy_of, room_like
 from rushlight.ops.kernels.circles import cos, sin  # noqa: F401
 from rushlight.ops.kernels.divisions import divided
 
@@ -106,7 +107,7 @@ def where(condition: ndarray, x: Any, y: Any) -> ndarray:
         return np.where(condition, x, y)
     dtype, x, y = given
     shape = np.broadcast(condition, x, y).shape
-    out = np.empty_like(condition, dtype) if condition.shape == shape else np.empty(shape, dtype)    # as it lies in memory
+    out = room_like(condition, dtype) if condition.shape == shape else np.empty(shape, dtype)    # as it lies in memory
     bits = out.view(x.dtype)
     one = condition.view(np.int8) if condition.size == out.size else condition.astype(bits.dtype)    # cast once, not anew
     if not x.ndim:
@@ -189,7 +190,7 @@ def pow(x: ndarray, y: ndarray) -> ndarray:
 
 
 def square(x: ndarray) -> ndarray:
-    return np.square(x) if x.dtype.kind != "b" else x.astype(np.int64)
+    return np.square(x) if x.dtype.kind != "b" else np.square(x, dtype=np.int64)
 
 
 def round(x: ndarray) -> ndarray:
@@ -329,8 +330,8 @@ def lerp(x: ndarray, y: ndarray, weight: Any) -> ndarray:
 def nan_to_num(x: ndarray, nan: float | None = 0.0, posinf: float | None = None,
                neginf: float | None = None) -> ndarray:
     if x.dtype.kind == "f" and np.isfinite(x).all():
-        return x.copy("K")
-    return np.nan_to_num(x, nan=nan or 0.0, posinf=posinf, neginf=neginf)
+        return copy_of(x)
+    return np.nan_to_num(copy_of(x), copy=False, nan=nan or 0.0, posinf=posinf, neginf=neginf)
 
 
 def softplus(x: ndarray, beta: float = 1.0, threshold: float = 20.0) -> ndarray:

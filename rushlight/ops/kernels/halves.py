@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.memory_format import order_of_expanded
 from rushlight.ops.kernels.along import FLOAT, shared
 from rushlight.ops.kernels.memory import memory
 from rushlight.optional import SOME
@@ -26,6 +27,9 @@ def is_half(a: Any) -> bool:
 def converted(x: ndarray, dtype: np.dtype) -> ndarray:
     """x.astype(dtype)."""
     frm = x.dtype
+    if 0 in x.strides:
+        order = order_of_expanded(x)
+        return x.transpose(order).astype(dtype, "C").transpose(np.argsort(order))
     if x.size < SOME or not x.flags.carray:
         return x.astype(dtype)
     if dtype is FLOAT and is_half(x):

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from numpy import ndarray
 
-from rushlight.adding import added
+from rushlight.adding import added, in_c_order
 from rushlight.ops.kernels.reduce import LEAST, by_loop
 from rushlight.optional import has_numba, much
 
@@ -29,11 +29,11 @@ def vector_norm(x: ndarray, p: float, axes: tuple | None, keepdim: bool = False)
         return np.sqrt(added(squares, axes, keepdim))
     size = np.abs(x)
     if p == 0:
-        return np.add.reduce(size != 0, axes, size.dtype, None, keepdim)
+        return in_c_order(np.add.reduce(size != 0, axes, size.dtype, None, keepdim))
     if p == 1:
         return added(size, axes, keepdim)
     if math.isinf(p):
-        return (np.maximum if p > 0 else np.minimum).reduce(size, axes, None, None, keepdim, **start(p))
+        return in_c_order((np.maximum if p > 0 else np.minimum).reduce(size, axes, None, None, keepdim, **start(p)))
     exponent = size.dtype.type(p)
     return added(size ** exponent, axes, keepdim) ** (1 / exponent)
 

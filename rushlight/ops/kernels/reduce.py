@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.adding import FEW, ROWS, added
+from rushlight.adding import FEW, ROWS, added, in_c_order
 from rushlight.dtypes import of
 from rushlight.ops.kernels.elementwise import where
 from rushlight.ops.kernels.halves import converted, single
@@ -230,6 +230,7 @@ def var(x: ndarray, dims: Dims = None, keepdim: bool = False, correction: float 
     if dims and n > 1:
         clear_equals(total, x, dims, n)
     left = n - correction
+    total = in_c_order(total)
     return total / total.dtype.type(left) if left > 0 else total / total.dtype.type(0) if n else total * np.nan
 
 

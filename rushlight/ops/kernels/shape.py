@@ -11,6 +11,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.adding import added
+from rushlight.memory_format import copy_of, order_of_expanded
 from rushlight.ops.kernels.elementwise import where
 from rushlight.ops.kernels.halves import converted
 from rushlight.ops.kernels.strided import FEW, MANY, copied, like_images, plain, suggested
@@ -97,7 +98,8 @@ def transpose(x: ndarray, dim0: int, dim1: int) -> ndarray:
 
 
 def flip(x: ndarray, dims: tuple) -> ndarray:
-    return np.flip(x, dims if x.ndim else ()).copy("K")
+    r = np.flip(x, dims if x.ndim else ())
+    return r.copy("K") if 0 not in x.strides else laid_out(r, order_of_expanded(x))
 
 
 def rolled(x: ndarray, moves: Sequence[int], axes: Sequence[int], back: bool = False) -> ndarray:
@@ -265,24 +267,7 @@ def contiguous(x: ndarray) -> ndarray:
 
 
 def clone(x: ndarray) -> ndarray:
-    return x.copy("K") if 0 not in x.strides else laid_out(x, order_of_expanded(x))
-
-
-def order_of_expanded(x: ndarray) -> tuple:
-    """The order of dimensions in memory, the outermost first, that a copy has of an array with strides of 0, as torch's:
-    such dimensions stay where they are, the others are sorted by their strides. (NumPy's order "K" puts them innermost.)"""
-    order = [*range(x.ndim)][::-1]                # the innermost first
-    for i in range(1, x.ndim):
-        at = i
-        for j in range(i - 1, -1, -1):
-            near, far = (x.strides[order[j]], x.shape[order[j]]), (x.strides[order[at]], x.shape[order[at]])
-            if 0 in (near[0], far[0]) or near == far:
-                continue                          # no word on these two: the next decides
-            if near < far:
-                break
-            order[j], order[at] = order[at], order[j]
-            at = j
-    return tuple(order[::-1])
+    return copy_of(x)
 
 
 def laid_out(x: ndarray, order: tuple) -> ndarray:
@@ -374,7 +359,7 @@ builtins_sum = sum
 def repeat(x: ndarray, shape: tuple) -> ndarray:
     if len(shape) < x.ndim:
         raise ValueError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
-    return np.tile(x, shape)
+    return plain(np.tile(x, shape))
 
 
 def fold_repeats(g: ndarray, shape: tuple, repeats: tuple) -> ndarray:
@@ -388,7 +373,4 @@ def to(x: ndarray, dtype: Any) -> ndarray:
     """Converted to a dtype; of a complex number, a real dtype keeps the real part."""
     if x.dtype.kind == "c" and dtype.numpy.kind not in "cb":
         x = x.real
-    if 0 not in x.strides:
-        return x.astype(dtype.numpy) if x.size < SOME else converted(x, dtype.numpy)
-    order = order_of_expanded(x)
-    return x.transpose(order).astype(dtype.numpy, "C").transpose(np.argsort(order))
+    return x.astype(dtype.numpy) if x.size < SOME and 0 not in x.strides else converted(x, dtype.numpy)
