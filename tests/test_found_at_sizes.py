@@ -127,3 +127,94 @@ def test_gradients_that_cancel_are_no_other_numbers():
         run(x)
     assert programs(run)
     assert x.grad.abs().max() < 1e-3
+
+
+FACTORS = [((4, 3), (2.0, 1.3)), ((4, 3), (1.2, 1.3)), ((4, 3), (2.3, 2.3)), ((5, 7), (2.1, 2.1)), ((10, 10), (1.05, 1.05))]
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "bilinear"])
+@pytest.mark.parametrize("last", [False, True])
+def test_sizes_that_a_factor_keeps_or_doubles(oracle, mode, last):
+    """Torch then goes by the sizes: 1.3 times 2 elements are the 2, 2.3 times 3 are each one twice."""
+    def resized(t):
+        found = []
+        for size, factors in FACTORS:
+            x = t.arange(2.0 * 3 * size[0] * size[1]).sin().reshape(2, 3, *size)
+            x = (x.contiguous(memory_format=t.channels_last) if last else x).requires_grad_()
+            y = t.nn.functional.interpolate(x, scale_factor=factors, mode=mode)
+            (y * t.arange(float(y.numel())).cos().reshape(y.shape)).sum().backward()
+            found += [y, x.grad]
+        return found
+    for a, b in zip(resized(torch), oracle(resized), strict=True):
+        np.testing.assert_allclose(a.detach().numpy(), b, atol=1e-5)
+
+
+def test_the_gradient_of_logaddexp2_at_infinity(oracle):
+    """What is infinitely larger takes all of it; infinity less infinity is no number."""
+    def gradients(t):
+        x, y = (t.tensor(v, requires_grad=True) for v in ([np.inf, 1.0, -np.inf, 2000.0], [1.0, np.inf, 3.0, 1999.0]))
+        t.logaddexp2(x, y).sum().backward()
+        return [x.grad, y.grad]
+    for a, b in zip(gradients(torch), oracle(gradients), strict=True):
+        np.testing.assert_allclose(a.numpy(), b, rtol=1e-6)
+
+
+def test_asarray_stays_in_the_graph(oracle):
+    """As in torch 2.13, unless it is told `requires_grad`."""
+    def found(t):
+        made = [t.asarray(t.ones(2, requires_grad=True) * factor, copy=copy, **how)
+                for factor in (1, 2) for copy in (None, True)
+                for how in ({}, {"requires_grad": True}, {"requires_grad": False})]
+        return [[y.requires_grad, y.grad_fn is not None] for y in made]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")           # torch says that the default has changed
+        assert found(torch) == oracle(found)
+
+
+NOTHING = {
+    "linear of no features": lambda t: (t.nn.functional.linear, (2, 4, 0), (3, 0), (3,)),
+    "linear to no features": lambda t: (t.nn.functional.linear, (2, 4, 5), (0, 5), (0,)),
+    "layer norm of none": lambda t: (lambda x: t.nn.functional.layer_norm(x, (0,)), (2, 4, 0)),
+    "attention of none": lambda t: (t.nn.functional.scaled_dot_product_attention, (2, 3, 0), (2, 4, 0), (2, 4, 5)),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_layers_of_no_features(oracle, name):
+    """-1 does not say how many rows there are, where rows hold nothing."""
+    def shapes(t):
+        f, *sizes = NOTHING[name](t)
+        inputs = [t.ones(size, requires_grad=True) for size in sizes]
+        out = f(*inputs)
+        out.sum().backward()
+        return [out, *(x.grad for x in inputs)]
+    for a, b in zip(shapes(torch), oracle(shapes), strict=True):
+        np.testing.assert_array_equal(a.detach().numpy(), b)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_many_halves_beside_none(dtype):
+    x = torch.ones(600, 1, dtype=getattr(torch, dtype))
+    none = torch.ones(1, 0, dtype=x.dtype)
+    assert (x + none).shape == (x < none).shape == torch.maximum(x, none).shape == (600, 0)
+
+
+def test_products_of_many_halves_with_none_are_programs():
+    x, y = torch.ones(2, 64, 0).bfloat16().requires_grad_(), torch.ones(2, 0, 257).bfloat16().requires_grad_()
+    slope = torch.ones(2, 64, 257).bfloat16()
+    run = compile(lambda x, y: torch.autograd.grad(torch.bmm(x, y), [x, y], slope), fullgraph=True, backend="numpy")
+    assert [g.shape for _ in range(3) for g in run(x, y)] == [(2, 64, 0), (2, 0, 257)] * 3
+    assert programs(run)
+
+
+@pytest.mark.parametrize("slope", [0.0, 1e-6])
+def test_first_steps_of_radam_in_float16(oracle, slope):
+    """Their step has no divisor; there is no 1e-8 in float16, and 0 times infinity was no number."""
+    def stepped(t):
+        w = t.ones(600, dtype=t.float16, requires_grad=True)
+        optimizer = t.optim.RAdam([w], lr=0.1)
+        for _ in range(5):
+            w.grad = t.full_like(w, slope)
+            optimizer.step()
+        return w.detach().float()
+    np.testing.assert_allclose(stepped(torch).numpy(), oracle(stepped), rtol=1e-3)

@@ -48,7 +48,8 @@ log1p      = floating(lambda x, /: log(1 + x),      x=lambda g, x: g / (x + 1), 
 logaddexp  = op(lambda x, y, /: log(exp(x) + exp(y)),
                 x=lambda g, x, y: g * sigmoid(x - y),               y=lambda g, x, y: g * sigmoid(y - x), numbers="")
 logaddexp2 = op(lambda x, y, /: log2(exp2(x) + exp2(y)),
-                x=lambda g, x, out: g * exp2(x - out),              y=lambda g, y, out: g * exp2(y - out), numbers="")
+                x=lambda g, x, y: g * sigmoid((x - y) * 0.6931471805599453),
+                y=lambda g, x, y: g * sigmoid((y - x) * 0.6931471805599453), numbers="")
 xlogy      = floating(lambda x, y, /: x * log(y),   x=lambda g, x, y: g * where((x == 0) & (y <= 0), 0, log(y)),
                       y=lambda g, x, y: g * x / y, numbers="x y", alias="special_xlogy", ordered=True)
 

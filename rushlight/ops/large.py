@@ -155,7 +155,7 @@ def looked_at(args: tuple, types: Any = TYPES) -> tuple[tuple, list[ndarray], tu
             kinds.append(("value", a))
             continue
         dtype = "b2" if types is TYPES_OF_HALVES and a.dtype.kind == "V" else types.get(a.dtype)
-        if dtype is None:
+        if dtype is None or not a.size:
             return None
         if a.size == 1 or not any(a.strides):     # one number, or one repeated by broadcasting
             kinds.append((dtype, "one"))

@@ -52,6 +52,7 @@ def normalized_back(g, g_mu, g_var, d, rstd, dims):
     n = 1
     for i in dims:
         n *= d.shape[i]
+    n = n or 1                                    # of no numbers there is nothing to divide
     share = rstd * rstd * rstd * mean(g * d, dims, True) - (2 / n) * g_var
     return rstd * g - d * share - (rstd * mean(g, dims, True) - g_mu / n)
 

@@ -118,7 +118,12 @@ def uncat(g, shapes, dim):
 @shared
 def rows(x):
     """All leading dimensions as one: (..., n) -> (rows, n)."""
-    return x if len(x.shape) == 2 else reshape(x, (-1, x.shape[-1]))
+    if len(x.shape) == 2:
+        return x
+    n = 1                                         # -1 would not say, where rows hold nothing
+    for size in x.shape[:-1]:
+        n *= size
+    return reshape(x, (n, x.shape[-1]))
 
 
 @shared

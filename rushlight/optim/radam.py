@@ -27,8 +27,9 @@ def radam(p, g, exp_avg, exp_avg_sq, /, step, lr, betas, eps, weight_decay, deco
     long = longest > 5                            # else length > 5 never holds, and the divisor may be anything but 0
     rectified = abs((length - 4) * (length - 2) * longest
                     / ((longest - 4 * long) * (longest - 2 * long) * length)) ** 0.5
-    adaptive = (length > 5) * rectified * correction ** 0.5 / (sqrt(exp_avg_sq) + eps)
-    return p - lr / (1 - betas[0] ** step) * (exp_avg * (adaptive + (length <= 5))), exp_avg, exp_avg_sq
+    early = length <= 5                           # then the divisor may be anything but 0 as well; float16 has no 1e-8
+    adaptive = (length > 5) * rectified * correction ** 0.5 / (sqrt(exp_avg_sq) + eps + early)
+    return p - lr / (1 - betas[0] ** step) * (exp_avg * (adaptive + early)), exp_avg, exp_avg_sq
 
 
 class RAdam(Elementwise):

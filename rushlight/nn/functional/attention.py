@@ -33,7 +33,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     if enable_gqa:
         heads = query.array.shape[-3]
         key, value = (repeat_interleave(t, heads // t.array.shape[-3], -3) for t in (key, value))
-    scale = 1 / math.sqrt(query.array.shape[-1]) if scale is None else scale
+    scale = 1 / math.sqrt(max(1, query.array.shape[-1])) if scale is None else scale
     if dropout_p > 0 or not (plain or at_once(query, key, value, attn_mask)):
         p, somewhere = weights(query, key, attn_mask, is_causal, scale)
         return seen(dropout(p, dropout_p) if dropout_p > 0 else p, value, somewhere)

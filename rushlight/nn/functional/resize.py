@@ -41,6 +41,8 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
         return to(wide, input.dtype)
     if mode == "area":
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1](input, out)
+    if factors is not None and not antialias:
+        factors = [factor_used(*sizes, mode) for sizes in zip(input.array.shape[2:], out, factors)]
     made = input
     if mode == "nearest" and (times := repeats(input, out, factors)):
         made = avg_pool_grad(input, out, times, times, (0,) * n, False, True, 1)      # each element for a window
@@ -50,6 +52,13 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
         made = resized(made, i + 2, out[i], scale, mode, bool(align_corners), antialias)
     kind = "".join(part.capitalize() for part in mode.split("-"))
     return called(clone(input) if made is input else made, f"Upsample{kind}{n}D{'Aa' * antialias}Backward0")
+
+
+def factor_used(size: int, out: int, factor: float, mode: str) -> float:
+    """The factor to compute positions with: torch goes by the sizes, not by a factor such as 1.3 for 2 elements, where there
+    are to be as many elements as there were, or, in mode 'nearest', twice as many."""
+    whole = {"nearest": (size, 2 * size), "nearest-exact": (), "bicubic": ()}.get(mode, (size,))
+    return out / size if out in whole else factor
 
 
 def repeats(x: Tensor, out: tuple[int, ...], factors: list[float] | None) -> tuple[int, ...] | None:

@@ -174,7 +174,7 @@ def linear(x: ndarray, weight: ndarray, bias: ndarray | None) -> ndarray:
                          f"tensor before it have {weight.shape[-1]}")
     if bias is not None and is_half(x) and x.dtype == weight.dtype == bias.dtype:      # rounded once, as in torch
         return converted(linear(single(x), single(weight), single(bias)), x.dtype)
-    flat = x if x.ndim <= 2 else x.reshape(-1, x.shape[-1])
+    flat = x if x.ndim <= 2 else x.reshape(prod(x.shape[:-1]), x.shape[-1])
     if x.dtype is FLOAT and flat.ndim == 2 and flat.size * len(weight) > FEW:
         r, bias = large(flat, weight.T, bias), None
     else:
