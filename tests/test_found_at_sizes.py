@@ -218,3 +218,16 @@ def test_first_steps_of_radam_in_float16(oracle, slope):
             optimizer.step()
         return w.detach().float()
     np.testing.assert_allclose(stepped(torch).numpy(), oracle(stepped), rtol=1e-3)
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (0, 3), (3, 0), (3, 1)])
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "logcumsumexp"])
+def test_scans_of_next_to_nothing_are_programs(name, shape):
+    x = torch.full(shape, 2.0, requires_grad=True)
+    for dim in range(len(shape)):
+        def step(x, dim=dim):
+            return torch.autograd.grad(first(getattr(x, name)(dim)), x, torch.ones(shape))[0]
+        run = compile(step, fullgraph=True, backend="numpy")
+        for _ in range(3):
+            np.testing.assert_array_equal(run(x).numpy(), step(x).numpy())
+        assert programs(run)

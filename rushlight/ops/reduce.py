@@ -141,7 +141,7 @@ def cumprod_gradient(g, x, out, dim):
     The last by doubling: with `total` of so many terms and `factor` of so many x, twice as many are total_k + factor_k
     total_{k + step} (Blelloch, Prefix sums and their applications, 1990).
     """
-    if not len(x.shape):
+    if not len(x.shape) or x.shape[dim] < 2:      # nothing comes before
         return g
     if not somewhere(x == 0):
         return flip(cumsum(flip(g * out, (dim,)), dim), (dim,)) / x
