@@ -162,6 +162,8 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
 
 def from_dlpack(other: Any) -> Tensor:
     """The tensor on the memory of another library's array, by the DLPack protocol; or of such a library's capsule."""
+    if isinstance(other, Tensor) and other.node is None and isinstance(other.array, np.ndarray):
+        return from_array(other.array)            # NumPy has no DLPack for bfloat16
     if hasattr(other, "__dlpack__"):
         return from_array(np.from_dlpack(other))
     array = np.from_dlpack(Capsule(other))        # a capsule does not say who may write: NumPy takes it for nobody

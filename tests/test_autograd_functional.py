@@ -82,7 +82,7 @@ def test_create_graph_differentiates_again():
 
 def test_errors():
     x = rushlight.ones(2)
-    with pytest.raises(RuntimeError, match="independent of an input"):
+    with pytest.raises(RuntimeError, match="does not require gradients|independent of input"):
         functional.jacobian(lambda x: rushlight.ones(2), x, strict=True)
     with pytest.raises(RuntimeError, match="single element"):
         functional.hessian(lambda x: x, x)

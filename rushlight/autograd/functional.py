@@ -136,6 +136,8 @@ def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: boo
     def gradient(*xs: Tensor) -> Any:
         y = one_number(func(*xs), "hessian")
         found = derivative((y,), xs, (ones_like(y),), True, strict, "hessian")
+        if strict:
+            check_curved(found, "hessian")
         return found if isinstance(inputs, tuple) else found[0]
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
@@ -154,6 +156,8 @@ def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     vs = fitting(v, xs, "vhp")
     with enable_grad():
         gradients = derivative((y,), xs, (ones_like(y),), True, strict, "vhp")
+    if strict:
+        check_curved(gradients, "vhp")
     products = derivative(gradients, xs, vs, create_graph, strict, "vhp")
     return packed(ys, tuples[1], create_graph), packed(products, tuples[0], create_graph)
 
@@ -220,8 +224,28 @@ def derivative(ys: Tensors, xs: Tensors, vs: Tensors, create_graph: bool, strict
         grads: Any = (None,) * len(xs)
     else:
         grads = grad([ys[i] for i in chosen], xs, [vs[i] for i in chosen], True, create_graph, allow_unused=True)
-    if strict and (len(chosen) < len(ys) or any(g is None for g in grads)):
-        which = next((i for i in range(len(ys)) if i not in chosen), 0)
-        raise RuntimeError(explain(f"Output {which} of the user-provided function is independent of an input. This is not "
-                                   "allowed in strict mode.", "strict=False gives zeros there", op=name))
+    if strict:
+        check_depends(ys, chosen, grads, name)
     return tuple([zeros_like(x) if g is None else g for x, g in zip(xs, grads)])
+
+
+def check_depends(ys: Tensors, chosen: list[int], grads: Any, name: str) -> None:
+    """RuntimeError for an output without a gradient, and for an input that no output depends on."""
+    zeros, depends = "strict=False gives zeros there", [g is not None for g in grads]
+    if len(chosen) < len(ys):
+        which = next(i for i in range(len(ys)) if i not in chosen)
+        raise RuntimeError(explain(f"Output {which} of the user-provided function does not require gradients. The outputs "
+                                   "must be computed in a differentiable manner from the input when running in strict "
+                                   "mode.", zeros, op=name))
+    if not all(depends):
+        raise RuntimeError(explain(f"Output 0 of the user-provided function is independent of input {depends.index(False)}. "
+                                   "This is not allowed in strict mode.", zeros, op=name))
+
+
+def check_curved(gradients: Tensors, name: str) -> None:
+    """RuntimeError for a gradient that is the same everywhere, of which a second derivative is asked in strict mode."""
+    if (flat := next((i for i, g in enumerate(gradients) if not g.requires_grad), None)) is not None:
+        raise RuntimeError(explain("While computing the hessian, found that the jacobian of the user-provided function "
+                                   f"with respect to input {flat} is independent of the input. This is not allowed in "
+                                   "strict mode.",
+                                   "strict=False gives zeros there", op=name))

@@ -190,6 +190,11 @@ def check_shape(x: Tensor, r: Tensor, op: str | None = None) -> None:
 
 def check_fits(x: Tensor, r: Tensor, op: str | None) -> None:
     check_shape(x, r, op)
+    check_dtype(x, r, op)
+
+
+def check_dtype(x: Tensor, r: Tensor, op: str | None) -> None:
+    """RuntimeError for a result of floats that is to be kept as integers, or of complex numbers as real ones."""
     if r.dtype.category > x.dtype.category:
         raise RuntimeError(explain(f"result type {r.dtype.scalar_type} can't be cast to the desired output type "
                                    f"{x.dtype.scalar_type}", f"convert the tensor first: x = x.to({r.dtype})", op=op))

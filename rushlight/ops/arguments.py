@@ -240,8 +240,7 @@ def as_operand(value: Any, op: Op) -> tuple[Tensor, int]:
         d = dtypes.of_scalar(value)
         return created(from_array(np.asarray(value, None if d.category < dtypes.FLOATING else number_dtype(d)))), 2
     if isinstance(value, (ndarray, np.generic)):
-        value = np.asarray(value)
-        return created(from_array(value)), 0 if value.ndim else 2
+        return created(from_array(np.asarray(value))), 0 if isinstance(value, ndarray) else 2     # np.array(2.) is no number
     raise TypeError(explain(f"{op.called}(): argument must be Tensor, not {type(value).__name__}",
                             "make it a tensor first: torch.tensor(...)"))
 

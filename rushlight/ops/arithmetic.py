@@ -76,6 +76,9 @@ def scaled(input: Any, other: Any, alpha: Number) -> Any:
     """alpha * other in the dtype that both promote to; RuntimeError for a factor that would change an integer's."""
     if not isinstance(other, Tensor):
         return other * alpha
+    if other.is_sparse:                           # its values stand for it
+        beside = input._of if isinstance(input, Tensor) and input.is_sparse else input  # type: ignore[attr-defined]
+        return other.holding(scaled(beside, other._of, alpha))  # type: ignore[attr-defined]
     same = isinstance(input, Tensor) and input.dtype is other.dtype
     common = other.dtype if same else promoted(TABLE["add"], (input, other))[0].dtype
     if isinstance(alpha, float) and common.category < dtypes.FLOATING:

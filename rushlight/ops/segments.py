@@ -21,12 +21,14 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
     """Stretches of the data along `axis`, each reduced to one: `lengths` says how long they are, or `offsets` where each
     begins and the last ends.
 
-    `reduce`: "sum", "mean", "max", "min" or "prod", beginning with `initial`. Dimensions before `axis` have lengths (or
-    offsets) of their own. Gradients of equal largest elements are shared. RuntimeError for lengths that do not add up.
+    `reduce`: "sum", "mean", "max" ("amax"), "min" ("amin") or "prod", beginning with `initial`. Dimensions before `axis`
+    have lengths (or offsets) of their own. Gradients of equal largest elements are shared. RuntimeError for lengths that do
+    not add up.
 
     >>> rushlight.segment_reduce(rushlight.tensor([1., 2., 3.]), "sum", lengths=rushlight.tensor([2, 0, 1]))
     tensor([3., 0., 3.])
     """
+    reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
     if reduce not in NOTHING:
         raise RuntimeError(explain(f"Unsupported reduction given to segment_reduce: {reduce!r}",
                                    "one of " + ", ".join(NOTHING)))

@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.autograd.views import check_dtype
+from rushlight.dtypes import bool_
 from rushlight.errors import explain
 from rushlight.ops.arguments import wrap, wrap_all, wrap_new
 from rushlight.ops.arithmetic import div as dense_div
+from rushlight.ops.arithmetic import scaled
+from rushlight.ops.failures import MASKED
 from rushlight.ops.shape import cat as dense_cat
 from rushlight.sparse.tensor import OPS, SparseTensor, holder, made, new_zeros, offers, unique_places
 from rushlight.tensor import Tensor, from_array
@@ -64,8 +68,8 @@ def power(input: SparseTensor, exponent: Any) -> SparseTensor:
 @offers("add")
 def add(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """input + alpha other: sparse for two sparse ones of a size, dense for a dense input and a sparse other."""
-    if isinstance(other, Tensor) and other.is_sparse and alpha != 1:
-        other = other * alpha
+    if isinstance(other, Tensor) and other.is_sparse and (alpha != 1 or alpha is True):
+        other = scaled(input, other, alpha)
     if not input.is_sparse:
         zeros = input.expand(other.shape) if input.ndim else input  # type: ignore[attr-defined]
         return zeros + other.to_dense()
@@ -83,7 +87,11 @@ def add(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
 @offers("sub")
 def sub(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """input - alpha other, as `add`."""
-    return add(input, -other, alpha=alpha)
+    if not isinstance(other, Tensor):
+        return add(input, -other, alpha=alpha)    # which says what is wrong with it
+    if bool_ in (input.dtype, other.dtype):
+        raise RuntimeError(explain(MASKED))
+    return add(input, other, alpha=-alpha)        # not -other: a uint8 has no negatives
 
 
 @offers("mul")
@@ -118,7 +126,9 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> SparseTe
 def in_place(name: str) -> Callable:
     """The method that makes a tensor what the op `name` gives."""
     def call(self: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
-        return self.become(OPS[name](self, *args, **kwargs))
+        result = OPS[name](self, *args, **kwargs)
+        check_dtype(self, result, name + "_")
+        return self.become(result.to(self.dtype))
     call.__name__, call.__doc__ = name + "_", f"`{name}` in place."
     return call
 
