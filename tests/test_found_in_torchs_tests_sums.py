@@ -92,6 +92,32 @@ def segments_have_a_largest_and_a_smallest_by_both_names(torch):
             for name in ("max", "amax", "min", "amin")]
 
 
+# -- a product and what is added to it -----------------------------------------------------------------------------------
+
+@run
+def the_operands_of_a_sum_with_a_product_have_their_dimensions(torch):
+    shapes = {"addmm": ([(2,), (2, 2)], [(2, 2), (2,)], [(1, 2, 2), (2, 2)], [(2, 3), (3, 2)]),
+              "addmv": ([(2,), (2,)], [(2, 2), (2, 2)], [(2, 2), (2,)]), "addr": ([(2, 2), (2,)], [(2,), (2,)]),
+              "baddbmm": ([(2, 2), (2, 2, 2)], [(2, 2, 2), (2, 2, 2)]), "addbmm": ([(2, 2, 2), (2, 2, 2)],)}
+    return [outcome(getattr(torch, name), torch.ones(()), torch.ones(a), torch.ones(b))
+            for name in shapes for a, b in shapes[name]]
+
+
+@run
+def what_is_added_to_a_product_expands_to_it(torch):
+    def added(name, shape, *operands, **factors):
+        x = torch.ones(shape)
+        apart = outcome(getattr(torch, name), x, *operands, **factors)
+        return [apart, outcome(getattr(x, name + "_"), *operands, **factors)]
+    square, row, vector, stack = torch.ones(2, 2), torch.ones(1, 2), torch.ones(2), torch.ones(3, 2, 2)
+    return [added("addmm", shape, a, square, **factors) for factors in ({}, {"beta": 2, "alpha": 3})
+            for shape in ((), (2,), (2, 2), (1, 2), (4, 2), (4, 2, 2)) for a in (square, row)] + [
+        added("addmv", shape, square, vector) for shape in ((), (2,), (1,), (2, 2))] + [
+        added("addr", shape, vector, vector) for shape in ((), (2,), (2, 2), (2, 2, 2))] + [
+        added("baddbmm", shape, stack, stack) for shape in ((), (3, 2, 2), (1, 1, 2), (2, 3, 2, 2))] + [
+        added("addbmm", shape, stack, stack) for shape in ((2, 2), (3, 2, 2))]
+
+
 # -- derivatives that must depend on their inputs ----------------------------------------------------------------------
 
 @run

@@ -105,14 +105,14 @@ composite("ger")(outer)
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1,
           out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2); with beta 0 the input is not looked at."""
-    return plus_product(input, mat1, mat2, matmul, beta, alpha, out, "AddmmBackward0")
+    return plus_product(input, mat1, mat2, of_matrices, beta, alpha, out, "AddmmBackward0")
 
 
 @composite(factors=("beta", "alpha"))
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1,
           out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * (mat @ vec); with beta 0 the input is not looked at."""
-    return plus_product(input, mat, vec, matmul, beta, alpha, out, "AddmvBackward0")
+    return plus_product(input, mat, vec, on_a_vector, beta, alpha, out, "AddmvBackward0")
 
 
 @composite(factors=("beta", "alpha"))
@@ -127,6 +127,20 @@ def plus_product(input: Tensor, x: Tensor, y: Tensor, times: Callable, beta: Num
     """beta input + alpha times(x, y); half precision is rounded once."""
     r = called(in_single(lambda a, x, y: plus(a, times(x, y), beta, alpha), input, x, y), name)
     return r if out is None else into(out, r)
+
+
+def of_matrices(mat1: Tensor, mat2: Tensor) -> Tensor:
+    for name, t in (("mat1", mat1), ("mat2", mat2)):
+        if t.ndim != 2:
+            raise RuntimeError(explain(f"{name} must be a matrix, got {t.ndim}-D tensor", "input + mat1 @ mat2"))
+    return matmul(mat1, mat2)
+
+
+def on_a_vector(mat: Tensor, vec: Tensor) -> Tensor:
+    if (mat.ndim, vec.ndim) != (2, 1):
+        raise RuntimeError(explain(f"vector + matrix @ vector expected, got {mat.ndim}-D @ {vec.ndim}-D",
+                                   "input + mat @ vec takes others"))
+    return matmul(mat, vec)
 
 
 def in_single(f: Callable, *tensors: Tensor) -> Tensor:
@@ -145,7 +159,11 @@ def plus(input: Tensor, r: Tensor, beta: Number, alpha: Number) -> Tensor:
     r = r if alpha == 1 else e.mul(r, alpha)
     if beta == 0 and not (input.requires_grad and mode().grad):
         return r
-    return e.add(r, input if beta == 1 else e.mul(input, beta) if beta else e.where(NOWHERE, input, 0))
+    both = e.add(r, input if beta == 1 else e.mul(input, beta) if beta else e.where(NOWHERE, input, 0))
+    if both.shape != r.shape:
+        raise RuntimeError(explain(f"input of shape {list(input.shape)} does not expand to the product's {list(r.shape)}",
+                                   "input + product takes both to a common shape"))
+    return both
 
 
 NOWHERE = from_array(np.broadcast_to(np.False_, ()))     # with beta 0 nan does not count, and the gradient is 0; read-only
