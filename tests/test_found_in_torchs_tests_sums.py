@@ -54,6 +54,19 @@ def a_failed_write_leaves_a_sparse_tensor_as_it_was(torch):
 
 
 @run
+def a_function_that_keeps_zeros_is_there_in_place_for_sparse_tensors(torch):
+    def written(name, numbers):
+        s = torch.tensor(numbers).to_sparse()
+        back = getattr(s, name)()
+        return [back is s, dense(s)]
+    names = ["abs_", "asin_", "asinh_", "atan_", "atanh_", "ceil_", "conj_physical_", "deg2rad_", "erf_", "erfinv_",
+             "expm1_", "floor_", "frac_", "log1p_", "nan_to_num_", "neg_", "rad2deg_", "relu_", "round_", "sgn_", "sign_",
+             "sin_", "sinh_", "sqrt_", "tan_", "tanh_", "trunc_"]
+    return [written(name, [0.0, 0.25, -0.75, 0.0]) for name in names] + [
+        outcome(written, name, [0, 3]) for name in ("abs_", "neg_", "sign_", "sin_", "sqrt_")]
+
+
+@run
 def sparse_bools_are_not_subtracted(torch):
     bits, numbers = torch.tensor([True, False]).to_sparse(), torch.tensor([1, 2]).to_sparse()
     return [outcome(operator.sub, a, b) for a in (bits, numbers) for b in (bits, numbers) if bits is a or bits is b]

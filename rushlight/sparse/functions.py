@@ -21,7 +21,7 @@ from rushlight.tensor import Tensor, from_array
 KEEPING_ZERO = ("abs", "asin", "asinh", "atan", "atanh", "ceil", "erf", "erfinv", "expm1", "floor", "frac", "isinf", "isnan",
                 "isneginf", "isposinf", "log1p", "nan_to_num", "relu", "round", "sgn", "sign", "signbit", "sin", "sinh",
                 "sqrt", "square", "tan", "tanh", "trunc")
-LINEAR = ("conj", "deg2rad", "neg", "positive", "rad2deg")
+LINEAR = ("conj", "conj_physical", "deg2rad", "neg", "positive", "rad2deg")
 
 
 def of_values(name: str) -> Callable:
@@ -133,8 +133,9 @@ def in_place(name: str) -> Callable:
     return call
 
 
-for _name in ("add", "sub", "mul", "div", "neg"):
-    setattr(SparseTensor, _name + "_", in_place(_name))
+for _name in ("add", "sub", "mul", "div", *KEEPING_ZERO, *LINEAR):
+    if hasattr(Tensor, _name + "_"):              # isnan has none
+        setattr(SparseTensor, _name + "_", in_place(_name))
 
 
 def seen(dense: Tensor, by: SparseTensor) -> Tensor:
