@@ -7,7 +7,8 @@ from rushlight.ops.kernels import resize
 from rushlight.optional import has_numba
 
 TABLES = [("linear", 32, 64, 31 / 63, True), ("linear", 7, 14, 0.5, False), ("linear", 14, 7, 2.0, False),
-          ("nearest", 16, 20, 0.8, 0.0), ("bicubic", 16, 33, 16 / 33, False), ("antialias", 64, 13, 64 / 13, True)]
+          ("nearest", 16, 20, 0.8, 0.0), ("bicubic", 16, 33, 16 / 33, False), ("antialias", 64, 13, 64 / 13, "bicubic"),
+          ("antialias", 9, 16, 9 / 16, "lanczos")]
 
 
 @pytest.mark.skipif(not has_numba(), reason="no loops without Numba")
@@ -43,6 +44,7 @@ CALLS = {
     "bilinear": lambda lib, x: lib.nn.functional.interpolate(x, size=(6, 3), mode="bilinear"),
     "bicubic": lambda lib, x: lib.nn.functional.interpolate(x, size=(6, 3), mode="bicubic"),
     "antialias": lambda lib, x: lib.nn.functional.interpolate(x, size=(2, 3), mode="bilinear", antialias=True),
+    "lanczos": lambda lib, x: lib.nn.functional.interpolate(x, size=(2, 9), mode="lanczos", antialias=True),
 }
 
 
@@ -65,6 +67,14 @@ def test_corners_that_are_aligned_and_a_filter(size, mode, oracle):
         x = lib.tensor(numbers)
         return lib.nn.functional.interpolate(x, size, mode=mode, align_corners=True, antialias=True).numpy()
     np.testing.assert_allclose(ask(rushlight), oracle(ask), rtol=1e-9)
+
+
+def test_lanczos_is_smooth_and_in_the_middle():
+    F, x = rushlight.nn.functional, rushlight.rand(1, 1, 3, 4, dtype=rushlight.float64, requires_grad=True)
+    rushlight.autograd.gradcheck(lambda x: F.interpolate(x, size=(2, 9), mode="lanczos", antialias=True), x)
+    for wrong in ({}, {"antialias": True, "align_corners": True}):
+        with pytest.raises(ValueError, match="Lanczos mode"):
+            F.interpolate(x, size=(2, 9), mode="lanczos", **wrong)
 
 
 def test_integers_have_no_means():

@@ -115,6 +115,16 @@ def test_resize(size, more, expected):
     assert pixels(nearest(planes(RGB))).tolist() == RGB.repeat(2, 0).repeat(2, 1).tolist()
 
 
+def test_pillows_numbers_of_interpolations():
+    Image = pytest.importorskip("PIL.Image")
+    image, mode = Image.fromarray(RGB), transforms.InterpolationMode
+    for number, name in ((Image.BICUBIC, mode.BICUBIC), (Image.Resampling.LANCZOS, mode.LANCZOS), (0, mode.NEAREST)):
+        assert transforms.Resize((5, 4), number).interpolation is name
+        assert pixels(functional.resize(image, (5, 4), number)).tolist() == np.array(image.resize((4, 5), number)).tolist()
+    with pytest.raises(ValueError, match="9 is not a valid"):
+        transforms.Resize(4, 9)
+
+
 def test_resize_is_interpolation():
     x = planes(RGB).float()
     expected = rushlight.nn.functional.interpolate(x[None], size=[5, 4], mode="bilinear", antialias=True)[0]

@@ -14,7 +14,7 @@ from rushlight.tensor import Tensor, from_array
 
 
 class InterpolationMode(Enum):
-    """How values between pixels are found."""
+    """How values between pixels are found: a name of these, or Pillow's number for it (`Image.BICUBIC`)."""
 
     NEAREST = "nearest"
     NEAREST_EXACT = "nearest-exact"
@@ -23,6 +23,11 @@ class InterpolationMode(Enum):
     BOX = "box"
     HAMMING = "hamming"
     LANCZOS = "lanczos"
+
+    @classmethod
+    def _missing_(cls, value: object) -> InterpolationMode | None:
+        by_number = {number: mode for mode, number in RESAMPLING.items() if mode is not cls.NEAREST_EXACT}
+        return by_number.get(value) if isinstance(value, int) else None
 
 
 # Pillow's numbers for them

@@ -12,14 +12,14 @@ from rushlight.dtypes import float32
 from rushlight.errors import explain, warn
 from rushlight.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, lying_as
 from rushlight.ops.build import composite
-from rushlight.ops.kernels.resize import nearest
+from rushlight.ops.kernels.resize import FILTERS, nearest
 from rushlight.ops.node_names import called
 from rushlight.ops.pool import avg_pool_grad
 from rushlight.ops.resize import blend
 from rushlight.ops.shape import clone, permute, reshape, to, transpose
 from rushlight.tensor import Tensor
 
-MODES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
+MODES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3, "lanczos": 2}
 
 
 def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
@@ -27,7 +27,8 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
                 antialias: bool = False) -> Tensor:
     """The spatial dimensions of (N, C, *size) resized to `size`, or by `scale_factor`: numbers, or one for each.
 
-    `mode`: 'nearest', 'nearest-exact', 'area' for 1 to 3 dimensions, 'linear', 'bilinear', 'bicubic', 'trilinear'.
+    `mode`: 'nearest', 'nearest-exact', 'area' for 1 to 3 dimensions, 'linear', 'bilinear', 'bicubic', 'trilinear';
+    'lanczos' with `antialias`.
     `align_corners`: the corner elements' centres stay, rather than the corners; `antialias`: average when shrinking.
 
     >>> rushlight.nn.functional.interpolate(rushlight.tensor([[[1., 2.]]]), scale_factor=2)
@@ -87,16 +88,20 @@ def check_mode(input: Tensor, n: int, mode: str, align_corners: bool | None, ant
         raise NotImplementedError(explain(f'"compute_indices_weights_{mode.removeprefix("bi").removeprefix("tri")}" not '
                                           f"implemented for '{input.dtype.scalar_type}'", "convert with .float()"))
     elif mode not in MODES:
-        raise NotImplementedError(explain(f"no interpolation mode {mode!r}", "nearest | nearest-exact | area | linear | "
-                                          "bilinear | bicubic | trilinear"))
+        raise NotImplementedError(explain(f"no interpolation mode {mode!r}", "nearest | nearest-exact | area | "
+                                                                             "linear | "
+                                          "bilinear | bicubic | trilinear | lanczos"))
     if not 1 <= n <= 3 or MODES.get(mode, n) != n:
         raise NotImplementedError(explain(
             "Input Error: Only 3D, 4D and 5D input Tensors supported "
             f"(got {n + 2}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got "
             f"{mode})", shape=tuple(input.shape)))
-    if antialias and mode not in ("bilinear", "bicubic"):
-        raise ValueError(explain("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor "
-                                 "as input"))
+    if antialias and mode not in FILTERS:
+        raise ValueError(explain("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a "
+                                 "4-D tensor as input"))
+    if mode == "lanczos" and (align_corners or not antialias):
+        raise ValueError(explain("Lanczos mode does not support align_corners=True" if align_corners else
+                                 "Lanczos mode requires antialias=True", "interpolate(.., mode='lanczos', antialias=True)"))
 
 
 def target_size(input: Tensor, n: int, size: Any, scale_factor: Any,
@@ -143,7 +148,7 @@ def resized(x: Tensor, dim: int, out: int, scale: float | None, mode: str, align
     if scale is None or align:
         scale = (size - 1) / (out - 1) if align and out > 1 else 0.0 if align else size / out
     if antialias:
-        return blend(x, dim, ("antialias", size, out, scale, mode == "bicubic"))
+        return blend(x, dim, ("antialias", size, out, scale, mode))
     if mode.startswith("nearest"):
         half = 0.5 if mode == "nearest-exact" else 0.0
         return x if size == out and scale == 1 else blend(x, dim, ("nearest", size, out, scale, half))

@@ -55,17 +55,28 @@ def cubic(t: ndarray, a: float = A) -> ndarray:
     return np.where(t <= 1, near, np.where(t < 2, far, 0.0))
 
 
-def antialias(size: int, out: int, scale: float, is_cubic: bool) -> Rows:
+def lanczos(t: ndarray) -> ndarray:
+    """sinc(t) sinc(t / 3) for t < 3."""
+    return np.where(t < 3, np.sinc(t) * np.sinc(t / 3), 0.0)
+
+
+# how far a filter reaches, and its weight at a distance
+FILTERS = {"bilinear": (1, lambda t: np.maximum(1 - t, 0)), "bicubic": (2, lambda t: cubic(t, -0.5)),
+           "lanczos": (3, lanczos)}
+
+
+def antialias(size: int, out: int, scale: float, shape: str) -> Rows:
     """A filter as wide as what one element of the result stands for; aligned corners change the scale alone, as torch's."""
     width = max(scale, 1.0)
-    reach = width * (2 if is_cubic else 1)
+    taps, weight = FILTERS[shape]
+    reach = width * taps
     centre = scale * (np.arange(out) + 0.5)
     low = np.maximum((centre - reach + 0.5).astype(np.int64), 0)
     high = np.minimum((centre + reach + 0.5).astype(np.int64), size)
     first = np.minimum(low, size - (high - low).max())           # as many taps for each, all of them inside
     at = first + np.arange((high - low).max())[:, None]
     t = np.abs((at - centre + 0.5) / width)
-    weights = (cubic(t, -0.5) if is_cubic else np.maximum(1 - t, 0)) * ((low <= at) & (at < high))
+    weights = weight(t) * ((low <= at) & (at < high))
     return at, weights / weights.sum(0)
 
 
