@@ -92,6 +92,18 @@ def test_weights_that_a_network_does_without(tmp_path, monkeypatch):
     assert found.fc.weight.equal(trained.fc.weight)
 
 
+@pytest.mark.parametrize(("name", "settings"), [("vgg11", {"dropout": 0.3}), ("googlenet", {}), ("inception_v3", {})])
+def test_what_is_loaded_over_is_not_drawn(name, settings, monkeypatch):
+    monkeypatch.setattr(models.WeightsEnum, "get_state_dict", lambda self, **_: {})
+    monkeypatch.setattr(rushlight.nn.Module, "load_state_dict", lambda *_: None)
+    states = []
+    for how in ({"init_weights": False}, {"weights": "DEFAULT"}):
+        rushlight.manual_seed(0)
+        getattr(models, name)(**settings, **how)
+        states.append(rushlight.get_rng_state())
+    assert states[0].equal(states[1])
+
+
 def test_a_network_learns():
     rushlight.manual_seed(0)
     net = models.VisionTransformer(32, 8, 2, 4, 32, 48, num_classes=3)

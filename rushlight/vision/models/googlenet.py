@@ -103,5 +103,5 @@ class GoogLeNet(nn.Module):
 
 
 GoogLeNet_Weights = imagenet("GoogLeNet_Weights", "googlenet-1378be20.pth")
-googlenet = model("googlenet", GoogLeNet_Weights, GoogLeNet, spare=("aux1.", "aux2."),
+googlenet = model("googlenet", GoogLeNet_Weights, GoogLeNet, heads=("aux1", "aux2"),
                   trained={"transform_input": True, "init_weights": False, "aux_logits": False})

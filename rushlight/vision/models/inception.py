@@ -214,5 +214,5 @@ class Inception3(nn.Module):
 
 Inception_V3_Weights = weights(
     "Inception_V3_Weights", {"IMAGENET1K_V1": Trained("inception_v3_google-0cc3c7bd.pth", 299, 342)})
-inception_v3 = model("inception_v3", Inception_V3_Weights, Inception3, spare=("AuxLogits.",),
+inception_v3 = model("inception_v3", Inception_V3_Weights, Inception3, heads=("AuxLogits",),
                      trained={"transform_input": True, "init_weights": False})

@@ -92,22 +92,26 @@ KNOWN: dict[str, Any] = {}                        # the weights of each
 
 
 def model(name: str, known: Any, cls: Callable[..., Any], *settings: Any, trained: dict[str, Any] | None = None,
-          spare: tuple[str, ...] = (), **defaults: Any) -> Callable[..., Any]:
+          heads: tuple[str, ...] = (), **defaults: Any) -> Callable[..., Any]:
     """The function `name` that builds cls(*settings, **defaults), with trained weights if they are asked for.
 
-    `trained`: defaults with weights; `spare`: how names begin of weights that a network may do without.
+    `trained`: defaults with weights, which are not drawn where torchvision draws none; `heads`: modules that have trained
+    weights and draw their first values, and are dropped after that unless `aux_logits`.
     """
     def build(weights: Any = None, progress: bool = True, *, pretrained: Any = None, **kwargs: Any) -> Any:
         chosen = known.verify(asked(known, weights, pretrained))
         if chosen is not None and kwargs.setdefault("num_classes", 1000) != 1000:
             raise ValueError(explain("The parameter 'num_classes' expected value 1000 but got "
                                      f"{kwargs['num_classes']} instead.", "change the last layer after loading weights"))
-        found = cls(*settings, **{**defaults, **(trained or {} if chosen is not None else {}), **kwargs})
-        if chosen is not None:
-            own, state = found.state_dict(), chosen.get_state_dict(progress=progress)
-            for key in [key for key in state if spare and key.startswith(spare) and key not in own]:
-                del state[key]
-            found.load_state_dict(state)
+        if chosen is None:
+            return cls(*settings, **{**defaults, **kwargs})
+        named = {**defaults, **(trained or {}), **kwargs}
+        found = cls(*settings, **({**named, "aux_logits": True} if heads else named))
+        found.load_state_dict(chosen.get_state_dict(progress=progress))
+        if heads and not named.get("aux_logits", True):
+            found.aux_logits = False
+            for head in heads:
+                setattr(found, head, None)
         return found
     build.__name__ = build.__qualname__ = name
     build.__module__ = f"rushlight.vision.models.{getattr(cls, '__module__', '').rpartition('.')[2]}"
