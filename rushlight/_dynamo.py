@@ -10,6 +10,7 @@ from rushlight.compile import CannotCompile
 from rushlight.compile import explain as explanation
 from rushlight.compile.module import OptimizedModule
 from rushlight.compiler import allow_in_graph, assume_constant_result, disable, is_compiling, reset
+from rushlight.parts import importable
 
 
 class Config(SimpleNamespace):
@@ -43,6 +44,8 @@ config = Config(suppress_errors=False, verbose=False, cache_size_limit=8, recomp
 eval_frame = SimpleNamespace(OptimizedModule=OptimizedModule)
 _trace_wrapped_higher_order_op = SimpleNamespace(TransformGetItemToIndex=nullcontext)   # vmap indexes with tensors as it is
 exc = SimpleNamespace(Unsupported=CannotCompile, TorchDynamoException=CannotCompile)
+
+importable(__name__, "_trace_wrapped_higher_order_op", "config", "eval_frame", "exc")
 
 __all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "exc", "explain",
            "graph_break", "is_compiling", "mark_dynamic", "mark_static", "mark_static_address", "reset"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from rushlight.parts import importable
+
 
 class FakeTensor:
     """torch's class of tensors without numbers; there are none."""
@@ -15,5 +17,7 @@ def is_fake(x: Any) -> bool:
 
 
 fake_tensor = SimpleNamespace(FakeTensor=FakeTensor, is_fake=is_fake)
+
+importable(__name__, "fake_tensor")
 
 __all__ = ["FakeTensor", "fake_tensor", "is_fake"]

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rushlight.errors import explain
+from rushlight.parts import importable
 
 
 class Absent:
@@ -64,6 +65,7 @@ class AbsentCUDA(Absent):
 
 cudnn, mps, mkl, mkldnn, openmp, opt_einsum = (Absent() for _ in range(6))
 cuda = AbsentCUDA()
+importable(__name__, "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum")
 
 _precision = "highest"
 

@@ -7,6 +7,7 @@ from typing import Any, Final, Optional  # noqa: F401
 
 from rushlight.errors import explain
 from rushlight.futures import Future
+from rushlight.parts import importable
 
 
 def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
@@ -104,3 +105,4 @@ def load(f: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 annotations = SimpleNamespace(List=list, Dict=dict, Tuple=tuple, Optional=Optional)  # type: ignore[assignment]  # torch's module
+importable(__name__, "annotations")

@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parent.parent / "rushlight"
 # and the longest name wins; "" is the package's own __init__, torch's namespace.
 LAYERS = [
     ["version", "torch_version", "errors", "dtypes", "device", "size", "threads", "memory_format", "adding", "optional",
-     "interrupts", "memory", "ops.kernels", "utils.pytree", "compile.cache", "compile.intrinsics", "compile.minimax",
+     "interrupts", "memory", "parts", "ops.kernels", "utils.pytree", "compile.cache", "compile.intrinsics", "compile.minimax",
      "compile.parallel", "compile.paying", "compile.scalars", "compile.tiles", "compile.vectors"],
     ["printing", "ops.table", "ops.names", "autograd.node", "autograd.clock", "autograd.grad_mode"],
     ["tensor"],

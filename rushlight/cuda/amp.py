@@ -5,9 +5,11 @@ import sys
 
 from rushlight.amp.older import names_of
 from rushlight.dtypes import float16
+from rushlight.parts import importable
 
 globals().update(names_of("cuda", float16))
 autocast_mode = grad_scaler = common = sys.modules[__name__]         # torch's files
+importable(__name__, "autocast_mode", "common", "grad_scaler")
 
 
 def amp_definitely_not_available() -> bool:

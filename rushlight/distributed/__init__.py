@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from rushlight.errors import explain
+from rushlight.parts import importable
 from rushlight.tensor import Tensor
 
 
@@ -67,6 +68,7 @@ class GroupMember:
 
 group = GroupMember
 constants = SimpleNamespace(default_pg_timeout=timedelta(minutes=30))    # torch's module of it
+importable(__name__, "constants")
 _state: dict[str, str] = {}                       # "backend" while there is a process group
 
 

@@ -10,6 +10,7 @@ from rushlight.distributed import check_initialized
 from rushlight.dtypes import dtype, float32
 from rushlight.errors import explain
 from rushlight.nn import Module
+from rushlight.parts import importable
 
 M = TypeVar("M", bound=Module)
 
@@ -86,6 +87,7 @@ def fully_shard(module: M, **settings: Any) -> M:
 fully_sharded_data_parallel = SimpleNamespace(                   # torch's module of these
     FullyShardedDataParallel=FullyShardedDataParallel, ShardingStrategy=ShardingStrategy, CPUOffload=CPUOffload,
     MixedPrecision=MixedPrecision)
+importable(__name__, "fully_sharded_data_parallel")
 
 __all__ = ["CPUOffload", "CPUOffloadPolicy", "FSDPModule", "FullyShardedDataParallel", "MixedPrecision",
            "MixedPrecisionPolicy", "ShardingStrategy", "fully_shard"]

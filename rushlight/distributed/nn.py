@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rushlight.distributed import ReduceOp, initialized
+from rushlight.parts import importable
 from rushlight.tensor import Tensor
 
 
@@ -59,5 +60,6 @@ def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence
 
 
 functional = sys.modules[__name__]                # torch.distributed.nn.functional
+importable(__name__, "functional")
 __all__ = ["all_gather", "all_reduce", "all_to_all", "broadcast", "functional", "gather", "reduce", "reduce_scatter",
            "scatter"]

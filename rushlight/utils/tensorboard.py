@@ -13,11 +13,13 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.errors import explain
+from rushlight.parts import importable
 from rushlight.tensor import Tensor
 
 __all__ = ["SummaryWriter"]
 
 writer = sys.modules[__name__]                    # torch.utils.tensorboard.writer, where torch has the class
+importable(__name__, "writer")
 
 
 def library() -> ModuleType:
