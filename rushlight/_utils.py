@@ -1,10 +1,11 @@
-"""torch._utils: many tensors as one, and back."""
+"""torch._utils: many tensors as one, and back; tensors that `pickle` wrote where torch was."""
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from rushlight.ops.shape import reshape
 from rushlight.ops.shapes import cat, split
+from rushlight.serialization.rebuild import REBUILDERS
 from rushlight.tensor import Tensor
 
 
@@ -22,5 +23,8 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[T
     parts = split(flat, [t.array.size for t in tensors])
     return tuple(reshape(part, t.array.shape) for part, t in zip(parts, tensors, strict=True))
 
+
+# pickle.load finds them by name
+globals().update({name: function for (home, name), function in REBUILDERS.items() if home == "torch._utils"})
 
 __all__ = ["_flatten_dense_tensors", "_unflatten_dense_tensors"]

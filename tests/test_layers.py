@@ -13,8 +13,8 @@ PACKAGE = Path(__file__).parent.parent / "rushlight"
 # and the longest name wins; "" is the package's own __init__, torch's namespace.
 LAYERS = [
     ["version", "torch_version", "errors", "dtypes", "device", "size", "threads", "memory_format", "adding", "optional",
-     "interrupts", "memory", "parts", "ops.kernels", "utils.pytree", "compile.cache", "compile.intrinsics", "compile.minimax",
-     "compile.parallel", "compile.paying", "compile.scalars", "compile.tiles", "compile.vectors"],
+     "interrupts", "memory", "parts", "ops.kernels", "utils.pytree", "compile.cache", "compile.intrinsics",
+     "compile.minimax", "compile.parallel", "compile.paying", "compile.scalars", "compile.tiles", "compile.vectors"],
     ["printing", "ops.table", "ops.names", "autograd.node", "autograd.clock", "autograd.grad_mode"],
     ["tensor"],
     # the engine hands out tensors
@@ -23,7 +23,7 @@ LAYERS = [
     ["autograd.forward_ad", "autograd.tangents", "autograd.gradcheck", "autograd.checking", "func.batching"],
     ["futures", "library", "overrides", "return_types", "storage", "types", "common", "control", "functional", "_utils",
      "linalg", "fft", "special", "masked", "signal", "backends", "accelerator", "jit", "hub", "onnx", "multiprocessing",
-     "distributed", "_subclasses", "_tensor_str", "classes", "__config__"],
+     "distributed", "_subclasses", "_tensor", "_tensor_str", "classes", "__config__"],
     ["nn", "optim", "cpu", "cuda", "mps", "xpu", "compile", "compiler", "utils", "amp", "vision", "viz", "docs",
      "profiler", "func", "fx", "autograd.functional", "testing", "distributed.optim", "distributed.fsdp",
      "distributed._composable", "functorch", "_vmap_internals", "_C", "_dynamo", "_inductor",

@@ -1,6 +1,7 @@
 """What modules without parameters share: settings kept as attributes and shown in their line of `repr`."""
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,12 @@ class Settled(Module):
         super().__init__()
         self.__dict__.update(settings)
         self.__dict__["_names"] = tuple(settings)
+
+    def __setstate__(self, state: dict) -> None:
+        super().__setstate__(state)
+        if "_names" not in state:                 # a module of torch's: its settings are what its class is made with
+            cls = next(c for c in type(self).__mro__ if c.__module__.startswith("rushlight."))
+            self.__dict__["_names"] = tuple(name for name in inspect.signature(cls).parameters if name in state)
 
     def extra_repr(self) -> str:
         names = self._names if self._shown is None else self._shown

@@ -29,6 +29,7 @@ from .legacy import LegacyReader
 from .names import StorageType
 from .npz import load_npz, save_npz
 from .pickler import Pickler
+from .rebuild import layout as _get_layout  # as pickles of sparse tensors say
 from .rebuild import storage_on
 from .safe import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from .safetensors import SUFFIX, load_file, save_file
