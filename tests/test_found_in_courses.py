@@ -8,6 +8,9 @@ import sys
 
 import pytest
 
+import rushlight
+from rushlight import nn
+
 PARTS = ["_C", "_dynamo.config", "_inductor.config", "_subclasses.fake_tensor", "backends.cuda", "backends.cudnn",
          "backends.mps", "cpu.amp.autocast_mode", "cuda.amp.grad_scaler", "distributed.constants",
          "distributed.fsdp.fully_sharded_data_parallel", "distributed.nn.functional", "jit.annotations",
@@ -72,3 +75,73 @@ def test_pickles_that_torch_wrote(torch, tmp_path):
                           check=False)
     text = "\n".join(repr(part) for part in parts)
     assert done.stdout == f"{text}\n{text}\n{model!r}\n", done.stderr
+
+
+def two_returned(x):
+    a = x.sin()
+    return a.cos(), a.exp()
+
+
+class Held(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.shift = nn.Linear(3, 3), nn.Parameter(rushlight.ones(3))
+
+    def forward(self, x):
+        return self.linear(x) + self.shift
+
+
+t = rushlight
+REWRITTEN = {                                     # program, pattern, replacement, how often it is there, the names then
+    "twice": (lambda x: t.relu(x) + t.relu(x * 2), lambda x: t.relu(x), lambda x: t.tanh(x) + 1, 2,
+              "x tanh add mul tanh_1 add_1 add_2"),
+    "one after the other": (lambda x: x.relu().relu(), lambda x: x.relu(), lambda x: x.sigmoid(), 2, "x sigmoid sigmoid_1"),
+    "a number that must agree": (lambda x: t.add(x, 3) * t.add(x, 4), lambda x: t.add(x, 3), lambda x: x - 3, 1,
+                                 "x add_1 sub mul"),
+    "any number": (lambda x: t.add(x, 3) * t.add(x, 4), lambda x, y: t.add(x, y), lambda x, y: x - y, 2, "x sub sub_1 mul"),
+    "two results": (lambda x: sum(two_returned(x * 2)), two_returned, lambda x: (x.tan(), x.log()), 1,
+                    "x mul tan log add add_1"),
+    "used in between": (lambda x: (lambda a: a.cos() + a)(x.sin()), lambda x: x.sin().cos(), lambda x: x.tan(), 0,
+                        "x sin cos add"),
+}
+
+
+@pytest.mark.parametrize("case", REWRITTEN)
+def test_patterns_are_replaced(case):
+    program, pattern, replacement, times, names = REWRITTEN[case]
+    traced = rushlight.fx.symbolic_trace(program)
+    matches = rushlight.fx.replace_pattern(traced, pattern, replacement)
+    assert len(matches) == times
+    assert sorted(n.name for n in traced.graph.nodes if n.op != "output") == sorted(names.split())
+    traced.graph.lint()
+    traced(rushlight.rand(3))
+
+
+def test_a_replacement_brings_its_parts():
+    traced = rushlight.fx.symbolic_trace(Held())
+    x = rushlight.rand(2, 3)
+    found = rushlight.fx.replace_pattern(traced, lambda a, b: a + b, lambda a, b: a - b)
+    assert traced(x).equal(traced.linear(x) - traced.shift)
+    assert [value.name for value in found[0].nodes_map.values()] == ["add", "linear", "shift"]
+    other = rushlight.fx.symbolic_trace(lambda x: rushlight.sigmoid(x) * 2)
+    new = rushlight.fx.symbolic_trace(Held())
+    rushlight.fx.replace_pattern(other, lambda x: rushlight.sigmoid(x), new)
+    assert other(x).equal(new(x) * 2)
+    assert other.linear is not new.linear
+    with pytest.raises(ValueError, match="the same arguments"):
+        rushlight.fx.replace_pattern(other, lambda x: x * 2, lambda x, y: x)
+
+
+class Lowering(rushlight.fx.Tracer):
+    """Goes into activations."""
+
+    def is_leaf_module(self, m, module_qualified_name):
+        return not isinstance(m, nn.ReLU) and super().is_leaf_module(m, module_qualified_name)
+
+    def create_proxy(self, kind: str, target: rushlight.fx.node.Target, *args: rushlight.fx.node.Argument, **kwargs):
+        return super().create_proxy(kind, target, *args, **kwargs)
+
+
+def test_a_tracer_goes_into_layers():
+    graph = Lowering().trace(nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.ReLU(inplace=True)))
+    assert [node.op for node in graph.nodes] == ["placeholder", "call_module", "call_function", "call_function", "output"]

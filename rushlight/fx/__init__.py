@@ -22,6 +22,7 @@ from rushlight.fx.graph import Graph
 from rushlight.fx.graph_module import GraphModule, Interpreter, Transformer, symbolic_trace
 from rushlight.fx.node import Node, map_arg
 from rushlight.fx.proxy import Proxy
+from rushlight.fx.subgraph_rewriter import replace_pattern
 from rushlight.fx.tracer import Tracer
 
 
@@ -32,5 +33,5 @@ def wrap(fn_or_name: str | Callable) -> Any:
     return fn_or_name
 
 
-__all__ = ["Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer", "map_arg", "symbolic_trace",
-           "wrap"]
+__all__ = ["Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer", "map_arg",
+           "replace_pattern", "symbolic_trace", "wrap"]

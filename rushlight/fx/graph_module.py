@@ -65,7 +65,7 @@ class GraphModule(Module):
 
     @graph.setter
     def graph(self, graph: Graph) -> None:
-        self.__dict__["_graph"] = graph
+        self.__dict__["_graph"], graph.owning_module = graph, self
         self.recompile()
 
     @property

@@ -7,6 +7,8 @@ from typing import Any
 from rushlight.fx.functions import path_of
 from rushlight.tensor import Tensor
 
+Target = Callable | str                           # what is called: for annotations, as are arguments
+Argument = BaseArgumentTypes = Any
 OPCODES = ("placeholder", "get_attr", "call_function", "call_method", "call_module", "output")
 
 

@@ -6,14 +6,14 @@ import operator
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from rushlight import dtypes
 from rushlight._C import _assert
 from rushlight.device import Layout, device
 from rushlight.errors import warn
-from rushlight.fx.functions import recorded
+from rushlight.fx.functions import recorded, recorded_in_layers
 from rushlight.fx.graph import Graph
 from rushlight.fx.node import Node
 from rushlight.fx.proxy import Proxy, TraceError, take
@@ -32,6 +32,11 @@ def _assert_is_none(value: Any, message: str) -> None:
     _assert(value is None, message)
 
 
+def is_layer(m: Any) -> bool:
+    """Whether it is a module of torch.nn, but for Sequential."""
+    return type(m).__module__.startswith("rushlight.nn") and not isinstance(m, Sequential)
+
+
 class Tracer:
     """Makes the graph of a module or function. To change how, override `is_leaf_module` or `call_module`."""
 
@@ -43,7 +48,7 @@ class Tracer:
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         """Whether a module stays whole: those of torch.nn do, but for Sequential."""
-        return type(m).__module__.startswith("rushlight.nn") and not isinstance(m, Sequential)
+        return is_layer(m)
 
     def path_of_module(self, mod: Module) -> str:
         """The module's place in the root. NameError if it is not in it."""
@@ -55,7 +60,8 @@ class Tracer:
         """What becomes of the call of a module: a node of a leaf, what forward does of others."""
         path = self.path_of_module(m)
         if not self.is_leaf_module(m, path):
-            return forward(*args, **kwargs)
+            with recorded_in_layers(take) if is_layer(m) else nullcontext():
+                return forward(*args, **kwargs)
         return self.create_proxy("call_module", path, args, kwargs)
 
     def create_node(self, kind: str, target: Any, args: tuple, kwargs: dict, name: str | None = None,
@@ -120,7 +126,8 @@ class Tracer:
         namespaces = {id(space): space for m in self.paths for f in (type(m).forward, function)
                       if (space := getattr(inspect.unwrap(f), "__globals__", None)) is not None
                       and not space.get("__name__", "").startswith("rushlight")}
-        with recorded(take, list(namespaces.values())), self.watching():
+        within = recorded_in_layers(take) if is_layer(root) else nullcontext()
+        with recorded(take, list(namespaces.values())), within, self.watching():
             result = function(*[a for a, by_name in args if by_name is None],
                               **{by_name: a for a, by_name in args if by_name is not None})
         said = getattr(function, "__annotations__", {}).get("return")
