@@ -22,11 +22,13 @@ def set_dir(d: str | os.PathLike) -> None:
 
 def get_dir() -> str:
     """Where torch keeps downloaded models."""
-    if chosen is not None:
-        return chosen
-    home = os.environ.get("TORCH_HOME") or os.path.join(
+    return os.path.join(_get_torch_home(), "hub") if chosen is None else chosen
+
+
+def _get_torch_home() -> str:
+    """torch's folder: TORCH_HOME, or one in the user's cache."""
+    return os.environ.get("TORCH_HOME") or os.path.join(
         os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "torch")
-    return os.path.join(home, "hub")
 
 
 def load(repo_or_dir: str, model: str, *args: Any, **kwargs: Any) -> Any:

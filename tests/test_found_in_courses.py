@@ -145,3 +145,37 @@ class Lowering(rushlight.fx.Tracer):
 def test_a_tracer_goes_into_layers():
     graph = Lowering().trace(nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.ReLU(inplace=True)))
     assert [node.op for node in graph.nodes] == ["placeholder", "call_module", "call_function", "call_function", "output"]
+
+
+IMPORTED = ["hub._get_torch_home", "autograd.function.InplaceFunction", "nn.modules.module._addindent",
+            "cuda.nvtx.range_push", "vision.datasets.vision.VisionDataset",
+            "vision.datasets.folder.is_image_file", "vision.models._utils._make_divisible", "storage._load_from_bytes", "_tensor._rebuild_from_type_v2"]
+
+
+@pytest.mark.parametrize("name", IMPORTED)
+def test_names_that_programs_import(name):
+    home, _, own = name.rpartition(".")
+    assert callable(getattr(importlib.import_module(f"rushlight.{home}"), own))
+
+
+def test_helpers_do_what_torchs_do():
+    class Square(importlib.import_module("rushlight.autograd.function").InplaceFunction):
+        @staticmethod
+        def forward(ctx, x, inplace=False):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * ctx.saved_tensors[0] * g, None
+
+    x = rushlight.tensor([3.0], requires_grad=True)
+    Square.apply(x, True).backward()
+    assert x.grad.item() == 6
+    assert nn.modules.module._addindent("a\nb", 3) == "a\n   b"
+    assert rushlight.vision.models._utils._make_divisible(37, 8) == 40
+    assert rushlight.vision.datasets.folder.is_image_file("A.PNG")
+    with pytest.raises(RuntimeError, match="NVTX functions not installed"):
+        rushlight.cuda.nvtx.range_push("x")
+    with pytest.raises(TypeError, match=r"torch.cuda.FloatTensor not available"):
+        rushlight.cuda.FloatTensor(2)

@@ -332,6 +332,14 @@ def once_differentiable(function: Callable) -> Callable:
     return backward
 
 
+class InplaceFunction(Function):
+    """A base of older programs' functions, with a word on whether they write in place."""
+
+    def __init__(self, inplace: bool = False):
+        super().__init__()
+        self.inplace = inplace
+
+
 class Once(Function):
     """The identity, which cannot be differentiated."""
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.cuda import amp
+from rushlight.cuda import amp, nvtx
 from rushlight.cuda.random import get_rng_state_all, manual_seed, manual_seed_all, set_rng_state_all
 from rushlight.errors import NoCuda, explain
 
@@ -73,6 +73,16 @@ def is_bf16_supported() -> bool:
     return False
 
 
+def absent_type(name: str) -> Any:
+    """torch.cuda.FloatTensor and its kin: TypeError, as torch's own without a GPU."""
+    def make(*args: Any, **kwargs: Any) -> Any:
+        """TypeError: there is only the CPU."""
+        raise TypeError(explain(f"type torch.cuda.{name} not available. Torch not compiled with CUDA enabled.",
+                                f"torch.{name}, or ask torch.cuda.is_available() before"))
+    make.__name__ = make.__qualname__ = name
+    return make
+
+
 def absent(name: str, place: str = "cuda") -> Any:
     """A function or class that needs another device: AssertionError, as torch's own without one."""
     def need(*args: Any, **kwargs: Any) -> Any:
@@ -93,4 +103,4 @@ device, get_rng_state, set_rng_state, mem_get_info, default_stream, init, ipc_co
     absent, ("device", "get_rng_state", "set_rng_state", "mem_get_info", "default_stream", "init", "ipc_collect", "graph"))
 for _name in ("FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor",
               "BFloat16Tensor", "ShortTensor", "CharTensor"):
-    globals()[_name] = absent(_name)
+    globals()[_name] = absent_type(_name)

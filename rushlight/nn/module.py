@@ -374,5 +374,10 @@ def zeroed(grad: Tensor) -> Tensor:
         return (grad if grad.node is None else grad.detach()).zero_()
 
 
+def _addindent(s_: str, numSpaces: int) -> str:
+    """The text with its lines after the first indented, as programs that write a `__repr__` of their own do it."""
+    return s_.replace("\n", "\n" + " " * numSpaces)
+
+
 def indented(text: str) -> str:
     return text.replace("\n", "\n  ")

@@ -1,7 +1,7 @@
 """Data sets of images, as torchvision's: from local files, or downloaded once if asked for."""
 from __future__ import annotations
 
-from rushlight.vision.datasets import utils
+from rushlight.vision.datasets import utils, vision
 from rushlight.vision.datasets.base import VisionDataset
 from rushlight.vision.datasets.celeba import CelebA
 from rushlight.vision.datasets.cifar import CIFAR10, CIFAR100
@@ -11,4 +11,4 @@ from rushlight.vision.datasets.mnist import KMNIST, MNIST, FashionMNIST
 from rushlight.vision.datasets.photographs import STL10, SVHN
 
 __all__ = ["CIFAR10", "CIFAR100", "CelebA", "DatasetFolder", "Digits", "FakeData", "FashionMNIST", "ImageFolder", "KMNIST",
-           "MNIST", "STL10", "SVHN", "VisionDataset", "utils"]
+           "MNIST", "STL10", "SVHN", "VisionDataset", "utils", "vision"]

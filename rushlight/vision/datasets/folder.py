@@ -16,6 +16,16 @@ from rushlight.vision.transforms.functional import to_pil_image
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 
 
+def has_file_allowed_extension(filename: str, extensions: str | tuple[str, ...]) -> bool:
+    """Whether a name ends in one of them, in letters of any case."""
+    return filename.lower().endswith(extensions)
+
+
+def is_image_file(filename: str) -> bool:
+    """Whether a name ends as those of images do."""
+    return has_file_allowed_extension(filename, IMG_EXTENSIONS)
+
+
 def default_loader(path: str) -> Any:
     """The image in a file, in RGB. ImportError where Pillow is not installed."""
     module = pillow()
@@ -39,7 +49,7 @@ class DatasetFolder(VisionDataset):
         super().__init__(root, transform=transform, target_transform=target_transform)
         self.loader, self.extensions = loader, extensions
         self.classes, self.class_to_idx = self.find_classes(self.root or "")
-        valid = is_valid_file or (lambda path: path.lower().endswith(tuple(extensions or ())))
+        valid = is_valid_file or (lambda path: has_file_allowed_extension(path, tuple(extensions or ())))
         found = {name: files_of(Path(self.root or "", name), valid) for name in self.classes}
         empty = [name for name, paths in found.items() if not paths]
         if empty and not allow_empty:

@@ -6,8 +6,9 @@ from collections import OrderedDict
 from rushlight import nn
 from rushlight.errors import explain
 from rushlight.tensor import Tensor
+from rushlight.vision.models.mobilenetv2 import make_divisible as _make_divisible
 
-__all__ = ["IntermediateLayerGetter"]
+__all__ = ["IntermediateLayerGetter", "_make_divisible"]
 
 
 class IntermediateLayerGetter(nn.ModuleDict):
