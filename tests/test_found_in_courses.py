@@ -148,8 +148,8 @@ def test_a_tracer_goes_into_layers():
 
 
 IMPORTED = ["hub._get_torch_home", "autograd.function.InplaceFunction", "nn.modules.module._addindent",
-            "cuda.nvtx.range_push", "vision.datasets.vision.VisionDataset",
-            "vision.datasets.folder.is_image_file", "vision.models._utils._make_divisible", "storage._load_from_bytes", "_tensor._rebuild_from_type_v2"]
+            "cuda.nvtx.range_push", "vision.datasets.vision.VisionDataset", "vision.datasets.folder.is_image_file",
+            "vision.models._utils._make_divisible", "storage._load_from_bytes", "_tensor._rebuild_from_type_v2"]
 
 
 @pytest.mark.parametrize("name", IMPORTED)
