@@ -29,7 +29,7 @@ def replace_pattern(gm: GraphModule, pattern: Callable | GraphModule, replacemen
     >>> traced = rushlight.fx.symbolic_trace(lambda x: rushlight.relu(x) + rushlight.relu(x * 2))
     >>> matches = rushlight.fx.replace_pattern(traced, lambda x: rushlight.relu(x), lambda x: rushlight.tanh(x))
     >>> len(matches), [node.name for node in traced.graph.nodes]
-    (2, ['x', 'tanh', 'mul', 'tanh_1', 'add', 'output'])
+    (2, ['x', 'mul', 'tanh', 'tanh_1', 'add', 'output'])
     """
     sought, new = graph_of(pattern), graph_of(replacement)
     changed: dict[Any, Any] = {}                  # what an earlier replacement has put in a node's place
