@@ -88,8 +88,7 @@ def check_mode(input: Tensor, n: int, mode: str, align_corners: bool | None, ant
         raise NotImplementedError(explain(f'"compute_indices_weights_{mode.removeprefix("bi").removeprefix("tri")}" not '
                                           f"implemented for '{input.dtype.scalar_type}'", "convert with .float()"))
     elif mode not in MODES:
-        raise NotImplementedError(explain(f"no interpolation mode {mode!r}", "nearest | nearest-exact | area | "
-                                                                             "linear | "
+        raise NotImplementedError(explain(f"no interpolation mode {mode!r}", "nearest | nearest-exact | area | linear | "
                                           "bilinear | bicubic | trilinear | lanczos"))
     if not 1 <= n <= 3 or MODES.get(mode, n) != n:
         raise NotImplementedError(explain(
