@@ -79,9 +79,9 @@ def computed(monkeypatch, f, shapes, dtype):
     def noted(self, *args):
         found.append(self)
         return compute(self, *args)
-    monkeypatch.setattr(chains.Chain, "compute", noted)
-    gradients(f, shapes, dtype)
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(chains.Chain, "compute", noted)
+        gradients(f, shapes, dtype)
     return found
 
 

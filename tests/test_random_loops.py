@@ -99,7 +99,7 @@ def test_small_draws_load_nothing():
 @needs_numba
 def test_large_draws_load_it_when_it_pays():
     loop = Loop("normals")
-    assert loop(PAYS) is None
+    assert loop(PAYS - LARGE) is None
     assert loop(LARGE) is loops().normals is loop(1)
 
 
@@ -107,7 +107,7 @@ def test_large_draws_load_it_when_it_pays():
 def test_it_pays_sooner_where_numba_is_loaded():
     loop = Loop("normals")
     assert loops() is not None
-    assert loop(PAYS - NUMBA) is None
+    assert loop(PAYS - NUMBA - LARGE) is None
     assert loop(LARGE) is loops().normals
 
 

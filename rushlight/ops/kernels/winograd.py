@@ -78,7 +78,7 @@ def cut(tiles: int, channels: int) -> tuple[int, int]:
 
 
 def plane(block: int, width: int) -> int:
-    """`apart` of the loops, 16 times."""
+    """16 planes of a room, some tiles and a vector apart, for lines of the cache to differ."""
     return 16 * ((block + 16) * width + lanes())
 
 

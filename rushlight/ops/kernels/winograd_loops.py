@@ -22,8 +22,7 @@ CORRELATE = """def kernel(x, last, given, within, sources, filters, bias, made, 
     restrict()
     deep, broad = (given + {lanes} - 1) // {lanes} * {lanes}, bias.shape[0]
     tiles = targets.shape[0] // (4 * some)
-    va, ma = (block + 16) * deep + {lanes}, (block + 16) * broad + {lanes}    # some tiles more, and a vector, for lines of
-    finite = f32(0)                                                 # the cache to differ
+    va, ma, finite = (block + 16) * deep + {lanes}, (block + 16) * broad + {lanes}, f32(0)
     for start in range(first, end, some):
         images = min(some, end - start)
         if not laid(x, start, images, last, given, within, xs, deep):
