@@ -106,3 +106,30 @@ def test_a_loop_read_from_its_file_is_let_go_of_and_still_called_by_others(tmp_p
     assert kept == "[False]"
     expected = np.full(3, np.exp(np.exp(once) + 2.25) + 2.25)
     np.testing.assert_allclose([float(x) for x in found], expected, rtol=1e-5)
+
+
+PARTED = """
+import sys
+import numpy as np
+from rushlight.compile.cache import calling, compiled
+for n in range(int(sys.argv[1])):                 # other functions: Numba numbers them, and names loops by numbers
+    compiled(f"def kernel(x):\\n    return x[0] + f32({n})\\n")(np.ones(3, np.float32))
+one = compiled("def kernel(x, i):\\n    x[i] = x[i] + f32(2)\\n")
+whole = calling("def kernel(x):\\n    inner(x)\\n\\n\\n@cached\\ndef inner(x):\\n    one(x, 1)\\n", one=one)
+x = np.ones(3, np.float32)
+whole(x)
+print(x[1])
+"""
+
+
+def test_a_part_calls_a_loop_that_was_compiled_anew(tmp_path):
+    """The machine code of the loop is lost, and what another process makes has another name: LLVM ended the process."""
+    def ran(others):
+        return subprocess.run([sys.executable, "-c", PARTED, str(others)], capture_output=True, text=True,
+                              env={**os.environ, "RUSHLIGHT_CACHE": str(tmp_path)})
+    assert ran(0).stdout == "3.0\n"
+    callee, = [file for file in (tmp_path / "loops").glob("*.py") if "f32(2)" in file.read_text()]
+    for file in (tmp_path / "loops" / "__pycache__").glob(f"{callee.stem}*.nb*"):
+        file.unlink()
+    assert ran(7).stdout == "3.0\n"
+    assert ran(0).stdout == "3.0\n"

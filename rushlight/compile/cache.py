@@ -154,9 +154,9 @@ def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
     put off until something has to be compiled, as are the functions that loops call.
     """
     from rushlight.interrupts import numba
+    if function.__name__ != "kernel":             # a part of a loop, whose machine code holds it: kept by itself, it could
+        return once(numba.njit(**flags)(function))         # know a loop by a name that is no more
     made = once(numba.njit(cache=True, **flags)(function))
-    if function.__name__ != "kernel":             # a part of a loop, whose machine code holds it
-        return made
     cache = made._cache                           # of no public name; where it has changed, Numba's own way is taken
     if not all([hasattr(cache, name) for name in PRIVATE]):
         function.__globals__.update(scope())
