@@ -1,6 +1,8 @@
 """Adding up along dimensions, in float32 as exactly as torch does."""
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -18,6 +20,7 @@ FEW = 4096                                        # so many elements are added s
 ROWS = 128                                        # as many are added up one after the other
 SIDE_BY_SIDE = 7                                  # elements of a row that NumPy adds up one after the other
 LONG = 1024                                       # elements of a row up to which einsum is as exact
+SHARED = 1 << 13                                  # elements from which BLAS's threads share a product
 SHORT = 16                                        # elements of a row that are added up together with other rows
 ONES = {np.dtype(t): np.ones(ROWS, t) for t in (np.float32, np.float64)}
 _add: Any = np.add.reduce
@@ -147,11 +150,23 @@ def block_by_block(x: ndarray, axes: list[int]) -> ndarray:
     return x
 
 
+def product(ones: ndarray, x: ndarray) -> ndarray:
+    """Of much on one thread: those of BLAS would wait, spinning, beside the loops that come next, which share the cores (a
+    step of a large MLP on two threads: 104 ms, and 58)."""
+    multiply = np.dot if x.ndim == 2 else np.matmul              # gemv, where matmul takes three times as long
+    return alone()(multiply, ones, x) if x.size >= SHARED else multiply(ones, x)
+
+
+@cache
+def alone() -> Callable[..., ndarray]:
+    from rushlight.threads import alone  # read when first needed
+    return alone
+
+
 def rows_added(x: ndarray) -> ndarray:
     """(..., n, m) -> (..., m). The rows of all blocks lie side by side in one product (500 x 32: 16 us, in a product for
     each block 37); what it gives, a row for each block, is added up in the same way."""
     n, m = x.shape[-2:]
-    product = np.dot if x.ndim == 2 else np.matmul              # gemv, where matmul takes three times as long
     ones, blocks = ONES[x.dtype], n // ROWS
     if n <= ROWS:
         return product(ones[:n], x)

@@ -21,6 +21,7 @@ from numpy import ndarray
 
 from rushlight.ops.kernels.direct import in_order, in_parts
 from rushlight.ops.kernels.innermost import FLOAT, flat, kind, lanes, packed, rooms, usual, whole
+from rushlight.ops.kernels.matmul import alone
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.windows import Ints
 
@@ -165,5 +166,6 @@ def weigh(g: ndarray, x: ndarray, p: Any) -> ndarray | None:
     if not all(well):
         return None
     total = in_order(found).reshape(4, 4 * rows * deep)
-    w = np.matmul(GT, (GT @ total).reshape(3, 4, rows * deep)).reshape(3, 3, rows, deep)[..., :p.filters, :p.channels]
+    by_rows = alone()(np.matmul, GT, total).reshape(3, 4, rows * deep)
+    w = alone()(np.matmul, GT, by_rows).reshape(3, 3, rows, deep)[..., :p.filters, :p.channels]
     return np.ascontiguousarray(w.transpose(2, 3, 0, 1)) if np.isfinite(w).all() else None
