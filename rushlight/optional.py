@@ -6,8 +6,7 @@ from math import inf
 from sys import modules
 
 CALL, ELEMENT = 0.4e-6, 0.3e-9                    # seconds that a pass of NumPy takes, and one element of it
-LOADING, LOOPS = 0.25, 0.05                       # seconds that count as the cost of loading Numba, and some loops; of those
-PRICE = 0.5                                       # for large tensors: 0.5 to 1 s from disk, on a new machine 3 to 20
+PRICE, LOADING = 0.3, 0.25                        # seconds that count as the cost of loops from disk, and Numba's part of it
 # elements from which loops are asked: along rows (NumPy's layer norm of 8,192 takes 60 us, the loop 15), of several passes
 ROWS, LARGE, HUGE = 1 << 13, 1 << 15, 1 << 18     # (gelu of 32,768: 270 and 50), of one ufunc
 SOME = 512                                        # numbers from which half precision goes by way of single
@@ -46,8 +45,10 @@ class Spent:
         return self.paid(passes * (CALL + ELEMENT * size)) and size > 0
 
 
-spent = Spent(LOADING + LOOPS, LOADING)           # of ops on small arrays
-much = Spent(PRICE, LOADING)                      # on large ones: without, a first sum of 300 x 300 took 0.9 s, not 20 us
+spent = Spent(PRICE, LOADING)                     # of ops on small arrays
+# On large ones: without, a first sum of 300 x 300 took 0.9 s, not 20 us; with 0.5 s a GPT's first 17 steps took 85 ms each,
+# of which loops leave 50. On a new machine loops cost 3 to 20 s, once.
+much = Spent(PRICE, LOADING)
 
 
 def loops_pay(passes: int, size: int, large: int) -> bool:

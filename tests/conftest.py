@@ -71,9 +71,10 @@ def torch():
 def as_if_alone(monkeypatch):
     """Each test begins as the first of a process, whichever ran before it: the random numbers that a seed gives, and NumPy
     until a test's own work has paid for loops (`Spent` in rushlight/optional.py)."""
-    monkeypatch.setattr(optional.spent, "left", optional.LOADING + optional.LOOPS)
+    monkeypatch.setattr(optional.spent, "left", optional.PRICE)
     monkeypatch.setattr(optional.spent, "loading", 0)           # as if Numba were not there yet
     monkeypatch.setattr(matmul.spent, "left", matmul.PAID)
+    monkeypatch.setattr(matmul.spent, "loading", 0)
     monkeypatch.setattr(optional.much, "left", 0.0)             # large arrays go through loops
     random.seed(0), np.random.seed(0), rushlight.manual_seed(0)
     if "torch" in sys.modules:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from rushlight.optional import LOADING, LOOPS, Spent
+from rushlight.optional import LOADING, PRICE, Spent
 
 LARGE = 2**13  # numbers in a draw that counts, where a small one costs next to nothing
 PAYS = 3_000_000  # numbers after which NumPy has lost about what loading costs,
-NUMBA = int(PAYS * LOADING / (LOADING + LOOPS))  # of them those that Numba itself costs, if nobody has loaded it yet
+NUMBA = int(PAYS * LOADING / PRICE)  # of them those that Numba itself costs, if nobody has loaded it yet
 
 
 class Loop:

@@ -23,7 +23,8 @@ ALONE = 1 << 26                                   # the same once there are loop
 LEAST = 1_000_000                                 # up to which OpenBLAS copies no operand, and is faster
 FLAT, FEW_ROWS = 1200, 40                         # numbers of a result from which, and rows up to which a transpose is slow
 BROAD = 128                                       # columns from which it pays to turn a transposed first operand
-PAID = 1 << 35                                    # after which loops are compiled: 0.7 s of BLAS; they take 0.4 from disk
+PAID = 1 << 35                                    # after which loops do them: 0.7 s of BLAS; they take 0.3 from disk,
+LOADED = 1 << 33                                  # and 0.07 where Numba has been loaded
 
 
 def mm(x: ndarray, y: ndarray) -> ndarray:
@@ -140,7 +141,7 @@ def compiled() -> Callable[..., None] | None:
     return product_loops.product if product_loops.machine()[0] == 16 else None
 
 
-spent = Spent(PAID)                               # in multiplications
+spent = Spent(PAID, PAID - LOADED)                # in multiplications
 
 
 def dot(x: ndarray, y: ndarray) -> ndarray:
