@@ -4,8 +4,9 @@ After Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication"
 L2 cache, is copied in panels of 64 columns so that it lies as it is read; six rows of x at a time meet all its panels
 (compile/tiles.py), so that they stay in the L1 cache, and rows of the result are written from left to right. Rows of x are
 read where they are; a transposed x is turned first, part by part. Less than 20 rows of x read y where it lies: a panel of
-it passes by. So do 32 rows if y is a transpose, as of a layer's weight: they meet its rows, up to 8 or 12 rows for 16
-numbers of the result at a time, more in the place of y, x turned (16 and 32 rows by 128 x 512: 0.7 of the time, 24 0.9).
+it passes by. So do 16 rows, and 24 to 32, if y is a transpose, as of a layer's weight: they meet its rows, up to 8 or 12 rows
+for 16 numbers of the result at a time, more in the place of y, x turned (16 and 32 rows by 128 x 512: 0.7 of the time; 24 0.9
+on a Xeon, 1.15 on an EPYC; 18 rows would take 1.4).
 
 `product` takes any strides; k is at least 2, and m at least LOW, or, of two matrices, m at least 2 and n 16.
 
@@ -56,7 +57,7 @@ TEXT = """def kernel(x_id, y_id, out_id, more_id, room_at):
         return False
     room, turned, more = memory(room_at), memory(room_at + {block} * 4), memory(word(more_id + {data}))
     row, step, down, beside, line = row >> 2, step >> 2, down >> 2, beside >> 2, line >> 2
-    passing = m <= {low} and step == 1
+    passing = m <= {low} and step == 1 == beside
     most = {turned} if step != 1 else {thin} if passing else {deep}
     groups = 1 if step == 1 else (m + {rows} - 1) // {rows}
     pieces = (deep + most - 1) // most
@@ -74,7 +75,8 @@ TEXT = """def kernel(x_id, y_id, out_id, more_id, room_at):
             x_now, y_now = x_now + k * word(x_steps + 8 * d), y_now + k * word(y_steps + 8 * d)
             out_now += k * word(out_steps + 8 * d)
         x, y, out = memory(x_now), memory(y_now), memory(out_now)
-        if (down == 1 == step and {dots_of} + 4 * (deep > {long}) < m <= 2 * {lanes} <= n and deep >= {lanes}
+        filled = {dots_of} + 4 * (deep > {long}) < m <= {lanes} or 3 * {lanes} <= 2 * m <= 4 * {lanes}
+        if (down == 1 == step and filled and n >= 2 * {lanes} and deep >= {lanes}
                 and 3 * {lanes} * (deep + 2 * {lanes}) <= {block}):
             turn(x, row, m, deep, room)
             for at in range(0, n, {half}):
