@@ -190,6 +190,8 @@ def suggesting(f: F, spellings: dict[str, str] | None = None, home: str | None =
         try:
             return f(*args, **kwargs)
         except AttributeError as error:
+            if hasattr(error, "instead"):         # of a tensor without elements (ops/meta.py)
+                return error.instead(f, args, kwargs)
             check_given(f, args, kwargs, error)
             raise
     call.__module__ = home or f.__module__

@@ -188,6 +188,8 @@ def unmoved(t: Tensor, *parameters: Any) -> Tensor:
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None,
               out: Tensor | None = None) -> Tensor:
     """1 with the probability that each element says, else 0, in the input's dtype; with `p`, one for all."""
+    if input.is_meta:
+        return unmoved(input.new_zeros(input.shape), input)  # type: ignore[attr-defined]
     g = source(generator)
     array = g.bernoulli(input.array) if p is None else g.bernoulli_scalar(p, input.array.shape, input.array.dtype)
     return unmoved(drawn(array if out is None else array.astype(out.array.dtype), None, False, None, out), input)
@@ -202,6 +204,8 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     """
     if out is not None and out.dtype is not dtypes.int64:
         raise RuntimeError(explain(f"multinomial expects Long tensor out, got: {out.dtype.scalar_type}"))
+    if input.is_meta:
+        return input.new_zeros((*input.shape[:-1], num_samples), dtype=dtypes.int64)  # type: ignore[attr-defined]
     return drawn(source(generator).multinomial(input.array, num_samples, replacement), None, False, None, out)
 
 

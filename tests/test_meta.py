@@ -141,3 +141,43 @@ def test_the_chosen_device_is_left_again():
     assert rushlight.tensor([1.0]).is_cpu
     with pytest.raises(RuntimeError, match="does not exist here"), rushlight.device("xpu"):
         pass
+
+
+def test_ops_do_not_compute(torch):
+    """What a model of 1e15 parameters makes of 1e9 tokens, in half precision too, and how it lies; torch says the same."""
+    def facts(lib):
+        F, n = import_module(f"{lib.__name__}.nn.functional"), 1 << 20
+        def made(*shape, dtype=lib.float32):
+            return lib.empty(*shape, dtype=dtype, device="meta")
+        x, w, image = made(1 << 15, 1 << 15, n), made(n, n), made(1 << 20, 1 << 10, 16, 16)
+        h, words = x.half(), made(1 << 15, 1 << 15, dtype=lib.long)
+        return [(tuple(t.shape), t.dtype.__repr__(), t.stride()) for t in [
+            x @ w, F.linear(h, w.half()), x.transpose(0, 2) * 2, x + x[0], x.mean(1), x.amax((0, 2)),
+            h.softmax(-1), h.mean(-1), F.layer_norm(x, (n,)), F.embedding(words, w), x.std(0), x.max(1).indices,
+            F.conv2d(image, made(1 << 12, 1 << 10, 3, 3)), F.max_pool2d(image, 2), F.dropout(x), x.view(-1, n), x > x[:, :1],
+            lib.where(x > 0, x, 0.0), F.scaled_dot_product_attention(*[made(1, 1 << 10, 1 << 20, 1 << 10)] * 3),
+            x[::2].exp(), F.batch_norm(image, None, None, training=True), x.reshape(-1), w.t().contiguous(),
+        ]]
+    assert facts(rushlight) == facts(torch)
+
+
+def test_a_huge_model_is_trained():
+    with rushlight.device("meta"):
+        model = nn.Sequential(nn.Embedding(1 << 20, 1 << 20), nn.Linear(1 << 20, 3 << 20), nn.LayerNorm(3 << 20))
+        y = model(rushlight.zeros(1 << 10, 3, dtype=rushlight.long))
+        y.square().mean().backward()
+    assert model[1].weight.grad.shape == (3 << 20, 1 << 20)
+
+
+def test_errors_name_the_true_sizes():
+    with rushlight.device("meta"), pytest.raises(RuntimeError, match=r"1024x2048 and 4096x8"):
+        rushlight.empty(1024, 2048) @ rushlight.empty(4096, 8)
+
+
+def test_functions_that_look_at_numbers_say_shapes():
+    """Checks of arguments find nothing wrong where there are no numbers."""
+    x = rushlight.zeros(3, 4, 4, device="meta")
+    for made in (rushlight.linalg.inv(x), rushlight.linalg.cholesky(x), rushlight.cholesky_inverse(x), x.bernoulli(),
+                 rushlight.normal(x, x), nn.functional.affine_grid(x[:, :2, :3], (3, 1, 4, 4), align_corners=False),
+                 x.quantile(0.5, 1), nn.functional.one_hot(x.long(), 5), x.take(x.long()), x[0].multinomial(3)):
+        assert made.is_meta

@@ -306,3 +306,11 @@ def test_bins_that_are_computed_are_those_that_are_searched_for(n, dtype):
             inside = (x >= edges[0]) & (x <= edges[-1])
             np.testing.assert_array_equal(bins_of(x, edges)[inside],
                                           np.minimum(np.searchsorted(edges, x[inside], "right") - 1, n - 1))
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_sorted_values_lie_as_what_is_sorted(torch, descending):
+    def lie(lib):
+        x = lib.arange(120.).reshape(4, 5, 6)
+        return [(t.stride(), t.tolist()) for y in (x.permute(2, 0, 1), x[:, ::2], x.mT) for t in y.sort(1, descending)]
+    assert lie(rushlight) == lie(torch)

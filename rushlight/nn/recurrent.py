@@ -122,7 +122,7 @@ class RNNBase(Module):
         self._check_input(x, weights[0].weight_ih, 2 if sizes else 3, 1 if first else 0)
         wanted = self._state_shapes(batch)
         if states is None:
-            starts = [tuple([zeros(shape[1:], dtype=x.dtype) for shape in wanted])] * len(weights)
+            starts = [tuple([zeros(shape[1:], dtype=x.dtype, device=x.device) for shape in wanted])] * len(weights)
         else:
             self._check_states(states, wanted)
             starts = recurrent.each_of(x, states)
@@ -322,7 +322,7 @@ class RNNCellBase(Module):
         one = input.dim() == 1
         x = input.unsqueeze(0) if one else input  # type: ignore[attr-defined]
         if hx is None:
-            hx = (zeros(x.size(0), self.hidden_size, dtype=x.dtype),) * states
+            hx = (zeros(x.size(0), self.hidden_size, dtype=x.dtype, device=x.device),) * states
         elif one:
             hx = [state.unsqueeze(0) for state in hx]
         found = cell(x, hx if states > 1 else hx[0], self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)

@@ -239,7 +239,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None =
     check_square(input, "cholesky_inverse")
     unit = np.broadcast_to(np.eye(input.array.shape[-1], dtype=input.array.dtype), input.array.shape).copy()
     factor = triu(input) if upper else tril(input)
-    return cholesky_solve(created(from_array(unit)), factor, upper, out=out)
+    return cholesky_solve(created(from_array(unit)).to(input.device), factor, upper, out=out)  # type: ignore[attr-defined]
 
 
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")

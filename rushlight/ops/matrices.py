@@ -87,6 +87,8 @@ def check_equation(a: Tensor, b: Tensor, left: bool, name: str) -> None:
 
 def first_failure(info: Tensor) -> tuple[int, str]:
     """The first code that is not 0, and torch's words for where it stands; (0, "") if there is none."""
+    if info.is_meta:                              # there are no numbers that could be wrong
+        return 0, ""
     info = holder(info)
     codes = np.atleast_1d(info.array).ravel()
     wrong = np.flatnonzero(codes)

@@ -2,9 +2,9 @@
 shapes it makes.
 
 The `array` of such a tensor is a `Meta`. As with a batch of vmap, kernels cannot compute with it: an op's fast path fails,
-and where it would report the error (`otherwise` in arguments.py), the op is run on zeros of that shape, as any op is, and of
-what it makes only shapes and dtypes are kept. So no op has a second rule that says its shapes, and other programs pay
-nothing. It takes the op's time and memory while it runs; a view, and making a tensor, take neither.
+and where it would report the error (`otherwise` in arguments.py), the op is run on zeros of that shape, as any op is, or of
+fewer (standing_in.py), and of what it makes only shapes and dtypes are kept. So no op has a second rule that says its
+shapes, and other programs pay nothing.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rushlight.autograd.node import Node, Output, outside
 from rushlight.device import device
 from rushlight.errors import explain
 from rushlight.ops.arguments import Placeholder, Touched
-from rushlight.ops.kernels.strided import lie
+from rushlight.ops.standing_in import Unknown, ways
 from rushlight.ops.table import Op
 from rushlight.ops.worlds import TENSORS
 from rushlight.size import in_order
@@ -37,6 +37,16 @@ DYNAMIC = {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive
 
 class NoData(Touched, NotImplementedError):
     """The numbers of a tensor without elements are asked for."""
+
+    def instead(self, function: Callable, args: tuple, kwargs: dict) -> Any:
+        """What a function that is no entry makes of zeros; the error itself if it was to write to what it is given."""
+        if function.__name__ in DYNAMIC or function.__name__.endswith("_") or kwargs.get("out") is not None:
+            raise self
+        return on_zeros(function, args, kwargs)
+
+
+class Elsewhere(NoData):
+    """One tensor has elements, another one none: the user's mistake, unless the function made one of them itself."""
 
 
 class Meta(Placeholder):
@@ -64,12 +74,6 @@ class Meta(Placeholder):
     def seen(self) -> np.ndarray:
         """An array that lies as this one would, of one number: to be looked at, not into."""
         return np.lib.stride_tricks.as_strided(np.empty(1, self.dtype), self.shape, self.strides)
-
-    def zeros(self) -> np.ndarray:
-        """An array like this one, of zeros: pages that the system hands out when they are written to."""
-        steps = tuple(s // self.itemsize for s in self.strides)
-        n = 0 if 0 in self.shape else 1 + sum((k - 1) * step for k, step in zip(self.shape, steps))
-        return lie(np.zeros(n, self.dtype), self.shape, steps, 0)
 
     detached = property(lambda self: lambda: self)
 
@@ -157,27 +161,44 @@ def on_zeros(function: Callable, args: tuple, kwargs: dict, op: Op | None = None
             "registered: what shape it makes depends on numbers", TO_EMPTY))
     for t in given:
         if t.array.__class__ is not Meta and t.array.ndim and not indexes(t, op):
-            raise RuntimeError(explain("Tensor on device cpu is not on the expected device meta!",
-                                       "put both on one device", inputs=[(tuple(t.shape), str(t.device)) for t in given]))
+            raise Elsewhere(explain("Tensor on device cpu is not on the expected device meta!", "put both on one device",
+                                    inputs=[(tuple(t.shape), str(t.device)) for t in given]), None)
     state, token = default_generator.get_state(), current.set(mode().but(grad=False, watch=None))
     try:
-        made = function(*tree_map(stand_in, args), **tree_map(stand_in, kwargs))
+        *cheap, last = ways(op, args, [t.array for t in given if t.array.__class__ is Meta])
+        made = next((one for way in cheap if (one := tried(function, args, kwargs, *way)) is not None), None)
+        made = run_with(function, args, kwargs, *last) if made is None else made
     finally:
         current.reset(token)
         default_generator.set_state(state)
-    made = tree_map(lambda t: from_array(without(t.array)) if isinstance(t, Tensor) else t, made)
     record(made, given, op)
     return made
+
+
+def run_with(function: Callable, args: tuple, kwargs: dict, stand_in: Callable, put_back: Callable) -> Any:
+    """The function on what stands in for arrays without elements; what it makes, without."""
+    def given(t: Any) -> Any:
+        return from_array(stand_in(t.array)) if isinstance(t, Tensor) and t.array.__class__ is Meta else t
+
+    def taken(t: Any) -> Any:
+        if not isinstance(t, Tensor):
+            return t
+        shape, strides = put_back(t.array)
+        return from_array(Meta(shape, t.array.dtype, strides))  # type: ignore[arg-type]
+    return tree_map(taken, function(*tree_map(given, args), **tree_map(given, kwargs)))
+
+
+def tried(*call: Any) -> Any:
+    """None for what went wrong: the error would not name the true sizes."""
+    try:
+        return run_with(*call)
+    except (Unknown, RuntimeError, ValueError, IndexError, TypeError):
+        return None
 
 
 def indexes(t: Tensor, op: Op | None) -> bool:
     """Whether it is a tensor of places, which may be on the CPU beside others that are not."""
     return op is not None and op.name.startswith("index") and t.dtype.category < dtypes.FLOATING
-
-
-def stand_in(value: Any) -> Any:
-    """Zeros in place of a tensor without elements; anything else is itself."""
-    return from_array(value.array.zeros()) if isinstance(value, Tensor) and value.array.__class__ is Meta else value
 
 
 def record(made: Any, given: list[Tensor], op: Op | None) -> None:
@@ -193,6 +214,7 @@ def record(made: Any, given: list[Tensor], op: Op | None) -> None:
     node.where = outside(None)
     outs[0].node = node
     if len(outs) > 1:
+        node.shape = None                         # what arrives is a gradient for each
         for i, t in enumerate(outs):
             t.node = Output(node, i, tick(), t.array.shape)
 

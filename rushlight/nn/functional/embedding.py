@@ -205,12 +205,13 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if t.size == 0 and num_classes <= 0:
         raise RuntimeError(explain("Can not infer total number of classes from empty tensor."))
     known = t if num_classes == -1 or tensor.is_meta else holder(tensor).array          # in vmap of all samples
-    if t.size and known.min() < 0:
+    checked = t.size and not (tensor.is_meta and num_classes != -1)
+    if checked and known.min() < 0:
         raise RuntimeError(explain("Class values must be non-negative."))
     if num_classes == -1:
         noticed(tensor)
         num_classes = int(t.max()) + 1
-    elif t.size and known.max() >= num_classes:
+    elif checked and known.max() >= num_classes:
         noticed(tensor)
         raise RuntimeError(explain("Class values must be smaller than num_classes.", largest=known.max()))
     if t.__class__ is np.ndarray and grad_mode().watch is None:         # in a third of the time
@@ -218,4 +219,5 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         made.reshape(-1, num_classes or 1)[np.arange(t.size), t.reshape(-1)] = 1
         return from_array(made)
     zeros = created(from_array(np.broadcast_to(np.zeros((), np.int64), (*t.shape, num_classes))))
-    return places.scatter(zeros, -1, unsqueeze(tensor, -1), created(from_array(np.ones((), np.int64))))
+    return places.scatter(zeros.to(tensor.device), -1, unsqueeze(tensor, -1),  # type: ignore[attr-defined]
+                          created(from_array(np.ones((), np.int64))))

@@ -157,7 +157,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     d = theta.array.dtype
     axes = np.meshgrid(*[steps(n, bool(align_corners), theta.dtype) for n in spatial], indexing="ij")
     points = np.stack([*reversed(axes), np.ones(spatial, d)], -1).reshape(-1, len(spatial) + 1)
-    moved = matmul(created(from_array(points)), transpose(theta, 1, 2))
+    moved = matmul(created(from_array(points)).to(theta.device), transpose(theta, 1, 2))  # type: ignore[attr-defined]
     return called(reshape(moved, (batch, *spatial, len(spatial))), "AffineGridGeneratorBackward0")
 
 

@@ -21,7 +21,9 @@ APART = {"nextafter", "nan_to_num", "abs", "where"}       # what depends on the 
 
 
 def is_half(a: Any) -> bool:
-    return a.__class__ is ndarray and (a.dtype is HALF or a.dtype.kind == "V")
+    """Also of what only looks like an array (ops/arguments.py), which says so when it is converted."""
+    d = getattr(a, "dtype", None)
+    return d is HALF or (d is not None and d.kind == "V")
 
 
 def converted(x: ndarray, dtype: np.dtype) -> ndarray:

@@ -13,7 +13,7 @@ from rushlight.adding import FEW, ROWS, added, in_c_order
 from rushlight.dtypes import of
 from rushlight.ops.kernels.elementwise import where
 from rushlight.ops.kernels.halves import converted, single
-from rushlight.ops.kernels.strided import plain
+from rushlight.ops.kernels.strided import led, plain
 from rushlight.optional import loops_pay
 
 Dims = tuple | None
@@ -341,7 +341,7 @@ def sort(x: ndarray, dim: int = -1, descending: bool = False, stable: bool = Tru
         index = mirrored(x.shape[dim] - 1 - in_order(mirrored(x, dim), dim), dim)
     else:
         index = in_order(x, dim)
-    return taken(x, index, dim), np.ascontiguousarray(index)
+    return led(taken(x, index, dim), x), led(np.ascontiguousarray(index), x)
 
 
 def in_order(x: ndarray, dim: int) -> ndarray:
