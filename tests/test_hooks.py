@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 
+import numpy as np
 import pytest
 from programs import Programs, leaf, outcome
 
@@ -297,3 +299,89 @@ def test_gradients_that_hooks_see_have_their_tensors_dtype(function, again):
     h.retain_grad()
     function(h).sum().backward(create_graph=again)
     assert [*seen, h.grad.dtype, x.grad.dtype] == 3 * [rushlight.bfloat16]
+
+
+# -- what modules are told ------------------------------------------------------------------------------------------
+
+def told(lib):
+    """What hooks on all modules are told when things are registered, called and go wrong."""
+    nn, hooks, heard = lib.nn, importlib.import_module(f"{lib.__name__}.nn.modules.module"), []
+
+    def about(kind):
+        return lambda module, name, value: heard.append((kind, type(module).__name__, name, value is None))
+    handles = [getattr(hooks, f"register_module_{kind}_registration_hook")(about(kind))
+               for kind in ("parameter", "buffer", "module")]
+    doubled = hooks.register_module_buffer_registration_hook(
+        lambda module, name, value: value * 2 if name == "kept" else None)
+    net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
+    net.extra = nn.Linear(1, 1, bias=False)
+    net.extra.weight = None
+    net.extra = None
+    net.register_buffer("kept", lib.ones(2))
+    net.kept = lib.ones(2)
+    net.add_module("late", nn.ReLU())
+    for handle in (*handles, doubled):
+        handle.remove()
+    net.register_buffer("unheard", lib.ones(1))
+    del net.extra
+    heard += net.kept.tolist()
+
+    class Failing(nn.Module):
+        def forward(self, x, y=0):
+            raise ValueError("no")
+    with hooks.register_module_forward_hook(lambda m, *given: heard.append(len(given)), with_kwargs=True), \
+            hooks.register_module_forward_hook(lambda m, *given: heard.append(("always", len(given))), always_call=True):
+        net[0](lib.ones(1, 2))
+        with pytest.raises(ValueError, match="no"):
+            Failing()(1, y=2)
+    failing = Failing()
+    failing.register_forward_hook(lambda m, *given: given.nothing, always_call=True)
+    with pytest.raises(ValueError, match="no"), pytest.warns(UserWarning, match="silenced as another error"):
+        failing(1)
+    return heard
+
+
+def test_hooks_on_registration(torch):
+    assert told(rushlight) == told(torch)
+
+
+def older(lib):
+    """What hooks of the older sort see: the gradients of the last node."""
+    nn, seen = lib.nn, []
+    x = lib.arange(3.).requires_grad_()
+    net = nn.Sequential(nn.Tanh(), nn.Sigmoid())
+
+    def hook(module, grad_input, grad_output):
+        seen.append((type(module).__name__, [g.tolist() for g in grad_input], [g.tolist() for g in grad_output]))
+        return tuple(g * 2 for g in grad_input)
+    net.register_backward_hook(hook)
+    with pytest.warns(FutureWarning, match="missing some grad_input"):
+        y = net(x)
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="both regular backward hooks and full"):
+        net.register_full_backward_hook(hook)
+    return seen, x.grad.tolist()
+
+
+def test_backward_hooks_of_the_older_sort(torch):
+    (seen, grad), (expected, grad_expected) = older(rushlight), older(torch)
+    assert np.allclose(grad, grad_expected)
+    assert [len(given) for _, *given in seen] == [len(given) for _, *given in expected]
+    assert all(np.allclose(a, b) for (_, *a), (_, *b) in zip(seen, expected, strict=True))
+
+
+def test_backward_hooks_are_those_of_the_forward():
+    seen, x, layer = [], rushlight.ones(2, requires_grad=True), rushlight.nn.Linear(2, 2)
+    handle = layer.register_full_backward_hook(lambda *given: seen.append("first"))
+    y = layer(x)
+    handle.remove()
+    layer.register_full_backward_hook(lambda *given: seen.append("later"))
+    y.sum().backward()
+    assert seen == ["first"]
+
+
+def test_a_hook_that_returns_too_few_gradients():
+    y = rushlight.ones(2, requires_grad=True).sigmoid()
+    y.grad_fn.register_hook(lambda grad_inputs, grad_outputs: ())
+    with pytest.raises(RuntimeError, match=r"got 0, but expected 1"):
+        y.sum().backward()

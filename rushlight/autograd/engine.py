@@ -240,6 +240,10 @@ def after(hooks: Hooks, node: Node, g: Any, outgoing: Any, world: str) -> Any:
         answer = hook(inside, (as_tensor(g, world),) if not isinstance(g, dict) else tuple(g.values()))
         if answer is not None:
             answer = answer if isinstance(answer, tuple) else (answer,)
+            if len(answer) != len(outgoing):
+                name = getattr(getattr(hook, "func", hook), "__name__", hook)             # func: of a partial
+                raise RuntimeError(explain(f"hook '{name}' has returned an incorrect number of values (got {len(answer)}, "
+                                           f"but expected {len(outgoing)})", made_at=node.made_at))
             outgoing = tuple(None if t is None else t.array if world == "arrays" else t for t in answer)
     return outgoing
 

@@ -17,6 +17,10 @@ Kind = tuple[tuple[int, ...], np.dtype]           # a tensor's shape and dtype
 number = count().__next__                         # keys of hooks: later ones are greater, none stands twice
 
 EVERYWHERE: dict[int, tuple[str, Callable]] = {}  # (kind, hook) for those on all modules; empty as a rule
+WITH_KWARGS: set[int] = set()                     # keys of those that want keyword arguments too,
+ALWAYS_CALLED: set[int] = set()                   # and of those that run also after an error
+REGISTERED: dict[int, tuple[str, Callable]] = {}  # (what is registered, hook)
+OLDER = "_older_backward_hooks"                   # those of register_backward_hook on all modules
 
 
 def add(hooks: dict, hook: Any, prepend: bool = False) -> Handle:
@@ -37,9 +41,14 @@ def register_module_forward_pre_hook(hook: Callable) -> Handle:
     return add(EVERYWHERE, ("_forward_pre_hooks", hook))
 
 
-def register_module_forward_hook(hook: Callable) -> Handle:
-    """Call `hook(module, args, output)` after the forward of every module."""
-    return add(EVERYWHERE, ("_forward_hooks", hook))
+def register_module_forward_hook(hook: Callable, *, with_kwargs: bool = False, always_call: bool = False) -> Handle:
+    """Call `hook(module, args, output)` after the forward of every module; see `Module.register_forward_hook`."""
+    handle = add(EVERYWHERE, ("_forward_hooks", hook))
+    if with_kwargs:
+        WITH_KWARGS.add(handle.key)
+    if always_call:
+        ALWAYS_CALLED.add(handle.key)
+    return handle
 
 
 def register_module_full_backward_pre_hook(hook: Callable) -> Handle:
@@ -49,16 +58,51 @@ def register_module_full_backward_pre_hook(hook: Callable) -> Handle:
 
 def register_module_full_backward_hook(hook: Callable) -> Handle:
     """Call `hook(module, grad_input, grad_output)` after the backward of every module."""
+    check_one_sort(not any(kind == OLDER for kind, _ in EVERYWHERE.values()), "global Module hook")
     return add(EVERYWHERE, ("_backward_hooks", hook))
 
 
-register_module_backward_hook = register_module_full_backward_hook
+def register_module_backward_hook(hook: Callable) -> Handle:
+    """Like `Module.register_backward_hook` on every module."""
+    check_one_sort(not any(kind == "_backward_hooks" for kind, _ in EVERYWHERE.values()), "global Module hook")
+    return add(EVERYWHERE, (OLDER, hook))
+
+
+def check_one_sort(one: bool, where: str) -> None:
+    if not one:
+        raise RuntimeError("Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please "
+                           "use only one of them." if where == "global Module hook" else "Cannot use both regular backward "
+                           "hooks and full backward hooks on a single Module. Please use only one of them.")
+
+
+def register_module_parameter_registration_hook(hook: Callable) -> Handle:
+    """Call `hook(module, name, parameter)` when a parameter is registered; what it returns takes its place."""
+    return add(REGISTERED, ("parameter", hook))
+
+
+def register_module_buffer_registration_hook(hook: Callable) -> Handle:
+    """Call `hook(module, name, buffer)` when a buffer is registered; what it returns takes its place."""
+    return add(REGISTERED, ("buffer", hook))
+
+
+def register_module_module_registration_hook(hook: Callable) -> Handle:
+    """Call `hook(module, name, submodule)` when a submodule is registered; what it returns takes its place."""
+    return add(REGISTERED, ("module", hook))
+
+
+def registered(module: Any, kind: str, name: str, value: Any) -> Any:
+    """What is registered, after the hooks that were told."""
+    for about, hook in list(REGISTERED.values()):
+        if about == kind and (answer := hook(module, name, value)) is not None:
+            value = answer
+    return value
 
 
 class Hooked:
     """The part of a module that runs hooks. A module on which none was ever hung goes straight to `forward`."""
 
     _hooked = False
+    _is_full_backward_hook: bool | None = None    # of which sort its backward hooks are
     _forward_pre_hooks: dict[int, Callable]
     _forward_hooks: dict[int, Callable]
     _backward_pre_hooks: dict[int, Callable]
@@ -116,9 +160,16 @@ class Hooked:
         What it returns replaces `grad_input`. Inputs and outputs are the tensors among the positional arguments and in
         the result; None stands for those without a gradient.
         """
+        check_one_sort(self._is_full_backward_hook is not False, "")
+        self._is_full_backward_hook = True
         return self._hang("_backward_hooks", hook, prepend)
 
-    register_backward_hook = register_full_backward_hook
+    def register_backward_hook(self, hook: Callable) -> Handle:
+        """Call `hook(module, grad_input, grad_output)` with what the node that made the output gets and gives: not what goes
+        to the inputs, where the module is of several ops. Prefer `register_full_backward_hook`."""
+        check_one_sort(self._is_full_backward_hook is not True, "")
+        self._is_full_backward_hook = False
+        return self._hang("_backward_hooks", hook)
 
 
 def located(error: Exception, module: Any) -> None:
@@ -155,8 +206,9 @@ def call(module: Hooked, args: tuple, kwargs: dict) -> Any:
     result = None
     try:
         args, kwargs = before(module, args, kwargs)
-        watched = all_of(module, "_backward_hooks") or all_of(module, "_backward_pre_hooks")
-        passage = Passage(module) if watched else None
+        full, older = backward_hooks(module)
+        first = [hook for _, hook in all_of(module, "_backward_pre_hooks")]
+        passage = Passage(module, first, full) if full or first else None
         if passage is not None:
             args = passage.enter(args)
         result = module.forward(*args, **kwargs)
@@ -164,12 +216,64 @@ def call(module: Hooked, args: tuple, kwargs: dict) -> Any:
             done.add(key)
             answer = after(module, key, hook, args, kwargs, result)
             result = result if answer is None else answer
-        return result if passage is None else passage.leave(result)
+        result = result if passage is None else passage.leave(result)
+        if older:
+            watch_node(module, older, args, result)
+        return result
     except Exception:
         for key, hook in all_of(module, "_forward_hooks"):
-            if key in module._hooks_always_called and key not in done:
-                after(module, key, hook, args, kwargs, result)
+            if (key in module._hooks_always_called or key in ALWAYS_CALLED) and key not in done:
+                result = after_error(module, key, hook, args, kwargs, result)
         raise
+
+
+def after_error(module: Hooked, key: int, hook: Callable, args: tuple, kwargs: dict, result: Any) -> Any:
+    """The result as a hook leaves it that is always called; what goes wrong in it hides no other error."""
+    try:
+        answer = after(module, key, hook, args, kwargs, result)
+    except Exception as error:
+        whose = "global module" if key in ALWAYS_CALLED else "module"
+        warn(f"{whose} forward hook with ``always_call=True`` raised an exception that was silenced as another error was "
+             f"raised in forward: {error}")
+        return result
+    return result if answer is None else answer
+
+
+def backward_hooks(module: Hooked) -> tuple[list[Callable], list[Callable]]:
+    """Those that see the gradients of inputs and outputs, and those that see what the last node gets and gives."""
+    shared = {kind: [hook for k, hook in list(EVERYWHERE.values()) if k == kind] for kind in ("_backward_hooks", OLDER)}
+    own = list(module._backward_hooks.values())
+    older = module._is_full_backward_hook is False
+    return (shared["_backward_hooks"] + ([] if older else own)), shared[OLDER] + (own if older else [])
+
+
+def watch_node(module: Hooked, hooks: list[Callable], args: tuple, result: Any) -> None:
+    """Hang hooks on the node that made the result."""
+    var = result
+    while not isinstance(var, Tensor):
+        var = next(v for v in var.values() if isinstance(v, Tensor)) if isinstance(var, dict) else var[0]
+    if (node := var.grad_fn) is not None:
+        for hook in hooks:
+            node.register_hook(partial(hook, module))
+        if (text := misses(args, result, node)) is not None:
+            warn(f"Using {text} Please use register_full_backward_hook to get the documented behavior.", FutureWarning)
+
+
+def misses(args: Any, result: Any, node: Any) -> str | None:
+    """What hooks on the result's node do not see, in torch's words; None if they see all."""
+    gone = "is deprecated and will be removed in future versions. This hook will be missing some"
+    results = (result,) if isinstance(result, Tensor) else result
+    if not (isinstance(results, tuple) and all([isinstance(r, Tensor) for r in results])):
+        return ("non-full backward hooks on a Module that does not return a single Tensor or a tuple of Tensors "
+                f"{gone} of the grad_output.")
+    if not all([isinstance(a, Tensor) for a in args]):
+        return ("non-full backward hooks on a Module that does not take as input a single Tensor or a tuple of Tensors "
+                f"{gone} of the grad_input.")
+    if len({r.grad_fn for r in results if r.grad_fn is not None}) > 1:
+        return f"a non-full backward hook when outputs are generated by different autograd Nodes {gone} grad_output."
+    if {a.grad_fn for a in args if a.grad_fn is not None} != {n for n, _ in node.next_functions}:
+        return f"a non-full backward hook when the forward contains multiple autograd Nodes {gone} grad_input."
+    return None
 
 
 def before(module: Hooked, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
@@ -190,7 +294,7 @@ def before(module: Hooked, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
 
 
 def after(module: Hooked, key: int, hook: Callable, args: tuple, kwargs: dict, result: Any) -> Any:
-    if key in module._hooks_with_kwargs:
+    if key in module._hooks_with_kwargs or key in WITH_KWARGS:
         return hook(module, args, kwargs, result)
     return hook(module, args, result)
 
@@ -198,8 +302,8 @@ def after(module: Hooked, key: int, hook: Callable, args: tuple, kwargs: dict, r
 class Passage:
     """One call's way in and out, at which backward hooks see the gradients go by."""
 
-    def __init__(self, module: Hooked):
-        self.module = module
+    def __init__(self, module: Hooked, first: list[Callable], last: list[Callable]):
+        self.module, self.first, self.last = module, first, last       # before and after the module's backward
         self.places: list[int] = []               # of the tensors among the arguments
         self.inputs = 0                           # how many arguments there are
         self.watched = False                      # whether a gradient will reach the way in
@@ -239,10 +343,12 @@ class Passage:
         """The gradients of the outputs have come: hooks see None for an output that has none, backward goes on with 0."""
         known = dict(zip(places, grads))
         shown = tuple(known.get(i) for i in range(outputs))
-        for _, hook in all_of(self.module, "_backward_pre_hooks"):
+        for hook in self.first:
             shown = replaced(hook(self.module, shown), shown, "pre hook", "grad_output")
         self.grad_output = shown
         if not self.watched:                      # no gradient goes to the inputs: this is the end
+            warn("Full backward hook is firing when gradients are computed with respect to module outputs since no inputs "
+                 "require gradients: hooks see None for grad_input")
             last = self.finish((None,) * self.inputs)
             if any(g is not None for g in last):
                 raise RuntimeError("Backward hook for Modules where no input requires gradient should always return None "
@@ -259,7 +365,7 @@ class Passage:
         return tuple(answer[i] for i in self.places)
 
     def finish(self, grad_input: tuple) -> tuple:
-        for _, hook in all_of(self.module, "_backward_hooks"):
+        for hook in self.last:
             grad_input = replaced(hook(self.module, grad_input, self.grad_output), grad_input, "hook", "grad_input")
         self.grad_output = None
         return grad_input

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.errors import Suggesting
 from rushlight.nn.conversion import Convertible
-from rushlight.nn.hooks import Hooked
+from rushlight.nn.hooks import Hooked, registered
 from rushlight.nn.parameter import Buffer, Parameter
 from rushlight.nn.state import EXTRA as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401  # torch's names
 from rushlight.nn.state import IncompatibleKeys as _IncompatibleKeys  # noqa: F401
@@ -84,7 +84,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         elif isinstance(value, Module):
             begun(own, "module")
             forget(self, name, "_modules")
-            own["_modules"][name] = value
+            own["_modules"][name] = registered(self, "module", name, value)
         elif isinstance(value, Buffer):
             begun(own, "buffers")
             forget(self, name, "_buffers")
@@ -103,12 +103,12 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
             if value is not None:
                 raise TypeError(f"cannot assign '{type_name(value)}' as child module '{name}' (torch.nn.Module or None "
                                 "expected)")
-            self._modules[name] = None
+            self._modules[name] = registered(self, "module", name, None)
         elif name in self._buffers:
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(f"cannot assign '{type_name(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor "
                                 "or None expected)")
-            self._buffers[name] = value
+            self._buffers[name] = registered(self, "buffer", name, value)
         else:
             return False
         return True
@@ -140,7 +140,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
             raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
                              f"explicitly. To express '{name}' as a function of another Tensor, compute the value in the "
                              "forward() method.")
-        self._parameters[name] = param
+        self._parameters[name] = param if param is None else registered(self, "parameter", name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that is no parameter but moves, and unless `persistent=False` is saved, with the module."""
@@ -148,7 +148,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         check_name(self, name, "buffer", "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
-        self._buffers[name] = tensor
+        self._buffers[name] = registered(self, "buffer", name, tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
@@ -157,7 +157,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
             raise TypeError(f"{type_name(module)} is not a Module subclass")
         begun(self.__dict__, "module")
         check_name(self, name, "module", "_modules")
-        self._modules[name] = module
+        self._modules[name] = registered(self, "module", name, module)
 
     register_module = add_module
 
