@@ -214,3 +214,57 @@ def test_one_number_scattered_to_a_row_of_one(oracle, name, shape):
         assert ours.tolist() == theirs.tolist()
     with pytest.raises(RuntimeError, match="no larger size than src"):
         getattr(rl.ones(4), name)(-1, rl.tensor([0, 0]), rl.tensor(1.0))
+
+
+# -- ties, infinities and the ends of single precision ---------------------------------------------------------------
+
+@pytest.mark.parametrize("name", ["lt_", "le_", "gt_", "ge_", "eq_", "ne_", "less_", "not_equal_"])
+def test_a_comparison_in_place_still_asks_for_a_gradient(torch, name):
+    def run(lib):
+        x = lib.arange(3.).requires_grad_()
+        y, other = x * 2, lib.ones(3)
+        made = getattr(y, name)(1)
+        (made * 3 + x).sum().backward()
+        beside = getattr(other, name)(x)
+        counted = getattr(lib.arange(3), name)(x.detach() * 2)
+        return made.tolist(), made.dtype.__repr__(), y._version, x.grad.tolist(), beside.requires_grad, counted.tolist()
+    assert run(rl) == run(torch)
+
+
+SPREADS = [[1e28, 2e28, -3e28, 1e28], [1e30] * 4, [1e19, 2e19, 3e19, -1e19], [1e-30, 2e-30, 3e-30, -1e-30],
+           [1e-22, 3e-22, 1e-23, 0.0], [1e7, 1e7 + 1, 1e7 + 2, 1e7 + 4], [16777216.0, 16777218.0, 16777220.0, 16777222.0],
+           [-1e5, -1e5 + 1, -1e5, -1e5], [1e28, 1.0, 1e-28, 0.0], [0.1] * 4]
+
+
+@pytest.mark.parametrize("given", [lambda x: x, lambda x: x.T.contiguous().T, lambda x: x.repeat(40, 8)])
+def test_deviations_at_the_ends_of_single_precision(given):
+    """As in double precision: squares that overflow, or are too small, or of numbers that differ in their last digits."""
+    x = rl.tensor(SPREADS, requires_grad=True)
+    made, expected = given(x).std(1), given(x.double()).std(1)
+    assert rl.allclose(made, expected.float(), rtol=1e-6, atol=1e-38)
+    assert rl.allclose(given(x.T).std(0), given(x.T.double()).std(0).float(), rtol=1e-6, atol=1e-38)
+    assert [row.std().item() for row in given(x)] == pytest.approx(made.tolist(), rel=1e-6)
+    assert made[-1] == made[1] == 0
+    for y, row in zip(given(x)[3:].var(1), given(x)[3:].double().var(1), strict=True):
+        assert math.isclose(y, row, rel_tol=1e-6, abs_tol=1e-40) or row > 1e38
+    got, wanted = (rl.autograd.grad(y[:5].sum(), x)[0] for y in (made, expected))
+    assert rl.allclose(got, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_deviations_of_infinities(torch):
+    x = [[math.inf] * 4, [-math.inf] * 4, [0.0] * 4, [2.0] * 4, [math.nan, 1.0, 2.0, 3.0]]
+    for dtype in ("float32", "float64"):
+        ours, theirs = ([lib.tensor(x, dtype=getattr(lib, dtype)).std(1).tolist(),
+                         lib.tensor(x, dtype=getattr(lib, dtype)).var(1).tolist()] for lib in (rl, torch))
+        assert np.array_equal(ours, theirs, equal_nan=True)
+
+
+def test_gradients_of_logcumsumexp_beside_infinities(torch):
+    def run(lib):
+        x = lib.tensor([[1.0, 0.0, math.inf, 2.0, math.inf],
+                        [-math.inf, -math.inf, 1.0, -math.inf, 2.0]], requires_grad=True)
+        x.logcumsumexp(1).backward(lib.arange(1.0, 11.0).reshape(2, 5))
+        return x.grad.tolist()
+    ours, theirs = np.array(run(rl)), np.array(run(torch))
+    finite = np.isfinite(theirs)
+    assert np.allclose(ours[finite], theirs[finite])

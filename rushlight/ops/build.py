@@ -187,7 +187,10 @@ def inplace(one: Op) -> Callable:
                 return at_once(input, *args)
             except (TypeError, ValueError, AttributeError, NoArray):
                 pass                              # promotion, broadcasting, a sparse operand, an error: the long way
-        return assign(input, out_of_place(input, *args, **kwargs), name)
+        made = out_of_place(input, *args, **kwargs)
+        if one.result == BOOL and (input.dtype.is_floating_point or input.dtype.is_complex) and recorded(input, args):
+            made = flat_in(made, input, args)
+        return assign(input, made, name)
 
     def at_once(input: Tensor, *args: Any) -> Tensor:
         a = input.array
@@ -210,6 +213,12 @@ def inplace(one: Op) -> Callable:
 
     introduce(call, one, writes=True)
     return call
+
+
+def flat_in(made: Tensor, input: Tensor, args: tuple) -> Tensor:
+    """The answer to a comparison as numbers like the input's, with gradient 0: x.lt_(y) still asks for one."""
+    asks = next((t for t in (input, *args) if isinstance(t, Tensor) and t.node is not None), input)
+    return TENSORS["overwrite"](TENSORS["expand"](asks, made.array.shape), TENSORS["to"](made, input.dtype))
 
 
 def recorded(input: Tensor, args: tuple) -> bool:

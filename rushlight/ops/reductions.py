@@ -93,7 +93,12 @@ def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: b
     floats_only(input, "std")
     if input.dtype in HALVES:
         return in_single(std, input, dim, unbiased, keepdim, correction, out)
-    made = called(e.root_of_squares(var(input, dim, unbiased, keepdim, correction=correction)), "StdBackward0")
+    squares = var(input, dim, unbiased, keepdim, correction=correction)
+    if input.dtype is dtypes.float32 and beyond_single(squares.array):
+        made = to(std(to(input, dtypes.float64), dim, unbiased, keepdim, correction=correction), input.dtype)
+    else:
+        made = e.root_of_squares(squares)
+    made = called(made, "StdBackward0")
     return made if out is None else into(out, made)
 
 
@@ -113,6 +118,14 @@ def std_mean(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepd
     return std(input, dim, unbiased, keepdim, correction=correction), r.mean(input, dims, keepdim)
 
 
+def beyond_single(squares: Any) -> bool:
+    """Whether squares in single precision have lost numbers whose root would have been in its range."""
+    if squares.__class__ is not np.ndarray or mode().watch is not None or not squares.size:
+        return False
+    return not np.minimum.reduce(squares, None) > LEAST or not np.maximum.reduce(squares, None) < np.inf
+
+
+LEAST = np.float32(2.0 ** -80)                    # above it, squares that count have all their digits
 HALVES = (dtypes.float16, dtypes.bfloat16)
 
 

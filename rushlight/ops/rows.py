@@ -14,11 +14,12 @@ from numpy import ndarray
 
 from rushlight.ops.kernels.along import FLOAT, MUCH, loops, shared
 from rushlight.ops.kernels.memory import memory
-from rushlight.ops.kernels.reduce import clear_equals
+from rushlight.ops.kernels.reduce import NOISE
 from rushlight.ops.kernels.strided import channels_last, like_images
 
 SHORT = 16                                        # numbers in a channel of a sample, below which NumPy does it
 REMEMBERED = 1 << 18                              # numbers from which memory is used again
+AT_ONCE = 1 << 18                                 # numbers of rows that are gone through again together
 LONG = 1 << 14                                    # numbers in a row, from which float32 is too short to add them up
 
 
@@ -114,15 +115,27 @@ def var(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray 
     if along is not None:
         out = np.empty(len(along), FLOAT)
         shared(loops().row_vars, (along, float(along.shape[1] - correction), out), (1, 0, 1), x.size)
-        if axes is not None:
-            clear_equals(out, along, (1,), along.shape[1] / (along.shape[1] - correction))
+        more_exact(out, along, correction)
         return out.reshape([1 if axes is None or d in axes or d - x.ndim in axes else n for d, n in enumerate(x.shape)])
     if rows is None:
         return None
     total = np.empty(rows.shape[1])
     shared(loops().column_squares, (rows, column_means(rows), total), (1, 0, 2), rows.size)
     kept = (1,) * len(axes) + x.shape[len(axes):]  # type: ignore[arg-type]
-    return (total / (len(rows) - correction)).astype(FLOAT).reshape(kept)
+    out = (total / (len(rows) - correction)).astype(FLOAT)
+    more_exact(out, rows.T, correction)
+    return out.reshape(kept)
+
+
+def more_exact(out: ndarray, x: ndarray, correction: float) -> None:
+    """Variances of rows again, in double precision, where they may be mostly of what the mean is off by."""
+    n = x.shape[1]
+    again = np.flatnonzero(out <= x[:, 0] * x[:, 0] * (NOISE[4] * np.float32(n / (n - correction)))) if n > 1 else ()
+    step = max(1, AT_ONCE // n)
+    for k in range(0, len(again), step):
+        wide = x[again[k:k + step]].astype(np.float64)
+        wide -= wide.mean(1, keepdims=True)
+        out[again[k:k + step]] = np.square(wide).sum(1) / (n - correction)
 
 
 def var_x(g: ndarray, x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:

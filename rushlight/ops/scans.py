@@ -29,7 +29,8 @@ def decayed(g, out, dim):
     n, step = (out.shape or (1,))[dim], 1
     if n < 2:
         return g
-    a = padded(exp(narrow(out, dim, 0, n - 1) - firm(narrow(out, dim, 1, n - 1))), dim, 1)
+    one, following = narrow(out, dim, 0, n - 1), narrow(out, dim, 1, n - 1)
+    a = padded(exp(where(one == following, 0, one - firm(following))), dim, 1)           # equal: infinite, too
     while step < n:
         g = g + a * ahead(g, dim, step)
         a = a * ahead(a, dim, step)

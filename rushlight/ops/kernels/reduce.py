@@ -227,8 +227,14 @@ def var(x: ndarray, dims: Dims = None, keepdim: bool = False, correction: float 
         d = x - added(x, dims, True) / max(n, 1)
         squares = (d.real * d.real + d.imag * d.imag) if x.dtype.kind == "c" else d * d
         total = np.asarray(added(squares, dims, keepdim))
-    if dims and n > 1:
-        clear_equals(total, x, dims, n)
+    if dims is None:
+        dims = tuple(range(x.ndim))
+    if dims and n > 1 and doubtful(total, first := x[first_along(dims, x.ndim)], n):
+        if x.dtype is FLOAT32:                    # in double precision all digits count, and equal numbers give 0
+            d = (wide := x.astype(np.float64)) - added(wide, dims, True) / n
+            total = np.asarray(added(d * d, dims, keepdim)).astype(FLOAT32)
+        else:
+            clear(total, x, dims, first)
     left = n - correction
     total = in_c_order(total)
     return total / total.dtype.type(left) if left > 0 else total / total.dtype.type(0) if n else total * np.nan
@@ -240,13 +246,15 @@ def first_along(dims: tuple[int, ...], ndim: int) -> tuple[slice, ...]:
     return tuple([slice(1) if d in dims or d - ndim in dims else slice(None) for d in range(ndim)])
 
 
-def clear_equals(squares: ndarray, x: ndarray, dims: tuple[int, ...], n: float) -> None:
-    """0 for sums of n squares that are of equal numbers along dimensions, as torch has it: programs ask `std == 0`. The mean
-    of such is off by rounding errors; where squares may be of nothing else, the numbers are compared."""
-    first = x[first_along(dims, x.ndim)]
-    least = abs(first) if x.dtype.kind == "c" else first
-    if np.count_nonzero(squares.reshape(first.shape) <= least * least * (n * NOISE[squares.itemsize])):
-        squares.reshape(first.shape)[(x == first).all(dims, keepdims=True)] = 0
+def doubtful(squares: ndarray, first: ndarray, n: float) -> bool:
+    """Whether some sums of n squares may be mostly of what a rounded mean is off by; `first` numbers say how large."""
+    least = abs(first) if first.dtype.kind == "c" else first
+    return bool(np.count_nonzero(squares.reshape(first.shape) <= least * least * (n * NOISE[squares.itemsize])))
+
+
+def clear(squares: ndarray, x: ndarray, dims: tuple[int, ...], first: ndarray) -> None:
+    """0 for sums of squares that are of equal numbers along dimensions, as torch has it: programs ask `std == 0`."""
+    squares.reshape(first.shape)[((x == first) & np.isfinite(first)).all(dims, keepdims=True)] = 0
 
 
 def argmax(x: ndarray, dim: int | None = None, keepdim: bool = False) -> ndarray:
