@@ -84,6 +84,11 @@ def is_compiling() -> bool:
 is_dynamo_compiling = is_compiling
 
 
+def is_exporting() -> bool:
+    """False: what is exported here runs as it does otherwise."""
+    return False
+
+
 def allow_in_graph(fn: F) -> F:
     """The function itself: what it calls is watched as everything else."""
     return fn
@@ -107,4 +112,5 @@ def reset() -> None:
 
 
 __all__ = ["CannotCompile", "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
-           "explain", "is_compiling", "is_dynamo_compiling", "list_backends", "programs", "reset", "set_stance", "source"]
+           "explain", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "programs", "reset",
+           "set_stance", "source"]

@@ -1,6 +1,7 @@
 """Checks and branches as functions, which torch's compiler can follow; here they are Python's own."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -68,3 +69,59 @@ def _check_tensor_all(cond: Any, message: Callable[[], str] | None = None) -> No
 def _check_is_size(i: int, message: Callable[[], str] | None = None) -> None:
     """RuntimeError for a negative number."""
     check_as(RuntimeError, i >= 0, message)
+
+
+# -- numbers that a compiler may not know: here they are Python's ----------------------------------------------------
+
+def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: Sequence[Any]) -> Any:
+    """What body_fn(*values) makes of the values, again and again, while cond_fn(*values).
+
+    >>> rushlight.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (rushlight.tensor(0), rushlight.ones(1)))
+    (tensor(3), tensor([8.]))
+    """
+    if not callable(cond_fn) or not callable(body_fn):
+        raise RuntimeError(explain("Expect cond_fn and body_fn to be callable."))
+    values = tuple(carried_inputs)
+    while cond_fn(*values):
+        values = tuple(body_fn(*values))
+    return values
+
+
+def sym_int(a: Any) -> int:
+    """int(a)."""
+    return int(a)
+
+
+def sym_float(a: Any) -> float:
+    """float(a)."""
+    return float(a)
+
+
+def sym_not(a: Any) -> bool:
+    """not a."""
+    return not a
+
+
+def sym_max(a: Any, b: Any) -> Any:
+    """The larger one; a float if either is."""
+    return float(max(a, b)) if isinstance(a, float) or isinstance(b, float) else max(a, b)
+
+
+def sym_min(a: Any, b: Any) -> Any:
+    """The smaller one; a float if either is."""
+    return float(min(a, b)) if isinstance(a, float) or isinstance(b, float) else min(a, b)
+
+
+def sym_sum(args: Sequence[Any]) -> Any:
+    """sum(args)."""
+    return sum(args)
+
+
+def sym_sqrt(a: Any) -> float:
+    """math.sqrt(a)."""
+    return math.sqrt(a)
+
+
+def sym_ite(b: Any, t: Any, f: Any) -> Any:
+    """t if b else f."""
+    return t if b else f

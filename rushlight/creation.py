@@ -262,12 +262,27 @@ def like(array: np.ndarray, dtype: Dtype, form: memory_format | None, number: An
     r = room_like(array, d) if kept else room_for(array.shape, d, form)  # type: ignore[arg-type]
     if number is not None:
         r[...] = number
-    return r
+    return r if number is not None or not FILLING else unset(r)
+
+
+FILLING: set[str] = set()                         # "empty" where memory that nobody has set is to be the same each time
+
+
+def unset(array: np.ndarray) -> np.ndarray:
+    """Memory full of nan, of the largest number or of True, as `use_deterministic_algorithms` asks for it (settings.py)."""
+    kind = array.dtype.kind
+    array[...] = True if kind == "b" else np.iinfo(array.dtype).max if kind in "iu" else np.nan
+    return array
+
+
+def room_unset(shape: Any, d: Any) -> np.ndarray:
+    array = np.empty(shape, d)
+    return unset(array) if FILLING else array
 
 
 zeros = filled("zeros", np.zeros, "full of 0")
 ones = filled("ones", np.ones, "full of 1")
-empty = filled("empty", np.empty, "with whatever was in memory")
+empty = filled("empty", room_unset, "with whatever was in memory")
 zeros_like = filled_like("zeros_like", 0, "full of 0")
 ones_like = filled_like("ones_like", 1, "full of 1")
 empty_like = filled_like("empty_like", None, "with whatever was in memory")
@@ -329,7 +344,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Dtype = None, layout: Any = 
                                    f"({len(steps)})"))
     d = dtypes.or_default(dtype).numpy
     n = 0 if 0 in shape else 1 + sum((k - 1) * step for k, step in zip(shape, steps))
-    return made(lie(room(np.empty, (n,), d), shape, steps, 0), None, requires_grad, device)
+    return made(lie(room(room_unset, (n,), d), shape, steps, 0), None, requires_grad, device)
 
 
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Dtype = None, layout: Any = None, device: Any = None,
@@ -349,7 +364,7 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Dtype = None, layo
     if len(set(order)) < len(order):
         raise RuntimeError(explain("Duplicate dim not allowed", physical_layout=order))
     d = dtypes.or_default(dtype).numpy
-    array = np.empty([shape[k] for k in order], d).transpose(np.argsort(order) if order else ())
+    array = room_unset([shape[k] for k in order], d).transpose(np.argsort(order) if order else ())
     return made(array, None, requires_grad, device)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.autograd.grad_mode import mode
+from rushlight.creation import FILLING
 from rushlight.device import chosen as chosen_device
 from rushlight.device import device, placed
 from rushlight.errors import explain
@@ -12,13 +13,14 @@ from rushlight.errors import explain
 class Settings:
     """What was chosen last; each is one attribute, so threads see a whole value."""
 
-    __slots__ = ("deterministic", "warn_always")
+    __slots__ = ("deterministic", "warn_always", "fill_uninitialized_memory")
     deterministic: int                            # 0 no matter, 1 warn, 2 an error where an algorithm is not
     warn_always: bool
+    fill_uninitialized_memory: bool               # where deterministic algorithms are asked for
 
 
 chosen = Settings()
-chosen.deterministic, chosen.warn_always = 0, False
+chosen.deterministic, chosen.warn_always, chosen.fill_uninitialized_memory = 0, False, True
 LEVELS = ("default", "warn", "error")
 
 
@@ -50,7 +52,20 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     """
     if not isinstance(mode, bool):
         raise TypeError(explain(f"use_deterministic_algorithms takes a bool, not {type(mode).__name__}"))
-    chosen.deterministic = (1 if warn_only else 2) if mode else 0
+    choose_deterministic((1 if warn_only else 2) if mode else 0)
+
+
+def choose_deterministic(level: int) -> None:
+    chosen.deterministic = level
+    (FILLING.add if level and chosen.fill_uninitialized_memory else FILLING.discard)("empty")
+
+
+def fill_uninitialized_memory(fill: bool) -> None:
+    """Whether, with deterministic algorithms, `empty` and its like are full of nan: torch.utils.deterministic."""
+    if not isinstance(fill, bool):
+        raise TypeError(explain(f"expected bool, but got {type(fill).__name__}"))
+    chosen.fill_uninitialized_memory = fill
+    choose_deterministic(chosen.deterministic)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -72,7 +87,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
         debug_mode = LEVELS.index(debug_mode)
     if debug_mode not in (0, 1, 2):
         raise RuntimeError(explain(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}"))
-    chosen.deterministic = debug_mode
+    choose_deterministic(debug_mode)
 
 
 def get_deterministic_debug_mode() -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_LAZY = ("_pytree", "benchmark", "checkpoint", "data", "dlpack", "flop_counter", "hooks", "model_zoo", "pytree",
-         "tensorboard")
+_LAZY = ("_pytree", "benchmark", "checkpoint", "data", "deterministic", "dlpack", "flop_counter", "hooks", "model_zoo",
+         "pytree", "tensorboard")
 
 __all__ = ["checkpoint", "data", "dlpack", "hooks", "pytree", "summary", "tensorboard"]
 

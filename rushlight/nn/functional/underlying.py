@@ -1,0 +1,113 @@
+"""torch's own functions beneath those of nn.functional: positional arguments, and what their backward would need."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rushlight.autograd.grad_mode import no_grad
+from rushlight.errors import explain
+from rushlight.linalg import vector_norm
+from rushlight.nn import functional as F
+from rushlight.nn.functional.embedding import bags, padding_row, shorten
+from rushlight.tensor import Tensor, from_array
+
+MODES = ("sum", "mean", "max")
+
+
+def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0,
+                  sparse: bool = False, per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
+                  padding_idx: int | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """(out, bag of each index, size of each bag, row of each maximum): nn.functional.embedding_bag with mode 0 sum, 1 mean,
+    2 max. The last three serve torch's backward; where it needs none of a kind, as for sums, they are 0.
+
+    >>> rushlight.embedding_bag(rushlight.eye(2), rushlight.tensor([0, 1, 1]), rushlight.tensor([0, 2]))[0]
+    tensor([[1., 1.],
+            [0., 1.]])
+    """
+    out = F.embedding_bag(indices, weight, offsets, None, 2, scale_grad_by_freq, MODES[mode], sparse, per_sample_weights,
+                          include_last_offset, padding_idx)
+    flat, starts = bags(indices, offsets, include_last_offset)
+    bag = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    kept = np.ones(len(flat), bool) if padding_idx is None else flat != padding_row(padding_idx, weight)
+    size = np.bincount(bag[kept], minlength=len(starts) - 1) if mode else np.zeros(len(starts) - 1, np.int64)
+    largest = size
+    if mode == 2:
+        largest = np.zeros(out.array.shape, np.int64)
+        for i in np.flatnonzero(size):
+            rows = flat[kept & (bag == i)]
+            largest[i] = rows[weight.array[rows].argmax(0)]
+    if mode == 0 and padding_idx is None and per_sample_weights is None:
+        bag = bag[:0]
+    return out, *(from_array(a.astype(np.int64)) for a in (bag, size, largest.copy()))  # type: ignore[return-value]
+
+
+def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """The rows of the matrix that are looked up, and longer than `max_norm`, made as short as that, in place."""
+    shorten(input, indices, max_norm, norm_type)
+    return input
+
+
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    """(dropout(input), which elements were kept).
+
+    >>> rushlight.native_dropout(rushlight.ones(2), 0.5, False)
+    (tensor([1., 1.]), tensor([True, True]))
+    """
+    if train is False or p == 0:
+        return input * 1, input.isfinite() | True  # type: ignore[operator, attr-defined]
+    with no_grad():
+        factors = F.dropout(input.new_ones(input.shape), p)  # type: ignore[attr-defined]
+    return input * factors, factors != 0  # type: ignore[operator, return-value]
+
+
+def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """nn.functional.dropout, in place."""
+    return F.dropout(input, p, train, True)
+
+
+def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """nn.functional.alpha_dropout, in place."""
+    return F.alpha_dropout(input, p, train, True)
+
+
+def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Whole channels (dimension 1) become 0 with probability p, the others are divided by 1 - p."""
+    if input.ndim < 2:
+        raise RuntimeError(explain("Feature dropout requires at least 2 dimensions in the input"))
+    ones = input.new_ones((*input.shape[:2], *(1,) * (input.ndim - 2)))  # type: ignore[attr-defined]
+    return input * F.dropout(ones, p, train)  # type: ignore[operator, return-value]
+
+
+def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """`feature_dropout`, in place."""
+    return input.copy_(feature_dropout(input, p, train))  # type: ignore[attr-defined]
+
+
+def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """nn.functional.feature_alpha_dropout, in place."""
+    return F.feature_alpha_dropout(input, p, train, True)
+
+
+def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
+                            ceil_mode: bool = False) -> tuple[Tensor, Tensor]:
+    """(values, indices) of nn.functional.max_pool1d."""
+    return F.max_pool1d(input, kernel_size, stride or None, padding, dilation, ceil_mode, True)  # type: ignore[return-value]
+
+
+def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:
+    """The norm over all dimensions but one, which are kept; of all where `dim` is -1.
+
+    >>> rushlight.norm_except_dim(rushlight.tensor([[3., 4.], [6., 8.]]))
+    tensor([[ 5.],
+            [10.]])
+    """
+    if dim == -1:
+        return vector_norm(v, pow)
+    return vector_norm(v, pow, tuple(d for d in range(v.ndim) if d != dim), True)
+
+
+def frobenius_norm(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Tensor:
+    """The root of the sum of squares over these dimensions."""
+    return vector_norm(input, 2, dim if isinstance(dim, int) else tuple(dim), keepdim)

@@ -1,0 +1,25 @@
+"""torch.utils.deterministic: `fill_uninitialized_memory`, whether `empty` and its like are full of nan (of integers their
+dtype's largest) while `use_deterministic_algorithms(True)` holds.
+
+>>> rushlight.utils.deterministic.fill_uninitialized_memory
+True
+"""
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+from rushlight import settings
+
+
+class Deterministic(ModuleType):
+    @property
+    def fill_uninitialized_memory(self) -> bool:
+        return settings.chosen.fill_uninitialized_memory
+
+    @fill_uninitialized_memory.setter
+    def fill_uninitialized_memory(self, fill: bool) -> None:
+        settings.fill_uninitialized_memory(fill)
+
+
+sys.modules[__name__].__class__ = Deterministic
