@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,12 +32,17 @@ def source(generator: Generator | None, device: Any = CPU) -> Any:
     if on_meta(device):
         from rushlight.ops.meta import Undrawn
         return Undrawn
-    from rushlight.random import default_generator
     m = mode()
-    found, batch = default_generator if generator is None else generator, m.batch
-    if m.watch is not None and found is default_generator:
+    found, batch = generators().default_generator if generator is None else generator, m.batch
+    if m.watch is not None and found is generators().default_generator:
         found = m.watch.generator(found)
     return found if batch is None else batch.draws(found, batch)
+
+
+@cache
+def generators() -> Any:
+    from rushlight import random
+    return random
 
 
 def drawn(array: np.ndarray, dtype: Any, requires_grad: bool = False, device: Any = None,

@@ -427,3 +427,28 @@ def test_bad_arguments_and_values_are_named():
         d.kl_divergence(d.Normal(0.0, 1.0), d.Bernoulli(0.5))
     assert d.Normal(0.0, -1.0, validate_args=False).mean == 0
     assert repr(d.Normal(0.0, 1.0)) == "Normal(loc: 0.0, scale: 1.0)"
+
+
+@pytest.mark.parametrize("given", ["probs", "logits"])
+def test_what_is_computed_is_kept_with_its_graph(oracle, given):
+    """As torch's lazy properties: one tensor, which is shown from then on, and which a no_grad did not cut off."""
+    def ask(torch):
+        p = torch.tensor([[1.0, 3.0], [2.0, 2.0]], requires_grad=True)
+        d = torch.distributions.Categorical(**{given: p})
+        with torch.no_grad():
+            d.sample(), d.log_prob(torch.tensor([0, 1]))
+        d.log_prob(torch.tensor([0, 1])).sum().backward()
+        return d.logits is d.logits and d.probs is d.probs, repr(d), p.grad.tolist()
+    same, shown, gradient = ask(rushlight)
+    expected = oracle(ask)
+    assert same
+    assert [same, shown] == [*expected[:2]]
+    np.testing.assert_allclose(gradient, expected[2], rtol=1e-6)
+
+
+def test_values_of_other_batches_than_the_distributions(oracle):
+    def ask(torch):
+        d = torch.distributions.Categorical(torch.tensor([[1.0, 3.0], [2.0, 2.0]]))
+        return [d.log_prob(torch.tensor(v)).tolist() for v in (1, [0, 1], [[0], [1], [1]])]
+    for ours, theirs in zip(ask(rushlight), oracle(ask)):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)

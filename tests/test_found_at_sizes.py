@@ -231,3 +231,17 @@ def test_scans_of_next_to_nothing_are_programs(name, shape):
         for _ in range(3):
             np.testing.assert_array_equal(run(x).numpy(), step(x).numpy())
         assert programs(run)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize(("size", "step"), [(1, 1), (3, 1), (4, 2), (5, 2), (5, 3), (2, 4), (7, 7), (6, 5)])
+def test_windows_add_up_where_they_came_from(size, step, dim):
+    x = torch.zeros(7, 9, 8, dtype=torch.float64, requires_grad=True)
+    windows = x.unfold(dim, size, step)
+    g = torch.randn(windows.shape, dtype=torch.float64)
+    windows.backward(g)
+    expected, shown = np.zeros(x.shape), np.moveaxis(g.numpy(), -1, dim + 1)
+    for i in range(windows.shape[dim]):
+        expected[(slice(None),) * dim + (slice(i * step, i * step + size),)] += shown[(slice(None),) * dim + (i,)]
+    np.testing.assert_allclose(x.grad.numpy(), expected, atol=1e-12)
+    assert x.grad.is_contiguous()

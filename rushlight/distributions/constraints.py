@@ -142,7 +142,8 @@ class integer_interval(Between):
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
-        return whole(value) & (self.lower_bound <= value) & (value <= self.upper_bound)
+        inside = (self.lower_bound <= value) & (value <= self.upper_bound)
+        return whole(value) & inside if value.is_floating_point() else inside  # type: ignore[attr-defined]
 
 
 class multinomial(UpTo):

@@ -84,9 +84,11 @@ class Categorical(OfOutcomes):
         return rushlight.multinomial(rows, n, True).T.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        value = self.checked(value).long().unsqueeze(-1)
-        value, logits = rushlight.broadcast_tensors(value, self.logits)
-        return logits.gather(-1, value[..., :1]).squeeze(-1)
+        index, logits = self.checked(value).long().unsqueeze(-1), self.logits
+        if index.shape[:-1] != logits.shape[:-1]:
+            index, logits = rushlight.broadcast_tensors(index, logits)
+            index = index[..., :1]
+        return logits.gather(-1, index).squeeze(-1)
 
     def entropy(self) -> Tensor:
         least = rushlight.finfo(self.logits.dtype).min

@@ -201,7 +201,7 @@ CONSTANTS: dict[tuple, Tensor | None] = {}        # Python numbers as 0-d tensor
 def constant(value: Any, dtype: np.dtype) -> Tensor | None:
     """A Python number as a 0-d tensor of this dtype; None if the dtype must give way to it (1.5 with integers), or would
     round it to half precision."""
-    if value == 0 or value != value:              # 0.0 == -0.0, and nan is never found again: made anew
+    if value != value or value == 0 and value.__class__ is not int:   # nan is never found again, 0.0 == -0.0: made anew
         return fresh_constant(value, dtype)
     key = (dtype, value, value.__class__)         # 1 == 1.0, but only one of them leaves integers whole
     try:

@@ -19,8 +19,8 @@ def padded(x: ndarray, amounts: tuple[tuple[int, int], ...], value: float) -> nd
                          f"{list(shape)}; cure: cut off less")
     r = room(shape, x)
     r.fill(value)
-    into = tuple([slice(max(a, 0), n - max(b, 0)) for n, (a, b) in zip(shape, amounts)])
-    taken = tuple([slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(x.shape, amounts)])
+    into = tuple([slice(a if a > 0 else 0, n - b if b > 0 else n) for n, (a, b) in zip(shape, amounts)])
+    taken = tuple([slice(-a if a < 0 else 0, n + b if b < 0 else n) for n, (a, b) in zip(x.shape, amounts)])
     r[into] = x[taken]
     return r
 

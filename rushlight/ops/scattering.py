@@ -35,8 +35,8 @@ def check_places(input: Tensor, index: Tensor, src: Tensor | None, name: str, di
             raise RuntimeError(explain("Index tensor must have the same number of dimensions as src tensor", op=name,
                                        index=list(at), src=list(src.shape)))
     dim = wrap(dim, len(x))
-    too_large = any(k > n for d, (k, n) in enumerate(zip(at, x)) if d != dim)
-    if too_large or (src is not None and any(k > n for k, n in zip(at, src.array.shape))):
+    too_large = any([k > n and d != dim for d, (k, n) in enumerate(zip(at, x))])
+    if too_large or (src is not None and any([k > n for k, n in zip(at, src.array.shape)])):
         beside = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
         raise RuntimeError(explain(f"Expected index {list(at)} to be no larger than self {list(x)} apart from dimension "
                                    f"{dim}{beside}", op=name))

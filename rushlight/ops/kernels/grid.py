@@ -85,7 +85,7 @@ def grid_taps(x: ndarray, size: Ints, mode: str, padding: str, align: bool) -> t
     low = np.rint(x) if mode == "nearest" else np.floor(x)
     batch, points, _ = x.shape
     lengths = np.array(size, x.dtype)[:, None, None]
-    place = np.ascontiguousarray(np.moveaxis(low, -1, 1))[:, :, None] + np.array(OFFSETS[mode], x.dtype)[:, None]
+    place = np.ascontiguousarray(low.swapaxes(1, 2))[:, :, None] + np.array(OFFSETS[mode], x.dtype)[:, None]
     if mode == "bicubic" and padding != "zeros":
         place = clipped(reflected(place, lengths, align)[0] if padding == "reflection" else place, lengths)
     valid = (place >= 0) & (place <= lengths - lengths.dtype.type(1))        # (N, n, taps of a dimension, P)
@@ -101,7 +101,7 @@ def grid_taps(x: ndarray, size: Ints, mode: str, padding: str, align: bool) -> t
 
 def bilinear(x: ndarray, inside: ndarray) -> ndarray:
     """The weights of taps: products of 1 - t and t, t = x (N, P, n), times `inside` (N, K, P)."""
-    t = np.moveaxis(x, -1, 1)
+    t = x.swapaxes(1, 2)
     own = np.empty((*t.shape[:2], 2, t.shape[2]), x.dtype)
     np.subtract(x.dtype.type(1), t, out=own[:, :, 0])
     own[:, :, 1] = t

@@ -402,7 +402,7 @@ def topk(x: ndarray, k: int, dim: int = -1, largest: bool = True, sorted: bool =
 def one_by_one(x: ndarray, k: int, dim: int, largest: bool) -> tuple[ndarray, ndarray] | None:
     """`topk` by looking k times for the best of what is left: 5 of 32 x 1000 in 90 us, with a partition 290. None where what
     was taken cannot be told from what is left, or where the smallest are asked for and there is a nan, the largest."""
-    rows = np.array(np.moveaxis(x, dim, -1), order="C")
+    rows = np.array(x.swapaxes(dim, -1), order="C")
     shape = (*rows.shape[:-1], k)
     rows = rows.reshape(-1, x.shape[dim])
     flat, begins, find = rows.reshape(-1), np.arange(0, x.size, x.shape[dim]), ndarray.argmax if largest else ndarray.argmin
@@ -417,7 +417,7 @@ def one_by_one(x: ndarray, k: int, dim: int, largest: bool) -> tuple[ndarray, nd
         flat[at] = taken
     if (values == taken).any() or not largest and (values != values).any():
         return None
-    return tuple([plain(np.moveaxis(a.reshape(shape), -1, dim)) for a in (values, index)])  # type: ignore[return-value]
+    return tuple([plain(a.reshape(shape).swapaxes(dim, -1)) for a in (values, index)])  # type: ignore[return-value]
 
 
 def first(x: ndarray, part: slice, dim: int) -> ndarray:

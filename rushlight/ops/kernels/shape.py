@@ -75,11 +75,11 @@ def expand(x: ndarray, shape: tuple) -> ndarray:
     more = len(shape) - x.ndim
     if shape[more:] == x.shape and shape[:more] == (1,) * more:
         return x[(None,) * more + (...,)]         # each element once: it may be written to
-    if x.size == 1 and x.shape != shape:          # 0.5 us against 1.9 for broadcast_to, which goes through nditer
-        r = np.ndarray(shape, x.dtype, x if x.flags.c_contiguous else x.copy(), 0, (0,) * len(shape))
-        r.flags.writeable = False
-        return r
     try:
+        if x.flags.c_contiguous and all([m in (1, n) for m, n in zip(x.shape, shape[more:])]):   # 3 us become 2
+            r = np.ndarray(shape, x.dtype, x, 0, [0] * more + [s if n > 1 else 0 for n, s in zip(x.shape, x.strides)])
+            r.flags.writeable = False
+            return r
         return np.broadcast_to(x, shape)
     except ValueError:
         raise RuntimeError(not_expanded(x.shape, shape)) from None
@@ -253,13 +253,18 @@ def unfold_dim(x: ndarray, dim: int, size: int, step: int) -> ndarray:
 
 
 def add_windows(g: ndarray, shape: tuple, dim: int, size: int, step: int) -> ndarray:
-    """The windows' elements added where they came from: what unfold_dim undoes."""
+    """The windows' elements added where they came from: what unfold_dim undoes. As many of a window at once as windows are
+    apart: 2 x 33 of 128, 32 apart, in 35 us, element by element in 580."""
     if not shape:
         return np.asarray(np.add.reduce(g))
-    r = np.zeros(shape, g.dtype)
-    for k in range(size):
-        r[(slice(None),) * dim + (slice(k, k + step * g.shape[dim], step),)] += g[..., k]
-    return r
+    before, count, n = (slice(None),) * dim, g.shape[dim], shape[dim]
+    rows = max(-(-n // step), count + -(-size // step) - 1)
+    r = np.zeros((*shape[:dim], rows, step, *shape[dim + 1:]), g.dtype)
+    g = np.moveaxis(g, -1, dim + 1)
+    for k in range(0, size, step):
+        part = g[(*before, slice(None), slice(k, k + step))]
+        r[(*before, slice(k // step, k // step + count), slice(part.shape[dim + 1]))] += part
+    return plain(r.reshape(*shape[:dim], rows * step, *shape[dim + 1:])[(*before, slice(n))])
 
 
 def contiguous(x: ndarray) -> ndarray:
@@ -322,14 +327,17 @@ def not_joined(tensors: Sequence[ndarray], dim: int) -> str:
 
 
 def stack(tensors: Sequence[ndarray], new_dim: int = 0) -> ndarray:
-    try:
-        return plain(np.stack(tensors, new_dim))
-    except ValueError as error:
-        if not len(tensors):
-            raise ValueError("stack expects a non-empty TensorList") from error
-        first, i = tensors[0].shape, next(i for i, t in enumerate(tensors) if t.shape != tensors[0].shape)
-        raise ValueError(f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
-                         f"{list(tensors[i].shape)} at entry {i}; cure: pad them to one size, or use cat") from error
+    if not len(tensors):
+        raise ValueError("stack expects a non-empty TensorList")
+    shape = tensors[0].shape
+    if any([t.shape != shape for t in tensors]):
+        i = next(i for i, t in enumerate(tensors) if t.shape != shape)
+        raise ValueError(f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
+                         f"{list(tensors[i].shape)} at entry {i}; cure: pad them to one size, or use cat")
+    if new_dim == len(shape):
+        return plain(np.concatenate([t[..., None] for t in tensors], new_dim))
+    joined = plain(np.concatenate(tensors, new_dim))         # 16 of 3 x 8 x 8 in 5 us, np.stack takes 12
+    return joined.reshape(*shape[:new_dim], len(tensors), *shape[new_dim:])
 
 
 def unbind(x: ndarray, dim: int = 0) -> list[ndarray]:
