@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from math import inf
 from sys import modules
+from types import ModuleType
 
 CALL, ELEMENT = 0.4e-6, 0.3e-9                    # seconds that a pass of NumPy takes, and one element of it
 PRICE, LOADING = 0.3, 0.25                        # seconds that count as the cost of loops from disk, and Numba's part of it
@@ -17,6 +19,15 @@ def has_numba() -> bool:
     """Whether loops can be compiled. Asked when one could first be used: `importlib.util` takes 0.5 ms of an import."""
     from importlib.util import find_spec
     return find_spec("numba") is not None
+
+
+def scipy_part(name: str, asked: str) -> ModuleType:
+    """SciPy's module of that name, imported when first used; `asked` is what needs it, as the subject of the error."""
+    try:
+        import_module("scipy")                    # not there, though a part of it may still be
+        return import_module(f"scipy.{name}")
+    except ImportError as error:
+        raise ImportError(f"{asked} SciPy: pip install scipy") from error
 
 
 class Spent:

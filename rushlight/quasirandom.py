@@ -9,6 +9,7 @@ import numpy as np
 from numpy import ndarray
 
 import rushlight
+from rushlight.optional import scipy_part
 from rushlight.tensor import Tensor, from_array
 
 
@@ -16,11 +17,8 @@ from rushlight.tensor import Tensor, from_array
 def tables() -> tuple[ndarray, ndarray]:
     """Primitive polynomials (dims,), as bits, and the first direction numbers (dims, 18), of S. Joe and F. Y. Kuo (2008):
     SciPy has the file."""
-    try:
-        import scipy
-    except ImportError as error:
-        raise ImportError("SobolEngine needs SciPy's table of direction numbers: pip install scipy") from error
-    with np.load(Path(scipy.__file__).parent / "stats" / "_sobol_direction_numbers.npz") as file:
+    scipy = scipy_part("version", "SobolEngine's direction numbers are those of")
+    with np.load(Path(str(scipy.__file__)).parent / "stats" / "_sobol_direction_numbers.npz") as file:
         return file["poly"], file["vinit"]
 
 

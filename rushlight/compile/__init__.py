@@ -8,6 +8,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from rushlight.errors import warn
 from rushlight.optional import has_numba
 
 if TYPE_CHECKING:                                 # read when first needed: the loops of large arrays do without
@@ -57,8 +58,7 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
     fuse = backend != "numpy"
     if fuse and not has_numba():
-        warnings.warn("rushlight.compile: Numba is not installed, so nothing is fused: pip install rushlight[jit]",
-                      stacklevel=2)
+        warn("rushlight.compile: Numba is not installed, so nothing is fused: pip install numba scipy")
         fuse = False
     model = unwrapped(model)
     made = Compiled(model, fullgraph, {**(options or {}), "fuse": fuse and (options or {}).get("fuse", True)})

@@ -20,6 +20,7 @@ from types import FunctionType, MappingProxyType
 from typing import Any
 
 from rushlight.compile.intrinsics import EXACT, FLAGS, backend
+from rushlight.optional import has_numba
 from rushlight.version import __version__
 
 MOST_LOOPS, MOST_FILES = 2048, 1024
@@ -113,7 +114,7 @@ def versions() -> tuple[str, ...]:
     """What makes old machine code wrong: another Numba, another Python, other scalar functions."""
     own = Path(__file__).parent
     sources = [(own / name).read_text() for name in ("scalars.py", "minimax.py", "intrinsics.py", "vectors.py", "tiles.py")]
-    return (metadata.version("numba"), sys.version, __version__, *sources)
+    return (metadata.version("numba") if has_numba() else "no Numba", sys.version, __version__, *sources)
 
 
 @cache

@@ -20,7 +20,7 @@ def backend() -> SimpleNamespace:
         from rushlight.interrupts import numba
     except ImportError as e:
         raise ImportError("rushlight.compile fuses loops with Numba, which is not installed: "
-                          "pip install rushlight[jit]") from e
+                          "pip install numba scipy") from e
     return instructions(numba, intrinsic)
 
 

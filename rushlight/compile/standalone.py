@@ -57,7 +57,8 @@ class Module(Bundle):
     """
 
     def __init__(self, body: str, folder: bool = False):
-        used = set(re.findall(r"\b[A-Za-z_]\w*", re.sub(r"(?m)^ *#.*", "", body)))          # not in the user's lines
+        code = re.sub(r'(?m)^ *#.*|(?s:""".*?""")', "", body)             # not the user's lines, nor what is said
+        used = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", code))          # `kernels.tanh` is not the tanh of loops
         self.wanted = used & ({*RUNTIME, *INSTRUCTIONS, *TYPES, *REGISTERS} | elements())
         super().__init__({**INSTEAD, **IN_FOLDERS} if folder else INSTEAD, used - self.wanted - {"loop"})
         self.along: list[str] = []                # loops over rows that are asked for by name

@@ -16,6 +16,7 @@ from rushlight.autograd.function import Function, once_differentiable
 from rushlight.distributions.constraints import independent, nonnegative, positive, real, simplex, unit_interval
 from rushlight.distributions.distribution import Distribution as Base
 from rushlight.distributions.distribution import ExponentialFamily, broadcast_all, normal, tiny_of
+from rushlight.optional import scipy_part
 from rushlight.sampling import source
 from rushlight.tensor import Tensor, from_array
 
@@ -28,7 +29,7 @@ def slope(f: Any, a: np.ndarray) -> np.ndarray:
 
 def gamma_slope(a: np.ndarray, x: np.ndarray) -> np.ndarray:
     """dx/da for x ~ Gamma(a, 1)."""
-    from scipy import special
+    special = scipy_part("special", "derivatives of Gamma, Beta and Dirichlet numbers need")
     a, x = a.astype(np.float64), x.astype(np.float64)
     lower = x < a                                 # the smaller tail keeps its digits
     moved = slope(lambda a: np.where(lower, special.gammainc(a, x), -special.gammaincc(a, x)), a)
@@ -37,7 +38,7 @@ def gamma_slope(a: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 def beta_slope(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
     """dx/da for x ~ Beta(a, b)."""
-    from scipy import special
+    special = scipy_part("special", "derivatives of Gamma, Beta and Dirichlet numbers need")
     lower = x < a / (a + b)
     moved = slope(lambda a: np.where(lower, special.betainc(a, b, x), -special.betaincc(a, b, x)), a)
     return -moved * np.exp(special.betaln(a, b) - (a - 1) * np.log(x) - (b - 1) * np.log1p(-x))

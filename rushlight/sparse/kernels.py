@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.optional import scipy_part
+
 
 def matrix(values: ndarray, row: ndarray, col: ndarray, n: int, m: int) -> Any:
     """SciPy's (n, m) matrix of these elements; where they stand in order of rows or columns already, without sorting."""
-    from scipy import sparse
+    sparse = scipy_part("sparse", "products of sparse matrices need")
     for kind, at, other, count in ((sparse.csr_array, row, col, n), (sparse.csc_array, col, row, m)):
         if len(at) == 0 or (at[1:] >= at[:-1]).all():
             starts = np.searchsorted(at, np.arange(count + 1))

@@ -72,7 +72,10 @@ def graph(output: Any, params: Params = None) -> Graph:
 
 
 def check_recorded(output: Any) -> None:
-    """ValueError where nothing was recorded for a tensor."""
+    """ValueError where nothing was recorded for a tensor, TypeError for what is none."""
+    if not hasattr(output, "grad_fn"):
+        raise TypeError(f"viz: a graph is that of a tensor, not of {type(output).__name__}; "
+                        "cure: pass a result computed from a tensor with requires_grad=True, such as the loss")
     if output.grad_fn is None:
         raise ValueError(
             f"viz: no graph was recorded for this tensor of shape {tuple(output.shape)}: it is a leaf, "
@@ -86,7 +89,10 @@ def pairs(params: Params) -> Iterable[tuple[str, Any]]:
         return ()
     if hasattr(params, "named_parameters"):
         return params.named_parameters()
-    return params.items() if isinstance(params, Mapping) else params
+    named = [*(params.items() if isinstance(params, Mapping) else params)]
+    if not all(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in named):
+        raise TypeError("viz: params names the leaves: give a dict {\"w\": w}, model.named_parameters() or the model")
+    return named
 
 
 def box(node: Any, names: dict[int, str], value: np.ndarray | None) -> Box:

@@ -121,6 +121,7 @@ function draw() {
       drawn("rect", { x: left, y: top, width: node.width, height: node.height, rx: node.kind === "leaf" ? 14 : 6 }), ...words);
     boxes.push({ box, words });
     picture.append(box);
+    shorten(words[0], node.width - 12);
   });
   for (const line of lines) {      // above the boxes: what an edge brings in the step that is shown
     const label = drawn("text", { class: "sent", "text-anchor": "middle", "dominant-baseline": "middle" });
@@ -129,15 +130,29 @@ function draw() {
   }
 }
 
-function bring(arrivals) {        // the numbers on their way, beside each other where edges run together
+function shorten(word, room) {     // a long name keeps its end, which tells it from its neighbours; the panel shows it whole
+  let letters = [...word.textContent];
+  while (letters.length > 2 && word.getComputedTextLength() > room) {
+    letters = letters.slice(Math.max(1, Math.floor(letters.length / 16)));
+    word.textContent = "…" + letters.join("");
+  }
+}
+
+function bring(arrivals) {        // the numbers on their way, each along its edge where no other one stands
   for (const label of labels) label.textContent = "";
+  const taken = [];
+  const meet = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
   arrivals.forEach((a, i) => {
-    const line = lines[a.edge], label = labels[a.edge];
-    const part = arrivals.length < 2 ? 0.5 : 0.3 + 0.4 * i / (arrivals.length - 1);
-    const spot = line.getPointAtLength(line.getTotalLength() * part);
-    label.setAttribute("x", spot.x);
-    label.setAttribute("y", spot.y);
+    const line = lines[a.edge], label = labels[a.edge], first = arrivals.length < 2 ? 0.5 : 0.3 + 0.4 * i / (arrivals.length - 1);
     label.textContent = brief(a.gives);
+    const at = part => {
+      const spot = line.getPointAtLength(line.getTotalLength() * part);
+      label.setAttribute("x", spot.x);
+      label.setAttribute("y", spot.y);
+      return label.getBBox();
+    };
+    const part = [first, 0.5, 0.7, 0.3, 0.85, 0.15].find(part => !taken.some(other => meet(other, at(part))));
+    taken.push(at(part ?? first));
   });
 }
 

@@ -6,8 +6,10 @@ import os
 import shutil
 import subprocess
 from html import escape
+from pathlib import Path
 from typing import Any
 
+from rushlight.errors import explain
 from rushlight.viz.graph import Box, Graph, Params, graph
 from rushlight.viz.layout import Point, framed, layout
 from rushlight.viz.text import COLOURS, dot_text, grouped
@@ -82,6 +84,9 @@ def save(every: Graph, path: str | os.PathLike[str], collapse: bool | int | None
     if program is None:
         paint(found, path)
     else:
+        folder = Path(path).parent
+        if not folder.is_dir():
+            raise FileNotFoundError(explain(f"viz.png: there is no folder {str(folder)!r} to write to", "make it first"))
         run(program, found, ["-Tpng", "-Gdpi=110", "-o", os.fspath(path)])
 
 

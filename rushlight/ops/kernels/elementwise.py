@@ -48,6 +48,7 @@ from numpy import (  # noqa: F401
 from rushlight.memory_format import copy_of, room_like
 from rushlight.ops.kernels.circles import cos, sin  # noqa: F401
 from rushlight.ops.kernels.divisions import divided
+from rushlight.optional import scipy_part
 
 real, imag = np.real, np.imag
 root_of_squares = sqrt
@@ -349,11 +350,8 @@ def xlogy(x: ndarray, y: ndarray) -> ndarray:
 
 def scipy_function(name: str) -> Callable:
     """SciPy's special function of that name."""
-    try:
-        from scipy import special
-    except ImportError as error:
-        raise ImportError(f"{name} needs SciPy: pip install scipy") from error
-    return getattr(special, name)
+    found: Callable = getattr(scipy_part("special", f"{name} needs"), name)
+    return found
 
 
 def of_reals(function: Callable) -> Callable:

@@ -10,14 +10,15 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.errors import LinAlgError
+from rushlight.optional import scipy_part
 
 INT32 = np.int32
 
 
 def lapack(name: str, x: ndarray) -> Callable:
     """LAPACK's function of this name for the dtype of x."""
-    from scipy.linalg import get_lapack_funcs
-    return get_lapack_funcs((name,), dtype=x.dtype)[0]
+    found: Callable = scipy_part("linalg", "this factorization needs").get_lapack_funcs((name,), dtype=x.dtype)[0]
+    return found
 
 
 def codes(x: ndarray) -> ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.ops.kernels.factorizations import adjoint, codes, lapack, lu_core
+from rushlight.optional import scipy_part
 
 SMALL = 16                                        # rows and columns up to which triangles are solved side by side
 NARROW = 64                                       # and up to which exp is worked out in double: 64 in 1.3 of the time
@@ -89,8 +90,7 @@ def solution(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray]:
 
 def triangular(a: ndarray, b: ndarray, upper: bool = False, unitriangular: bool = False) -> ndarray:
     """X with a X = b, of a only one triangle read; the diagonal taken as 1 if `unitriangular`."""
-    from scipy.linalg import get_blas_funcs
-    trsm = get_blas_funcs("trsm", dtype=a.dtype)
+    trsm = scipy_part("linalg", "solving with triangular matrices needs").get_blas_funcs("trsm", dtype=a.dtype)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (np.broadcast_to(t, (*batch, *t.shape[-2:])) for t in (a, b))
     n, k = b.shape[-2:]
@@ -123,7 +123,7 @@ def substituted(a: ndarray, b: ndarray, upper: bool, unitriangular: bool) -> nda
 
 def least_squares(a: ndarray, b: ndarray, rcond: float, driver: str) -> tuple[ndarray, ndarray, ndarray]:
     """X that minimizes |a X - b|, the rank of a, and its singular values; the last two only where the driver has them."""
-    from scipy.linalg import lstsq
+    lstsq = scipy_part("linalg", "least squares need").lstsq
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (np.broadcast_to(t, (*batch, *t.shape[-2:])) for t in (a, b))
     (m, n), k = a.shape[-2:], b.shape[-1]
@@ -164,7 +164,7 @@ def linalg_matrix_exp(x: ndarray) -> ndarray:
     """
     if not x.size:
         return x.copy()
-    from scipy.linalg import expm
+    expm = scipy_part("linalg", "matrix_exp needs").expm
     wide = np.promote_types(x.dtype, np.float64) if x.shape[-1] <= NARROW else x.dtype
     return np.asarray(expm(x.astype(wide, copy=False))).astype(x.dtype, copy=False)
 

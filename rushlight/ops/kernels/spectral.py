@@ -5,16 +5,15 @@ from typing import Any
 
 from numpy import conj, ndarray
 
+from rushlight.optional import scipy_part
+
 # SciPy's word for a division by n^power of a transform that it would leave as it is (True) or divide by n (False).
 NORM = {True: {0: "backward", 0.5: "ortho", 1: "forward"}, False: {0: "forward", 0.5: "ortho", 1: "backward"}}
 
 
 def _scipy_fft(x: ndarray) -> Any:
     """SciPy's module, imported when first used. TypeError for half types: transforms of them would mean little."""
-    try:
-        from scipy import fft
-    except ImportError as error:
-        raise ImportError("Fourier transforms need SciPy: pip install scipy") from error
+    fft = scipy_part("fft", "Fourier transforms need")
     if x.dtype.kind == "V" or x.dtype.itemsize == 2:
         name = "Half" if x.dtype.kind == "f" else "BFloat16"
         raise TypeError(f"Unsupported dtype {name}; cure: convert to single precision: x.float()")

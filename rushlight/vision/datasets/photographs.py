@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.errors import explain
+from rushlight.optional import scipy_part
 from rushlight.vision.datasets.base import VisionDataset, as_image, folder_of
 from rushlight.vision.datasets.download import download, is_whole
 
@@ -58,8 +59,7 @@ class SVHN(Photographs):
         if not is_whole(self.path, self.split_list[split]):
             raise RuntimeError(explain("Dataset not found or corrupted. You can use download=True to download it",
                                        f"or put {self.filename} into {self.root}"))
-        from scipy.io import loadmat
-        read = loadmat(self.path)
+        read = scipy_part("io", "SVHN's files are read by").loadmat(self.path)
         self.labels = read["y"].astype(np.int64).squeeze()
         self.labels[self.labels == 10] = 0        # the file counts from 1 to 10
         self.data = np.ascontiguousarray(read["X"].transpose(3, 2, 0, 1))

@@ -1,0 +1,124 @@
+"""What those meet who come without Numba or SciPy, and do what the pages say, in their order."""
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rushlight
+from rushlight import nn
+
+ROOT = Path(__file__).parent.parent
+WITHOUT = """
+import sys, importlib.metadata as metadata
+version = metadata.version
+def asked(name):
+    if name == "numba":
+        raise metadata.PackageNotFoundError(name)
+    return version(name)
+metadata.version = asked
+for name in ("numba", "llvmlite", "scipy"):
+    sys.modules[name] = None
+import rushlight as torch
+from rushlight import nn
+"""
+
+
+def alone(code, *options, folder=None):
+    """What a process of its own prints, without Numba and SciPy."""
+    done = subprocess.run([sys.executable, *options, "-c", WITHOUT + code], capture_output=True, text=True, cwd=folder,
+                          env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_program_is_made_and_printed_without_numba():
+    assert alone("""
+model = nn.Sequential(nn.Linear(2, 3), nn.Dropout(0.5), nn.Tanh(), nn.Linear(3, 1))
+step = torch.compile(lambda x: torch.sigmoid(model(x)).round().sum(), backend="numpy")
+for _ in range(3):
+    step(torch.ones(2, 2))
+program, = torch.compiler.programs(step)
+print("numba" in program.source, "tanh(" in program.source)
+""") == "False True\n"
+
+
+def test_a_model_is_exported_without_numba(tmp_path):
+    assert alone("""
+model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
+torch.export(model, torch.ones(1, 2), "answers")
+sys.path.insert(0, ".")
+from answers import model as small
+x = torch.ones(1, 2)
+print(bool(abs(small(x.numpy()) - model(x).detach().numpy()).max() < 1e-6))
+""", folder=tmp_path) == "True\n"
+
+
+def test_that_nothing_is_fused_is_said_at_the_users_line(tmp_path):
+    (tmp_path / "mine.py").write_text(WITHOUT + "import warnings\nwith warnings.catch_warnings(record=True) as seen:\n"
+                                      "    torch.compile(lambda x: x)\nprint(seen[0].filename, seen[0].message)\n")
+    done = subprocess.run([sys.executable, "mine.py"], capture_output=True, text=True, cwd=tmp_path,
+                          env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.stdout.startswith(str(tmp_path / "mine.py")), done.stdout + done.stderr
+    assert "pip install numba" in done.stdout
+
+
+@pytest.mark.parametrize("call", [
+    "torch.erf(x)", "torch.linalg.lstsq(x, x)", "torch.matrix_exp(x)", "torch.linalg.lu(x)", "torch.linalg.ldl_factor(x)",
+    "torch.linalg.solve_triangular(x, x, upper=True)", "x.to_sparse() @ x", "torch.fft.fft(x)",
+    "torch.quasirandom.SobolEngine(2)", "torch.distributions.Gamma(x.requires_grad_(), x).rsample().sum().backward()"])
+def test_what_needs_scipy_says_so(call):
+    assert alone(f"""
+x = torch.eye(3) + 1
+try:
+    {call}
+except ImportError as error:
+    print(error)
+""").endswith("SciPy: pip install scipy\n")
+
+
+# -- pictures of graphs: long names, what is no graph, folders that are not there
+
+@pytest.mark.parametrize(("params", "says"), [([rushlight.ones(2)], "named_parameters"), ([1, 2], "named_parameters")])
+def test_names_of_leaves_come_in_pairs(params, says):
+    x = rushlight.ones(2, requires_grad=True)
+    with pytest.raises(TypeError, match=says):
+        rushlight.viz.graph(x * 2, params)
+
+
+def test_what_is_no_tensor_has_no_graph():
+    with pytest.raises(TypeError, match="not of float"):
+        rushlight.viz.print_graph(3.0)
+
+
+def test_a_picture_needs_its_folder(tmp_path):
+    x = rushlight.ones(2, requires_grad=True)
+    with pytest.raises(FileNotFoundError):
+        rushlight.viz.png(x * 2, tmp_path / "none" / "graph.png")
+
+
+LAPS = """() => {
+    const boxes = kind => [...document.querySelectorAll(kind)].filter(t => t.textContent).map(t => t.getBBox());
+    const over = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+    return ["text.sent", "text.name"].map(kind => boxes(kind).some((a, i, all) => all.slice(i + 1).some(b => over(a, b))));
+}"""
+
+
+def test_words_of_the_page_do_not_cover_each_other(tmp_path):
+    sync_api = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("needs Chromium")
+    model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+    names = {f"a_very_long_parameter_name.encoder.layers.11.self_attention.{n}": p for n, p in model.named_parameters()}
+    rushlight.viz.html(model(rushlight.ones(4, 2)).square().mean(), tmp_path / "page.html", names)
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto((tmp_path / "page.html").as_uri())
+        for _ in range(4):
+            assert page.evaluate(LAPS) == [False, False]
+            page.keyboard.press("ArrowRight")
+        browser.close()
