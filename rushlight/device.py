@@ -6,7 +6,7 @@ import re
 from contextvars import ContextVar, Token
 from typing import Any
 
-from rushlight.errors import NoCuda
+from rushlight.errors import NoCuda, explain
 
 KNOWN = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
          "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
@@ -85,7 +85,8 @@ def _parsed(text: str, index: int | None) -> tuple[str, int | None]:
         raise RuntimeError(f"device(): Invalid device string: '{text}': write 'cpu' or 'cpu:0'")
     kind, number = match.groups()
     if kind not in KNOWN:
-        raise RuntimeError(f"device(): Expected one of {', '.join(KNOWN)} device type at start of device string: {kind}")
+        raise RuntimeError(explain(f"device(): Expected one of {', '.join(KNOWN)} device type at start of device string: "
+                                   f"{kind}", "write 'cpu', the only device that is here"))
     if index is None:
         return kind, None if number is None else int(number)
     if number is not None:
@@ -104,8 +105,9 @@ def present(place: str | int | device) -> device:
     if place.type != "cpu":
         cuda = place.type == "cuda"
         raise (NoCuda if cuda else RuntimeError)(
-            f"{'Torch not compiled with CUDA enabled: ' * cuda}device '{place}' does not exist here: the only device of "
-            "rushlight is 'cpu'; device='cuda' if torch.cuda.is_available() else 'cpu' runs in both places")
+            explain(f"{'Torch not compiled with CUDA enabled: ' * cuda}device '{place}' does not exist here: the only "
+                    "device of rushlight is 'cpu'",
+                    "device='cuda' if torch.cuda.is_available() else 'cpu' runs in both places"))
     return place
 
 

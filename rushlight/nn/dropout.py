@@ -1,6 +1,7 @@
 """Dropout as modules: active in training, the identity in evaluation."""
 from __future__ import annotations
 
+from rushlight.errors import explain
 from rushlight.nn import functional as F
 from rushlight.nn.module import Module
 from rushlight.tensor import Tensor
@@ -12,7 +13,8 @@ class _DropoutNd(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False):
         super().__init__()
         if p < 0 or p > 1:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+            raise ValueError(explain(f"dropout probability has to be between 0 and 1, but got {p}",
+                                     "give the share that is dropped, 0.5 for a half"))
         self.p, self.inplace = p, inplace
 
     def extra_repr(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from rushlight.autograd.grad_mode import no_grad
-from rushlight.errors import Suggesting
+from rushlight.errors import Suggesting, explain
 from rushlight.nn.conversion import Convertible
 from rushlight.nn.hooks import Hooked, registered
 from rushlight.nn.parameter import Buffer, Parameter
@@ -154,7 +154,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a submodule under a name. TypeError for what is none, KeyError for a bad or taken name."""
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{type_name(module)} is not a Module subclass")
+            raise not_a_module(module)
         begun(self.__dict__, "module")
         check_name(self, name, "module", "_modules")
         self._modules[name] = registered(self, "module", name, module)
@@ -355,6 +355,19 @@ def type_name(value: Any) -> str:
     if kind is Tensor:
         return f"torch.{value.dtype.scalar_type}Tensor"
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def not_a_module(value: Any) -> TypeError:
+    """The error for what was given as a part of a module, and is none."""
+    if isinstance(value, type) and issubclass(value, Module):
+        return TypeError(explain(f"{value.__module__}.{value.__name__} is not a Module subclass: it is a class, no module",
+                                 f"make one: {value.__name__}()"))
+    if isinstance(value, (list, tuple)):
+        return TypeError(explain(f"{type_name(value)} is not a Module subclass", "spread it: nn.Sequential(*layers)"))
+    if callable(value) and hasattr(value, "__name__"):
+        return TypeError(explain(f"{value.__name__} is not a Module subclass: it is a function",
+                                 "take its module, nn.ReLU() for relu, or call it in forward()"))
+    return TypeError(explain(f"{type_name(value)} is not a Module subclass", "give modules: nn.Linear(2, 3), nn.ReLU()"))
 
 
 def member(module: Module, path: str, kind: str, what: str) -> Any:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.errors import explain
 from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.linear import Linear
@@ -50,7 +51,8 @@ class MultiheadAttention(Module):
         self.num_heads, self.dropout, self.batch_first = num_heads, dropout, batch_first
         self.head_dim = embed_dim // num_heads
         if self.head_dim * num_heads != embed_dim:
-            raise AssertionError("embed_dim must be divisible by num_heads")
+            raise AssertionError(explain("embed_dim must be divisible by num_heads", "each head takes embed_dim / num_heads "
+                                         "of the features", embed_dim=embed_dim, num_heads=num_heads))
         made = {"device": device, "dtype": dtype}
         self._add_projections(bias, made)
         if add_bias_kv:

@@ -114,7 +114,10 @@ def dimensions(*allowed: int) -> Any:
 
     def check(self: Any, input: Tensor) -> None:
         if input.array.ndim not in allowed:
-            raise ValueError(f"expected {words} input (got {input.array.ndim}D input)")
+            n, name = input.array.ndim, type(self).__name__
+            fits = {2: "1d", 3: "1d", 4: "2d", 5: "3d"}.get(n)
+            other = f", or take {name[:-2]}{fits}" if fits and name[-2:] in ("1d", "2d", "3d") else ""
+            raise ValueError(f"expected {words} input (got {n}D input); cure: bring the input to {words}{other}")
     return check
 
 

@@ -258,6 +258,8 @@ class LSTM(RNNBase):
         return [(n, batch, self.proj_size or self.hidden_size), (n, batch, self.hidden_size)]
 
     def _as_tuple(self, hx: Any) -> tuple:
+        if len(hx) < 2:
+            raise IndexError(explain("lstm expects two hidden states, but got one", "give the tuple (h_0, c_0)"))
         if len(hx) > 2:
             raise RuntimeError("lstm expects two hidden states")
         return hx[0], hx[1]

@@ -128,7 +128,8 @@ class Stateful:
         <All keys matched successfully>
         """
         if not isinstance(state_dict, Mapping):
-            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+            raise TypeError(explain(f"Expected state_dict to be dict-like, got {type(state_dict)}.",
+                                    "give what state_dict() returns, model.state_dict()"))
         metadata = getattr(state_dict, "_metadata", None) or {}
         found, errors = IncompatibleKeys([], []), Errors()
         state = OrderedDict(state_dict)

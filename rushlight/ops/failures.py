@@ -55,7 +55,8 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         return TypeError(explain(f"{name}(): {text}", **facts))
     what, _, cure = text.partition("; cure: ")
     if isinstance(error, IndexError):
-        return IndexError(explain(index_words(what.replace("for axis", "for dimension"), args), cure, **facts))
+        said = index_words(what.replace("for axis", "for dimension"), args)
+        return IndexError(explain(said, cure or index_cure(said, args), **facts))
     if isinstance(error, (ValueError, TypeError)):
         return RuntimeError(explain(f"{name}(): {what}", cure, **facts))
     if type(error) in (RuntimeError, NotImplementedError, LinAlgError):    # in torch's words already
@@ -81,6 +82,21 @@ def index_words(what: str, args: Sequence[Any]) -> str:
                 return (f"The shape of the mask {list(mask.shape)} at index {mask.shape.index(wrong)} does not match the "
                         f"shape of the indexed tensor {list(x.shape)} at index {axis}")
     return what
+
+
+def index_cure(what: str, args: Sequence[Any]) -> str:
+    """What to write instead of an index that does not fit."""
+    x = args[0].array if args and isinstance(args[0], Tensor) else None
+    words = what.split()
+    if " out of bounds for dimension " in what and words[-1].isdigit():
+        n = int(words[-1])
+        return f"count from 0 to {n - 1}, or from -1 backwards" if n else "it has no elements: ask len(x) before"
+    if x is None:
+        return ""
+    if what.startswith("too many indices"):
+        return f"the shape is {x.shape}: give at most {x.ndim}"
+    mask = what.startswith("The shape of the mask")
+    return f"a mask has the shape of what it selects from, {x.shape}, or of its first dimensions" if mask else ""
 
 
 def flattened(args: Sequence[Any]) -> list[Any]:

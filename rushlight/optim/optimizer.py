@@ -128,6 +128,8 @@ class Optimizer(Suggesting):
         if isinstance(params, Tensor):
             raise TypeError(explain("params argument given to the optimizer should be an iterable of Tensors or dicts, "
                                     f"but got torch.{params.dtype.scalar_type}Tensor", "put it into a list: [x]"))
+        if hasattr(params, "named_parameters"):
+            raise TypeError(explain(f"'{type(params).__name__}' object is not iterable", "give model.parameters()"))
         groups = list(params)
         if not groups:
             raise ValueError(explain("optimizer got an empty parameter list",
@@ -143,6 +145,9 @@ class Optimizer(Suggesting):
             raise TypeError(explain(f"param_group must be a dict, but got {type(param_group)}",
                                     'write {"params": [...], "lr": ...}'))
         group = param_group
+        if "params" not in group:
+            raise KeyError(explain(f"params: the group has {', '.join(map(repr, group)) or 'nothing'}",
+                                   'write {"params": [...], "lr": ...}'))
         group["params"], names = named(listed(group["params"]))
         if names is not None:
             group["param_names"] = names

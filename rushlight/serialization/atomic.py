@@ -30,8 +30,10 @@ def replacing_path(filename: str | os.PathLike) -> Iterator[Path]:
         if path.exists():
             beside.chmod(stat.S_IMODE(path.stat().st_mode))
         os.replace(beside, path)
-    except BaseException:
+    except BaseException as error:
         beside.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)            # a full disk does not say which file it has no room for
         raise
 
 

@@ -213,7 +213,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         num_classes = int(t.max()) + 1
     elif checked and known.max() >= num_classes:
         noticed(tensor)
-        raise RuntimeError(explain("Class values must be smaller than num_classes.", largest=known.max()))
+        raise RuntimeError(explain("Class values must be smaller than num_classes.", "count from 0 to num_classes - 1, or "
+                                   "give more classes", largest=known.max(), num_classes=num_classes))
     if t.__class__ is np.ndarray and grad_mode().watch is None:         # in a third of the time
         made = np.zeros((*t.shape, num_classes), np.int64)
         made.reshape(-1, num_classes or 1)[np.arange(t.size), t.reshape(-1)] = 1

@@ -33,8 +33,12 @@ def reduced(loss: Tensor, reduction: str, name: str = "") -> Tensor:
 
 def settled(size_average: Old, reduce: Old, reduction: str) -> str:
     """The reduction that the two old arguments mean, if they are given."""
-    if size_average is None and reduce is None:
+    if size_average is None and reduce is None and not isinstance(reduction, Tensor):
         return reduction
+    if any(isinstance(old, Tensor) for old in (size_average, reduce, reduction)):
+        raise RuntimeError(explain("Boolean value of Tensor with more than one value is ambiguous: a setting of the loss is "
+                                   "a tensor", "make the loss first, then call it: nn.MSELoss()(input, target); or, in one "
+                                   "call, nn.functional.mse_loss(input, target)"))
     said = "none" if reduce is False else "sum" if size_average is False else "mean"
     warn(f"size_average and reduce args will be deprecated, please use reduction='{said}' instead.")
     return said
@@ -230,7 +234,7 @@ def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
         raise ValueError(explain("Expected 1 or more dimensions (got 0)", "give a logit for each class"))
     if len(x) > 1 and (not t or x[0] != t[0]):
         raise ValueError(explain(f"Expected input batch_size ({x[0]}) to match target batch_size ({t[0] if t else 1}).",
-                                 input=x, target=t))
+                                 "give one class for each row of the input", input=x, target=t))
     if len(x) < 3 and len(t) > 1:
         raise RuntimeError(explain("0D or 1D target tensor expected, multi-target not supported",
                                    "give class numbers, or probabilities as floats of the input's shape", target=t))
