@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from passes import compiled, ops
 
 import rushlight
 from rushlight import nn
@@ -176,3 +177,40 @@ def test_a_full_disk_is_told_with_the_file_and_the_old_one_stays(tmp_path, monke
         rushlight.save({"a": rushlight.ones(2)}, file)
     assert rushlight.load(file)["a"].tolist() == [0.0, 0.0]
     assert list(tmp_path.iterdir()) == [file]
+
+
+# -- what CONTRIBUTING.md says of a pass and an optimizer
+
+def contributed(name):
+    """What the block of CONTRIBUTING.md that defines the name defines."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
+    scope = {}
+    exec(next(b for b in blocks if re.search(rf"(def|class) {name}\b", b)), scope)
+    return scope[name]
+
+
+def test_the_optimizer_of_the_page_goes_against_the_sign():
+    model = nn.Linear(3, 2)
+    optimizer = contributed("SignDescent")(model.parameters(), lr=0.5)
+
+    def step(x):
+        optimizer.zero_grad()
+        model(x).square().sum().backward()
+        optimizer.step()
+
+    for run in [step, rushlight.compile(step, backend="numpy")]:
+        for _ in range(4):
+            before = [p.detach().clone() for p in model.parameters()]
+            run(rushlight.ones(4, 3))
+            for p, old in zip(model.parameters(), before):
+                assert rushlight.equal(p, old - 0.5 * p.grad.sign())
+
+
+def test_the_pass_of_the_page_takes_negations_away(monkeypatch):
+    from rushlight.compile.passes import PASSES
+    monkeypatch.setitem(PASSES, "negations", contributed("negations"))
+    x = rushlight.rand(3)
+    program, result, steps = compiled(lambda x: x.exp().neg().neg() * 2, x)
+    assert "neg" in ops(steps["as recorded"])
+    assert "neg" not in ops(steps["negations"])
+    assert rushlight.equal(result, x.exp() * 2)
