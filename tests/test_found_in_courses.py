@@ -179,3 +179,13 @@ def test_helpers_do_what_torchs_do():
         rushlight.cuda.nvtx.range_push("x")
     with pytest.raises(TypeError, match=r"torch.cuda.FloatTensor not available"):
         rushlight.cuda.FloatTensor(2)
+
+
+def test_schedules_are_of_the_module_that_has_them():
+    """`if scheduler.__module__ == lr_scheduler.__name__: scheduler.step()`, where it may be a plain function instead."""
+    from rushlight.optim import SGD, lr_scheduler
+
+    scheduler = lr_scheduler.StepLR(SGD([nn.Parameter(rushlight.ones(1))], lr=0.1), 2)
+    assert scheduler.__module__ == lr_scheduler.__name__ == "rushlight.optim.lr_scheduler"
+    assert {getattr(lr_scheduler, name).__module__ for name in lr_scheduler.__all__} == {lr_scheduler.__name__}
+    assert type(pickle.loads(pickle.dumps(lr_scheduler.LambdaLR))) is type

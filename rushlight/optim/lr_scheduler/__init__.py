@@ -22,3 +22,7 @@ _LRScheduler = LRScheduler                        # its name in older programs
 __all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR",
            "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR",
            "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR"]
+
+for _name in __all__:                             # in torch one file has them all: programs compare with its __name__
+    globals()[_name].__module__ = __name__
+del _name
