@@ -5,8 +5,8 @@ L2 cache, is copied in panels of 64 columns so that it lies as it is read; six r
 (compile/tiles.py), so that they stay in the L1 cache, and rows of the result are written from left to right. Rows of x are
 read where they are; a transposed x is turned first, part by part. Less than 20 rows of x read y where it lies: a panel of
 it passes by. So do 16 rows, and 24 to 32, if y is a transpose, as of a layer's weight: they meet its rows, up to 8 or 12 of
-them for 16 numbers of the result at a time, more in the place of y, x turned (16 and 32 rows by 128 x 512: 0.7 of the time; 24
-0.9 on a Xeon, 1.15 on an EPYC; 18 would take 1.4).
+them for 16 numbers of the result at a time, more in the place of y, x turned (16 and 32 rows by 128 x 512: 0.7 of the time;
+24 0.9 on a Xeon, 1.15 on an EPYC; 18 would take 1.4).
 
 `product` takes any strides; k is at least 2, and m at least LOW, or, of two matrices, m at least 2 and n 16.
 
