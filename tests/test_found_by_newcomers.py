@@ -214,3 +214,11 @@ def test_the_pass_of_the_page_takes_negations_away(monkeypatch):
     assert "neg" in ops(steps["as recorded"])
     assert "neg" not in ops(steps["negations"])
     assert rushlight.equal(result, x.exp() * 2)
+
+
+def test_an_explanation_calls_constants_by_the_users_names():
+    weight, rows, z = rushlight.ones(3, 3, requires_grad=True), rushlight.rand(2, 3), 0 * rushlight.ones(1)
+    told = str(rushlight.explain((rows @ weight).tanh().sum(), wrt=weight))
+    assert "= rows @ weight " in told
+    assert z.item() == 0
+    assert told.startswith("dy/dweight by the chain rule")      # z is taken

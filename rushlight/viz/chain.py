@@ -19,7 +19,7 @@ from rushlight.tensor import Tensor
 from rushlight.viz.graph import Params, check_recorded
 from rushlight.viz.numbers import rounded
 from rushlight.viz.steps import forward_values
-from rushlight.viz.symbols import LARGEST, Symbols, names_of, product, size, total
+from rushlight.viz.symbols import LARGEST, Symbols, names_of, product, size, total, users_tensors
 
 MOST = 64  # paths listed one by one
 
@@ -174,19 +174,22 @@ def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
     for node in order:
         if node in between and node.saved is None:
             raise second_time(node)
-    names = names_of(params, output, wrt)
+    seen = users_tensors()
+    names = names_of(params, output, wrt, seen)
+    called = {id(t.array): name for name, t in seen.items() if t.node is None}
     with no_grad():
-        return Chain(output, wrt, order, between, names).explained(value)
+        return Chain(output, wrt, order, between, names, called).explained(value)
 
 
 class Chain:
     """The nodes between output and `wrt`, on the way to an explanation."""
 
-    def __init__(self, output: Tensor, wrt: Tensor, order: list[Node], between: set[Node], names: dict[Node, str]):
+    def __init__(self, output: Tensor, wrt: Tensor, order: list[Node], between: set[Node], names: dict[Node, str],
+                 called: dict[int, str]):
         self.output, self.wrt, self.order = output, wrt, order
         self.between = [node for node in order if node in between]
         self.values = forward_values(output)
-        self.symbols = Symbols(order, self.values, names)
+        self.symbols = Symbols(order, self.values, names, called)
         self.factors: dict[tuple[Node, int], Factor] = {}
 
     def explained(self, value: Tensor) -> Explanation:

@@ -24,8 +24,8 @@ class Symbols:
     """`order`: the nodes, newest first; `values`: of those whose result is known. `known`: {name: value} of what the
     formulas name."""
 
-    def __init__(self, order: list[Node], values: dict[Node, np.ndarray], names: dict[Node, str]):
-        self.values, self.names = values, names
+    def __init__(self, order: list[Node], values: dict[Node, np.ndarray], names: dict[Node, str], called: dict[int, str]):
+        self.values, self.names, self.called = values, names, called
         self.taken = {*names.values(), "e", "g", "i"}
         self.fresh = (name for name in letters() if name not in self.taken)
         self.known: dict[str, Any] = {}
@@ -129,7 +129,9 @@ class Symbols:
         for name, value in self.known.items():
             if value is array:
                 return Formula("name", name)
-        name = next(self.fresh)
+        name = self.called.get(id(array), "")
+        if not name or name in self.taken:
+            name = next(name for name in self.fresh if name not in self.known)
         self.known[name] = array
         return Formula("name", name)
 
@@ -141,16 +143,21 @@ def letters() -> Iterator[str]:
             yield letter + (str(round_) if round_ else "")
 
 
-def names_of(params: Params, output: Tensor, wrt: Tensor) -> dict[Node, str]:
-    """Names of nodes: from `params`, else those of the user's variables; z for the output and x for `wrt` without one."""
+def users_tensors() -> dict[str, Tensor]:
+    """The tensors that the user's variables name."""
     frame = user_frame(2)
     seen = {} if frame is None else {**frame.f_globals, **frame.f_locals}
-    found = {value.node: name for name, value in seen.items()
-             if isinstance(value, Tensor) and value.node is not None and not name.startswith("_")}  # fmt: skip
+    return {name: value for name, value in seen.items() if isinstance(value, Tensor) and not name.startswith("_")}
+
+
+def names_of(params: Params, output: Tensor, wrt: Tensor, seen: dict[str, Tensor]) -> dict[Node, str]:
+    """Names of nodes: from `params`, else those of the user's variables; z for the output and x for `wrt` without one."""
+    found = {value.node: name for name, value in seen.items() if value.node is not None}
     found.update({tensor.node: name for name, tensor in pairs(params) if tensor.node is not None})
-    for tensor, name in ((output, "z"), (wrt, "x")):
+    for tensor, name, *others in ((output, "z", "y", "out", "result"), (wrt, "x", "input")):
         if tensor.node is not None and tensor.node not in found:
-            found[tensor.node] = name if name not in found.values() else f"the_{name}"
+            names = {*found.values(), *seen}
+            found[tensor.node] = next(free for free in (name, *others, f"the_{name}") if free not in names)
     return found
 
 
