@@ -1,4 +1,5 @@
 """What those meet who come without Numba or SciPy, and do what the pages say, in their order."""
+import io
 import os
 import re
 import shutil
@@ -222,3 +223,31 @@ def test_an_explanation_calls_constants_by_the_users_names():
     assert "= rows @ weight " in told
     assert z.item() == 0
     assert told.startswith("dy/dweight by the chain rule")      # z is taken
+
+
+@pytest.mark.parametrize("page", ["index", "viz", "transforms", "toolbox", "compile"])
+def test_the_blocks_of_a_page_run_in_their_order(page, tmp_path, monkeypatch):
+    """In one process, each with the names of those before it, as a reader does."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / f"{page}.md").read_text(), re.DOTALL | re.MULTILINE)
+    scope = {"__name__": "reader"}
+    for i, block in enumerate(blocks):
+        file = tmp_path / f"block{i}.py"
+        file.write_text(block)
+        exec(compile(block, str(file), "exec"), scope)
+    assert blocks
+
+
+def test_a_page_of_a_model_that_nobody_holds():
+    page = rushlight.viz.html(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))(rushlight.ones(1, 2)).sum())
+    assert "AccumulateGrad" in page
+
+
+def test_a_tree_for_a_terminal_of_few_characters():
+    x = rushlight.ones(2, requires_grad=True)
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    rushlight.viz.print_graph(x * x + x, {"\u03b1": x}, file=out)
+    out.seek(0)
+    assert [line[:17] for line in out.read().splitlines()[:3]] == [
+        "AddBackward0 (2,)", "|- MulBackward0 (", "|  |- AccumulateG"]

@@ -101,7 +101,8 @@ def drawing(items: Iterable[Item], inputs: Iterable[tuple[str, str]], results: I
 
 def memory_table(leases: list[Lease], sizes: list[int]) -> str:
     """Which values lie in which piece of memory, from which step to which."""
-    rows = [f"{sum(sizes)} bytes in {len(sizes)} pieces; every value for itself would take {sum(r.size for r in leases)}"]
+    plural, apart = "s" * (len(sizes) != 1), sum(r.size for r in leases)
+    rows = [f"{sum(sizes)} bytes in {len(sizes)} piece{plural}; every value for itself would take {apart}"]
     for piece, size in enumerate(sizes):
         rows.append(f"piece {piece}, {size} bytes")
         rows += [f"  {r.name:>8}  {r.size:>10} bytes  steps {r.first} to {r.last}" for r in leases if r.piece == piece]

@@ -86,7 +86,9 @@ def step(node: Node, g: Any, outgoing: Any, totals: dict[Node, Any]) -> Step:
 def accumulated(node: Any, g: np.ndarray) -> tuple[Any, Any]:
     """`.grad` of a leaf before and after `g` arrives."""
     leaf = node.tensor()
-    g = np.asarray(g).astype(node.dtype if leaf is None else leaf.array.dtype)
+    g = np.asarray(g)
+    if leaf is not None:                          # a leaf that nobody holds any more has no dtype to bring it to
+        g = g.astype(leaf.array.dtype)
     before = None if leaf is None or leaf._grad is None else leaf._grad.array.copy()
     return before, (g if before is None else before + g)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -9,6 +10,7 @@ from rushlight.viz.graph import Box, Graph, Params, graph
 from rushlight.viz.modules import MOST, collapsed, modules_of
 
 COLOURS = {"output": "#fde8b0", "op": "#eef0f4", "leaf": "#cfe8d5", "module": "#d9e4f5"}  # of a box, by its kind
+PLAIN = str.maketrans({"├": "|", "└": "`", "─": "-", "│": "|"})
 FRAME = 'style=rounded color="#b9c1cd" fontname="monospace" fontsize=10 fontcolor="#5b6474"'
 
 
@@ -27,7 +29,12 @@ def print_graph(output: Any, params: Params = None, file: IO[str] | None = None)
     MmBackward0 (1, 2)  = [[6, 6]]
     AccumulateGrad x (1, 3)  = [[1, 2, 3]]
     """
+    encoding = getattr(sys.stdout if file is None else file, "encoding", None) or "utf-8"
     for line in lines(graph(output, params)):
+        try:
+            line.encode(encoding)
+        except UnicodeEncodeError:                # a terminal of few characters
+            line = line.translate(PLAIN).encode(encoding, "replace").decode(encoding)
         print(line, file=file)
 
 
