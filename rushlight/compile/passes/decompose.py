@@ -10,6 +10,7 @@ from rushlight import dtypes
 from rushlight.compile.graph import Call, Graph, Value, substitute, values_in
 from rushlight.ops.kernels.shape import keys_of
 
+SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 REDUCTIONS = ("sum", "amax", "amin")
 
 
@@ -87,9 +88,13 @@ def mean(b: Builder, x: Value, dims: tuple | None = None, keepdim: bool = False)
 
 
 def var_core(b: Builder, x: Value, dims: tuple | None, correction: float) -> Value:
-    total = b.reduce("sum", x, dims)
+    """The mean in double precision: of equal numbers it is exact, and so is their variance, 0."""
+    wide = b.call("to", x, dtypes.float64, shape=x.shape, dtype=DOUBLE) if x.dtype == SINGLE else x
+    total = b.reduce("sum", wide, dims)
     n = x.size // max(total.size, 1)
-    d = b.element("sub", x, b.element("div", total, float(n)))
+    d = b.element("sub", wide, b.element("div", total, float(n)))
+    if wide is not x:
+        d = b.call("to", d, dtypes.float32, shape=x.shape, dtype=x.dtype)
     return b.element("div", b.reduce("sum", b.element("mul", d, d), dims), float(n - correction))
 
 
