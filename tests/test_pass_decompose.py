@@ -76,7 +76,8 @@ def test_places_that_are_not_there_are_left_to_the_function_which_refuses_them()
         X.gather(1, COLUMN + 3)
 
 
-@pytest.mark.parametrize(("shape", "dim"), [((64, 257), 1), ((257, 64), 0), ((5, 7), 1), ((3, 1000), 1), ((4, 9, 5), (0, 2))])
+@pytest.mark.parametrize(("shape", "dim"), [
+    ((64, 257), 1), ((257, 64), 0), ((5, 7), 1), ((3, 1000), 1), ((4, 9, 5), (0, 2))])
 def test_equal_numbers_have_no_deviation(shape, dim):
     """As eager and torch have it: programs ask `std == 0`."""
     f = torch.compile(lambda x: (x * 3).std(dim, keepdim=True) + x * 0)
