@@ -1,6 +1,8 @@
 """Training steps as users write them: eager's numbers in each call, and compiled where that can be."""
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -292,3 +294,25 @@ def test_an_error_that_is_caught_may_not_come_again(op):
     g, x = compile(f, backend="numpy"), torch.arange(4.0)
     for i in (7, 7, 7, 7, 1, 2):
         assert torch.equal(g(x, torch.tensor([i])), f(x, torch.tensor([i])))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_every_precision_is_trained_compiled(dtype):
+    layer = torch.nn.Linear(4, 3).to(getattr(torch, dtype))
+    alike, x = copy.deepcopy(layer), torch.rand(2, 4).to(getattr(torch, dtype))
+
+    def stepping(model):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+        return step
+    compiled, plain = torch.compile(stepping(layer), fullgraph=True), stepping(alike)
+    for _ in range(5):
+        assert torch.allclose(compiled(x), plain(x), rtol=1e-2)
+    assert all(torch.allclose(a, b, rtol=2e-2, atol=1e-2) for a, b in zip(layer.parameters(), alike.parameters()))
+    assert not compiled.given_up

@@ -164,7 +164,7 @@ class Lowering:
     def write_copy(self, store: Store) -> None:
         target, value = self.array(store.target), self.array(store.value)
         if not (self.fuse and {store.target, store.value} <= self.dense and store.target.dtype == store.value.dtype
-                and 0 < store.target.size < LITTLE):
+                and 0 < store.target.size < LITTLE and store.target.dtype.char not in "eV"):    # Numba has no halves
             self.lines.append(f"copyto({target}, {value})")
             return
         name = self.loop(COPY)
