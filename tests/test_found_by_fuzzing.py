@@ -268,3 +268,15 @@ def test_gradients_of_logcumsumexp_beside_infinities(torch):
     ours, theirs = np.array(run(rl)), np.array(run(torch))
     finite = np.isfinite(theirs)
     assert np.allclose(ours[finite], theirs[finite])
+
+
+@pytest.mark.parametrize("ask", [
+    lambda lib: lib.stack([lib.tensor(1.0), lib.tensor(1.0)], 1), lambda lib: lib.stack([lib.ones(3)] * 2, -3),
+    lambda lib: lib.cat([lib.ones(2)] * 2, 1), lambda lib: lib.tensor(2.0).index_select(0, lib.tensor([0, 0])),
+    lambda lib: lib.cat([lib.ones(2, 3), lib.ones(2)], 1)])
+def test_errors_of_dimensions_that_are_not_there(torch, ask):
+    with pytest.raises(Exception) as expected:
+        ask(torch)
+    with pytest.raises(expected.type) as got:
+        ask(rl)
+    assert str(got.value).startswith(str(expected.value).partition("\n")[0][:40])

@@ -72,6 +72,9 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
     if index.array.ndim > 1:
         raise IndexError(explain("index_select(): Index is supposed to be a vector", "flatten() it",
                                  shape=list(index.shape)))
+    if not input.array.ndim and index.array.size != 1:
+        raise RuntimeError(explain("index_select(): Index to scalar can have only 1 value, got "
+                                   f"{index.array.size} value(s)", "unsqueeze(0) makes a vector of it"))
     made = table.index_select(input, dim, index)
     return made if out is None else into(out, made, input, index)
 

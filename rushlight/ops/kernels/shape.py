@@ -295,6 +295,8 @@ def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
     try:
         return suggested(np.concatenate(kept, dim))
     except ValueError as error:
+        if not -kept[0].ndim <= dim < kept[0].ndim and all([t.shape == kept[0].shape for t in kept]) and kept[0].ndim:
+            raise
         raise RuntimeError(f"{not_joined(kept, dim)}; cure: bring the other dimensions to one size first") from error
 
 
