@@ -182,7 +182,7 @@ def stays(input: Tensor, number: Any) -> bool:
 def among(input: Tensor, bounds: list) -> Tensor:
     """A tensor of integers in the dtype that it has together with all of its bounds. RuntimeError for a number that this
     dtype cannot hold."""
-    made = promoted(TABLE["clamp_min"], (input, *bounds))[0]
+    made = input if all([stays(input, b) for b in bounds]) else promoted(TABLE["clamp_min"], (input, *bounds))[0]
     for bound in bounds:
         if not isinstance(bound, Tensor):
             dtypes.holding(bound, made.dtype)
