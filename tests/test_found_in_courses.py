@@ -189,3 +189,10 @@ def test_schedules_are_of_the_module_that_has_them():
     assert scheduler.__module__ == lr_scheduler.__name__ == "rushlight.optim.lr_scheduler"
     assert {getattr(lr_scheduler, name).__module__ for name in lr_scheduler.__all__} == {lr_scheduler.__name__}
     assert type(pickle.loads(pickle.dumps(lr_scheduler.LambdaLR))) is type
+
+
+def test_scripted_modules_say_what_to_write_for_save():
+    scripted = rushlight.jit.script(nn.Linear(2, 1))
+    assert not hasattr(scripted, "save")
+    with pytest.raises(AttributeError, match=r"has no attribute 'save'.*torch\.save\(module\.state_dict\(\), file\)"):
+        scripted.save("model.pt")
