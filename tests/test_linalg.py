@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import rushlight
+from rushlight import optional
 from rushlight.autograd import grad, gradcheck, gradgradcheck
 
 linalg = rushlight.linalg
@@ -411,6 +412,22 @@ def test_distances_of_near_points_are_exact():
     """Products of matrices would lose them: 1e8 and 1e8 + 1 are 1 apart."""
     a = rushlight.tensor([[1e8, 0.0]], dtype=rushlight.float64)
     assert rushlight.cdist(a, a + 1).tolist() == [[2 ** 0.5]]
+
+
+@pytest.mark.parametrize("loops", [False, True])
+@pytest.mark.parametrize(("offset", "scale"), [(0, 1), (100, 1), (1e4, 1), (0, 1e-3)])
+@pytest.mark.parametrize(("x", "y"), [((200, 128), (60, 128)), ((3, 1, 40, 100), (2, 50, 100)), ((4, 10, 70), (40, 70))])
+def test_distances_of_wide_points_keep_their_digits(x, y, offset, scale, loops, monkeypatch):
+    """Of points far from 0, of points beside each other, and of those that are the same."""
+    monkeypatch.setattr(optional.much, "left", 0.0 if loops and optional.has_numba() else np.inf)
+    a, b = (rushlight.randn(shape) * scale + offset for shape in (x, y))
+    b[..., :20, :] = a.reshape(-1, x[-1])[:20]
+    b[..., 10:20, :] *= 1 + 1e-5
+    expected = np.linalg.norm(a.double().numpy()[..., :, None, :] - b.double().numpy()[..., None, :, :], axis=-1)
+    assert np.allclose(rushlight.cdist(a, b), expected, 1e-6, 0)
+    a.reshape(-1)[5], b.reshape(-1)[-7] = np.inf, np.nan
+    expected = np.linalg.norm(a.double().numpy()[..., :, None, :] - b.double().numpy()[..., None, :, :], axis=-1)
+    assert np.allclose(rushlight.cdist(a, b), expected, 1e-6, 0, equal_nan=True)
 
 
 def test_distances_of_many_points_take_little_memory():

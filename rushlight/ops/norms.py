@@ -237,8 +237,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0,
           compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """out[..., i, j] = the p-norm of x1[..., i, :] - x2[..., j, :].
 
-    x1: (..., m, n), x2: (..., k, n) -> (..., m, k); leading dimensions broadcast. Differences are formed, not products of
-    matrices, in every `compute_mode`, so that near points keep their distance. RuntimeError for p < 0.
+    x1: (..., m, n), x2: (..., k, n) -> (..., m, k); leading dimensions broadcast. Near points keep their distance: whatever
+    `compute_mode` says, products of matrices serve for those only that are far enough. RuntimeError for p < 0.
 
     >>> rushlight.cdist(rushlight.tensor([[0., 0.]]), rushlight.tensor([[3., 4.], [0., 1.]]))
     tensor([[5., 1.]])

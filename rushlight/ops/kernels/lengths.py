@@ -9,10 +9,13 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.adding import added, in_c_order
+from rushlight.ops.kernels.matmul import mm
 from rushlight.ops.kernels.reduce import LEAST, by_loop
 from rushlight.optional import has_numba, much
 
 ROOM = 1 << 20                                    # so many differences are held at a time
+WIDE, MANY = 96, 25                               # numbers of a point, and points, above which products pay
+NEAR = 0.25                                       # of |x|^2 + |y|^2: less, as a difference of large numbers, lost digits
 
 
 def vector_norm(x: ndarray, p: float, axes: tuple | None, keepdim: bool = False) -> ndarray:
@@ -74,20 +77,57 @@ DISTANCES = """def kernel(x, y, out):
 
 
 def euclidean(x: ndarray, y: ndarray) -> ndarray:
-    """The distances between rows of x (..., m, n) and rows of y (..., k, n), of differences: a few rows at a time."""
+    """The distances between rows of x (..., m, n) and rows of y (..., k, n)."""
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     m, n = x.shape[-2:]
     k = y.shape[-2]
+    if n >= WIDE and min(m, k) > MANY and x.dtype == y.dtype and x.dtype.kind == "f" and x.itemsize > 2:
+        made = by_products(np.broadcast_to(x, (*batch, m, n)), np.broadcast_to(y, (*batch, k, n)))
+        if made is not None:
+            return made
     r = np.zeros((*batch, m, k), x.dtype)
-    fits = r.size * n >= LEAST and x.dtype == y.dtype == np.float32 and x.ndim == y.ndim == 2
+    fits = r.size * n >= LEAST and x.dtype == y.dtype == np.float32
     near = distances() if fits and much.enough(3, r.size * n) else None
-    if near is not None:
-        near(np.ascontiguousarray(x), np.ascontiguousarray(y), r)
+    if near is None:
+        by_differences(x, y, r)
         return r
-    rows = max(1, ROOM // max(1, int(np.prod(batch)) * k * n))
-    for i in range(0, m if r.size and n else 0, rows):
+    x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
+    for at in np.ndindex(batch):
+        near(*[a[tuple([i if size > 1 else 0 for i, size in zip(at[len(batch) + 2 - a.ndim:], a.shape)])] for a in (x, y)],
+             r[at])
+    return r
+
+
+def by_differences(x: ndarray, y: ndarray, r: ndarray) -> None:
+    """Into r, a few rows of x at a time."""
+    n = x.shape[-1]
+    rows = max(1, ROOM * r.shape[-2] // max(1, r.size * n))
+    for i in range(0, r.shape[-2] if r.size and n else 0, rows):
         d = x[..., i:i + rows, None, :] - y[..., None, :, :]
         r[..., i:i + rows, :] = np.sqrt(np.einsum("...n,...n->...", d, d))
+
+
+def by_products(x: ndarray, y: ndarray) -> ndarray | None:
+    """sqrt(|x|^2 + |y|^2 - 2 x y), x and y seen from the mean of y: 1024 x 1024 distances of 512 numbers in 17 ms, by a loop
+    in 35, by NumPy's differences in 210. Where the difference of large numbers lost digits, or is none of numbers (inf,
+    nan), the pairs' own differences are formed; None if they are many.
+    """
+    with np.errstate(all="ignore"):
+        middle = y.mean(-2, keepdims=True)
+        u, v = x - middle, y - middle
+        whole = np.einsum("...n,...n->...", u, u)[..., None] + np.einsum("...n,...n->...", v, v)[..., None, :]
+        r = mm(np.multiply(u, -2, out=u), v.swapaxes(-1, -2))
+        r += whole
+        whole *= NEAR
+        near = np.nonzero(~(r >= whole))
+        if 8 * len(near[0]) > r.size:
+            return None
+        np.sqrt(np.maximum(r, 0, out=r), out=r)
+        some = max(1, ROOM // x.shape[-1])
+        for start in range(0, len(near[0]), some):
+            *at, i, j = [index[start:start + some] for index in near]
+            d = x[(*at, i)] - y[(*at, j)]
+            r[(*at, i, j)] = np.sqrt(np.einsum("pn,pn->p", d, d))
     return r
 
 
