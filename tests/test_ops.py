@@ -19,7 +19,7 @@ import rushlight
 from rushlight import Tensor
 from rushlight.autograd import grad, gradcheck
 from rushlight.ops.build import FUNCTIONS
-from rushlight.ops.table import TABLE
+from rushlight.ops.table import BOOL, TABLE
 from rushlight.ops.worlds import ARRAYS, TENSORS
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")         # see test_no_warning_reaches_the_user
@@ -259,6 +259,9 @@ def test_inplace_is_out_of_place(name):
                 if "doesn't match" in str(error) or "can't be cast" in str(error):
                     return
                 raise
+        if TABLE[name].result == BOOL:            # a comparison asks for none, but the tensor that it is written into does
+            assert outcomes[1]
+            outcomes[0] = [rushlight.zeros_like(g) for g in outcomes[1]]
         agree(outcomes[1], [g.array for g in outcomes[0]], "gradients in place")
 
     check_all([(sample, None) for sample in SAMPLES[name]], check)
