@@ -18,6 +18,7 @@ import pytest
 import rushlight as torch
 from rushlight import nn, optim
 from rushlight.compile import compile, explain, programs
+from rushlight.compile.trace import traced
 from rushlight.nn import functional as F
 from rushlight.optim import lr_scheduler
 from rushlight.utils.data import DataLoader, TensorDataset
@@ -714,6 +715,31 @@ def test_threads_train_models_of_their_own():
     for t in threads:
         t.join()
     assert all(results[k] == pytest.approx(results[0], rel=1e-4) for k in range(4))
+
+
+def test_threads_that_draw_leave_a_program_of_another_alone(monkeypatch):
+    """The state of the generator changes during the watched runs; it is not the run that has changed it."""
+    def watched(*run):
+        other = threading.Thread(target=torch.rand, args=(3,))
+        result = traced(*run)
+        other.start()
+        other.join()
+        return result
+    x, plain, noisy = torch.full((5,), 2.0), quick(lambda x: (x * 2).exp()), quick(lambda x: x * torch.rand(5))
+    with monkeypatch.context() as patched:
+        patched.setattr("rushlight.compile.function.traced", watched)
+        for _ in range(4):
+            plain(x)
+            noisy(x)
+    assert programs(plain)
+    assert not programs(noisy)                    # its numbers could not be drawn again
+    for _ in range(2):
+        noisy(x)
+    assert programs(noisy)
+    torch.manual_seed(3)
+    expected = torch.rand(5) * 2
+    torch.manual_seed(3)
+    assert torch.equal(noisy(x), expected)
 
 
 def test_threads_share_one_compiled_model():

@@ -4,9 +4,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import get_ident
 
 import numpy as np
 
+from rushlight.sampling import generators
 from rushlight.tensor import from_array
 
 
@@ -22,15 +24,47 @@ def restore(state: bytes | None) -> None:
         module.set_rng_state(from_array(np.frombuffer(state, np.uint8).copy()))
 
 
-@contextmanager
-def again(state: bytes | None) -> Iterator[Callable[[], str]]:
-    """Inside, the numbers that were drawn since `state` are drawn again; gives a function that says whether they were."""
-    module, now = sys.modules.get("rushlight.random"), random_state()
-    if module is None or state is None or state == now:
-        yield lambda: ""
-        return
-    try:
-        restore(state)
-        yield lambda: "" if random_state() == now else "other random numbers"
-    finally:
-        restore(now)
+class Draws:
+    """While entered, the threads that draw from the default generator are noted; `again` gives this one its numbers again.
+
+    Other threads may draw at any time: a state that has changed says nothing of who changed it.
+    """
+
+    def __init__(self) -> None:
+        self.generator, self.thread = generators().default_generator, get_ident()
+        self.threads: set[int] = set()
+
+    def __enter__(self) -> Draws:
+        with self.generator.lock:
+            self.began = random_state()
+            self.generator.witnesses += (self.threads,)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with self.generator.lock:
+            self.ended = random_state()
+            self.generator.witnesses = tuple([t for t in self.generator.witnesses if t is not self.threads])
+
+    @property
+    def own(self) -> bool:
+        """Whether this thread has drawn."""
+        return self.thread in self.threads
+
+    @property
+    def mixed(self) -> str:
+        """Why the numbers of this thread cannot be drawn again, if they cannot."""
+        return "draws random numbers while other threads do" if self.own and len(self.threads) > 1 else ""
+
+    @contextmanager
+    def again(self) -> Iterator[Callable[[], str]]:
+        """Inside, this thread draws what it has drawn, and others wait; gives a function that says whether that is so."""
+        if not self.own:
+            yield lambda: ""
+            return
+        with self.generator.lock:
+            now = random_state()
+            try:
+                restore(self.began)
+                yield lambda: "" if random_state() == self.ended else "other random numbers"
+            finally:
+                restore(now)

@@ -5,14 +5,14 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
-from functools import partial, update_wrapper
+from functools import update_wrapper
 from threading import Lock
 from types import MethodType
 from typing import Any
 from weakref import WeakSet, ref
 
 from rushlight.autograd.grad_mode import mode
-from rushlight.compile.drawn import again, random_state
+from rushlight.compile.drawn import Draws
 from rushlight.compile.entry import MISSED, entry
 from rushlight.compile.facts import equal
 from rushlight.compile.graph import is_random
@@ -144,18 +144,18 @@ class Compiled:
         except NoArray:
             self.give_up("uses sparse tensors, which are no part of programs")
             return self.function(*args, **kwargs)
-        rng = random_state()
+        draws = Draws()
         grads = [(source, find(source, flat), find(source, flat)._grad) for source in everyone(flat, before)]
         for (_, what), _, g in grads:
             if g is not None:
                 old.setdefault(keyed(("grad", what)), g.array)
         given = [*contents((args, kwargs))]
-        with entered(flat) as cut:
+        with entered(flat) as cut, draws:
             nodes = [(t, t.node, t.array) for t in (*flat, *before.tensors.values())]
             default = get_default_dtype()
             result = traced(self.function, args, kwargs, tracer)
             self.breaks, self.steps = list(dict.fromkeys(tracer.breaks)), len(tracer.steps)
-            problem = tracer.problem or obstacle(tracer, before, rng, given, (args, kwargs))
+            problem = tracer.problem or obstacle(tracer, before, draws, given, (args, kwargs))
             if any([t.node is not node and (node is None or t.node is None or not node.leaf) for t, node, _ in nodes]):
                 problem = problem or "changes the history of a tensor that it has not made"
             if left := [t for t, _, array in nodes if t.array is not array]:
@@ -178,7 +178,7 @@ class Compiled:
         if outline is not None and outline.live:
             self.twice.watch(tracer.began)
         try:
-            self.consider(kind, outline, last, problem, flat, old, rng, tracer)
+            self.consider(kind, outline, last, problem, flat, old, draws, tracer)
         except Exception as error:
             if isinstance(error, CannotCompile) or os.environ.get("RUSHLIGHT_DEBUG"):
                 raise
@@ -210,7 +210,7 @@ class Compiled:
         return result
 
     def consider(self, kind: Any, outline: Outline | None, last: Outline | None, problem: str | None, flat: list[Any],
-                 old: dict, rng: Any, tracer: Tracer) -> None:
+                 old: dict, draws: Draws, tracer: Tracer) -> None:
         """Make a program, or wait for the next run, or give up."""
         tries = self.tries[kind] = self.tries.get(kind, 0) + 1
         if outline is None:
@@ -218,9 +218,9 @@ class Compiled:
         if self.part_of() is not None and little(tracer.steps):
             return self.give_up("is less work than asking whether a program may run")
         if last is not None:
-            problem = self.unsteady = outline.unsteady(last) or ""
+            problem = self.unsteady = outline.unsteady(last) or draws.mixed
             if not problem:
-                return self.keep(kind, outline, last, flat, old, rng)
+                return self.keep(kind, outline, last, flat, old, draws)
         outline.let_go()
         self.last[kind] = outline
         if tries == FEW_TRIES and outline.moved:
@@ -228,7 +228,7 @@ class Compiled:
         elif tries >= MOST_TRIES or len(self.tries) + len(self.programs) > MOST_KINDS:
             self.give_up(problem or "is called in another way each time: other shapes, dtypes or Python values")
 
-    def keep(self, kind: Any, outline: Outline, last: Outline, flat: list[Any], old: dict, rng: Any) -> None:
+    def keep(self, kind: Any, outline: Outline, last: Outline, flat: list[Any], old: dict, draws: Draws) -> None:
         """Make the program of a run that did what the last one did, and see that it gives what the run gave."""
         programs, fixed = self.programs.setdefault(kind, []), outline.fixed(last)
         for general in [p for p in programs if p.outline is last and len(p.identical) > len(fixed) and p.holds()]:
@@ -246,7 +246,7 @@ class Compiled:
         program.identical = fixed
         if self.twice.seen and program.live and not program.repeatable:
             return self.give_up("is differentiated twice, and writes to memory or draws random numbers")
-        wrong = "" if program.proof.there() else self.compared(program, outline, flat, old, rng)
+        wrong = "" if program.proof.there() else self.compared(program, outline, flat, old, draws)
         program.let_go()
         if wrong and kind not in self.doubts:     # an op may just have gone from NumPy to a loop, which rounds otherwise
             outline.let_go()
@@ -262,12 +262,12 @@ class Compiled:
         programs.append(program)
         self.tries.pop(kind, None)
 
-    def compared(self, program: Program, outline: Outline, flat: list[Any], old: dict, rng: Any) -> str:
+    def compared(self, program: Program, outline: Outline, flat: list[Any], old: dict, draws: Draws) -> str:
         """What a program gives otherwise than the run that it was made of, in words."""
-        with again(rng) as drawn:
+        with draws.again() as drawn:
             wrong = program.differs(outline.expected, flat, old) or drawn()
         if not wrong and any(p.joined for p in program.parts):
-            wrong = program.comes_apart(outline.expected, flat, old, partial(again, rng))
+            wrong = program.comes_apart(outline.expected, flat, old, draws.again)
         if not wrong:
             program.proof.note()
         return wrong
@@ -349,7 +349,7 @@ class Compiled:
         warn(text)
 
 
-def obstacle(tracer: Tracer, before: Snapshot, rng: Any, given: list, now: Any) -> str | None:
+def obstacle(tracer: Tracer, before: Snapshot, draws: Draws, given: list, now: Any) -> str | None:
     """What else there is that no program can do. `given`: what was in the arguments `now`."""
     left = [*contents(now)]
     if len(left) != len(given) or not all([equal(a, b) for a, b in zip(given, left)]):
@@ -358,7 +358,7 @@ def obstacle(tracer: Tracer, before: Snapshot, rng: Any, given: list, now: Any) 
         return "reaches more Python objects than can be watched"
     if before.moving:
         return f"can reach a {before.moving}, whose changes cannot be noticed"
-    if random_state() != rng and not any(map(is_random, tracer.steps)):
+    if draws.own and not any(map(is_random, tracer.steps)):
         return "draws random numbers"
     return None
 

@@ -9,6 +9,7 @@ import __future__
 import ast
 import linecache
 from collections.abc import Iterable, Iterator
+from threading import Lock
 from types import CellType, CodeType, FunctionType
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ FUTURE = 0
 for feature in __future__.all_feature_names:
     FUTURE |= getattr(__future__, feature).compiler_flag
 NOT_PLAIN = 0x20 | 0x80 | 0x200                   # generators and coroutines
+PARSING = Lock()                                  # up to CPython 3.12 the depth of trees is counted for all threads at once
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -61,7 +63,8 @@ def tree_of(code: CodeType) -> ast.FunctionDef | None:
     if code.co_flags & NOT_PLAIN:
         return None
     try:
-        tree = ast.parse("".join(linecache.getlines(code.co_filename)))
+        with PARSING:
+            tree = ast.parse("".join(linecache.getlines(code.co_filename)))
     except (SyntaxError, ValueError):
         return None
     imports = list(imported(tree))
@@ -112,7 +115,8 @@ def compiled(node: Any, free: Iterable[str], like: CodeType, imports: Iterable[a
     args = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
     around = ast.copy_location(ast.FunctionDef("around", args, [body], [], None), node)
     module = ast.fix_missing_locations(ast.Module([*imports, around], []))
-    made = compile(module, like.co_filename, "exec", like.co_flags & FUTURE, True)
+    with PARSING:
+        made = compile(module, like.co_filename, "exec", like.co_flags & FUTURE, True)
     return inner(inner(made))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,6 +31,19 @@ def locked(method: F) -> F:
     @functools.wraps(method)
     def run(self: Stream, *args: Any, **kwargs: Any) -> Any:
         with self.lock:
+            return method(self, *args, **kwargs)
+
+    return run  # type: ignore[return-value]
+
+
+def drawing(method: F) -> F:
+    """A method that draws, with no other thread drawing meanwhile; whoever watches the generator hears which thread did."""
+
+    @functools.wraps(method)
+    def run(self: Stream, *args: Any, **kwargs: Any) -> Any:
+        with self.lock:
+            for threads in self.witnesses:
+                threads.add(get_ident())
             return method(self, *args, **kwargs)
 
     return run  # type: ignore[return-value]
@@ -144,19 +158,19 @@ class Generator(Stream):
 
     # -- draws: each is described in its own file ----------------------------------------------------------------
 
-    uniform = locked(uniform)
-    normal = locked(normal)
-    randint = locked(randint)
-    random_ = locked(random_)
-    randperm = locked(randperm)
-    bernoulli = locked(bernoulli)
-    bernoulli_scalar = locked(bernoulli_scalar)
-    exponential = locked(exponential)
-    cauchy = locked(cauchy)
-    geometric = locked(geometric)
-    log_normal = locked(log_normal)
-    multinomial = locked(multinomial)
-    poisson = locked(poisson)
-    binomial = locked(binomial)
-    standard_gamma = locked(standard_gamma)
-    dirichlet = locked(dirichlet)
+    uniform = drawing(uniform)
+    normal = drawing(normal)
+    randint = drawing(randint)
+    random_ = drawing(random_)
+    randperm = drawing(randperm)
+    bernoulli = drawing(bernoulli)
+    bernoulli_scalar = drawing(bernoulli_scalar)
+    exponential = drawing(exponential)
+    cauchy = drawing(cauchy)
+    geometric = drawing(geometric)
+    log_normal = drawing(log_normal)
+    multinomial = drawing(multinomial)
+    poisson = drawing(poisson)
+    binomial = drawing(binomial)
+    standard_gamma = drawing(standard_gamma)
+    dirichlet = drawing(dirichlet)

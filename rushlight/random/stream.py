@@ -43,6 +43,7 @@ class Stream:
 
     def __init__(self, seed: int | None = DEFAULT_SEED) -> None:
         self.lock = RLock()
+        self.witnesses: tuple[set[int], ...] = ()  # each is told the threads that draw
         self.variant = "portable"  # or "intel": see Generator
         self._twister: Any = None  # np.random.MT19937
         self.restart(seed)
