@@ -4,11 +4,15 @@ from __future__ import annotations
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import rushlight as torch
 from rushlight import compiler, nn, optim
 from rushlight.compile import compile, programs
+from rushlight.compile.memory import offsets
 from rushlight.compile.passes import PASSES
+from rushlight.compile.report import Lease
 from rushlight.nn import functional as F
 
 CALLS = 4
@@ -74,12 +78,26 @@ def test_the_graph_in_graphviz_language():
 def test_memory_that_is_shared_is_never_shared_at_once():
     program = programs(made(training(), backend="numpy"))[-1]
     leases = program.forward.leases
-    assert len(leases) > len(program.forward.sizes) > 1
-    for i, a in enumerate(leases):
-        assert a.size <= program.forward.sizes[a.piece]
-        for b in leases[:i]:
-            assert a.piece != b.piece or a.first > b.last or b.first > a.last
+    assert 0 < program.forward.size < sum(r.size for r in leases)
+    apart(leases)
     assert "bytes" in program.memory()
+
+
+def apart(leases):
+    for i, a in enumerate(leases):
+        for b in leases[:i]:
+            assert a.start + a.size <= b.start or b.start + b.size <= a.start or a.first > b.last or b.first > a.last
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 20), st.integers(0, 20)), max_size=30))
+def test_an_arena_is_never_shared_at_once(pieces):
+    """Nor is there a gap that nobody ever fills: each piece lies at the bottom or on one that it meets."""
+    pieces = [(64 * n, min(a, b), max(a, b)) for n, a, b in pieces]
+    starts = offsets(*([list(x) for x in zip(*pieces)] or [[], [], []]))
+    leases = [Lease("", start, *piece) for start, piece in zip(starts, pieces)]
+    apart(leases)
+    for a in leases:
+        assert a.start == 0 or any(b.start + b.size == a.start and b.first <= a.last and a.first <= b.last for b in leases)
 
 
 def test_the_time_of_each_statement():

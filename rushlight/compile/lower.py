@@ -65,6 +65,7 @@ class Lowering:
         self.dense = {v for v in graph.inputs if v.array.flags.c_contiguous}
         self.lying: dict[Value, np.ndarray] = {}  # for views of memory that stays: arrays that lie as they do
         self.plan = Plan(self.items, parents)
+        self.planned: list[int] = []              # which statements of the setup wait for the plan to say where
         self.new: list[tuple[tuple, np.dtype]] = []
         self.turned: dict[Value, Value] = {}      # transposes of matrices that lie in order, and what they show
         self.later: dict[Value, Call] = {}        # those that nobody has asked for yet
@@ -77,16 +78,18 @@ class Lowering:
         self.probes: list[tuple[int, list[Value]]] = []         # after how many lines an item has run, and what it wrote
         self.report: list[Item] = []
         for i, item in enumerate(self.items):
-            before = len(self.lines)
+            self.plan.now, before = i, len(self.lines)
             self.write(item)
             self.probes.append((len(self.lines), self.shown(item)))
-            self.plan.release(i)
             self.drop(i)
             steps = getattr(item, "steps", None) or [item]
             text = [line for line in self.lines[before:] if not line.startswith("#")]
             made = self.shown(item) or list(item.outs)
             self.report.append(item_of("; ".join(text), steps, made, [place_of(s.line) for s in steps if s.line]))
         functions = self.functions(self.lines)    # first: results may be constants
+        self.plan.settle()
+        for k, lease in zip(self.planned, self.plan.leases):
+            self.setup[k] = self.setup[k].replace("START", str(lease.start))
         self.parts = Parts(title, mark, self.constants, self.loops(), self.wholes, self.memory(), functions, self.new,
                            [(v.name, kind(v)) for v in graph.inputs], [v.name for v in self.bound])
         self.joints = Joints(self.lines, mark)
@@ -317,7 +320,9 @@ class Lowering:
             self.lines.append(early(f"{v.name} = new[{len(self.new)}]()"))
             self.new.append((v.shape, v.dtype))
         else:
-            self.setup.append(f"{v.name} = {self.mark}place({self.plan.take(v)}, {v.shape}, '{v.dtype.name}')")
+            self.plan.take(v)
+            self.planned.append(len(self.setup))
+            self.setup.append(f"{v.name} = {self.mark}place(START, {v.shape}, '{v.dtype.name}')")
             self.static.add(v)
 
     def shaped(self, v: Value, shape: tuple[int, ...]) -> str:
@@ -390,8 +395,8 @@ class Lowering:
     def memory(self) -> str:
         """The statements that run once."""
         return ("\n# memory, used again where a value is no longer needed: "
-                f"{sum(self.plan.sizes) / 1e6:.2f} MB of {self.plan.asked / 1e6:.2f}\n"
-                f"{self.mark}place = memory({self.plan.sizes})\n"
+                f"{self.plan.size / 1e6:.2f} MB of {self.plan.asked / 1e6:.2f}\n"
+                f"{self.mark}place = memory({self.plan.size})\n"
                 + "".join(f"{name} = np.zeros({n}, {name.rpartition('_')[2]})\n" for name, n in self.rooms.items())
                 + "\n".join(self.setup) + "\n")
 

@@ -17,52 +17,52 @@ ALIGN = 64
 
 
 class Plan:
-    """Hands out pieces of memory while the program is written, and takes them back after their last use.
+    """The arena of a program: while it is written, who needs memory from which item to which; then, where each lies.
 
-    `sizes`: bytes of each piece; `asked`: bytes without sharing; `parents`: what a view is a view of.
+    `asked`: bytes without sharing; `parents`: what a view is a view of.
     """
 
     def __init__(self, items: list[Any], parents: dict[Value, Value]):
-        self.sizes: list[int] = []
-        self.asked = 0
         self.now = 0                              # the item that is being written
-        self.taken: list[tuple[Value, int, int, int]] = []      # value, piece, bytes, item
-        self.free: list[int] = []
-        self.held: dict[Value, int] = {}
-        self.ends: dict[Value, int] = {}
+        self.taken: list[tuple[Value, int, int]] = []           # value, bytes, item that makes it
+        self.ends: dict[Value, int] = {}          # the last item that reads a value or shows it
         for i, item in enumerate(items):
             for s in getattr(item, "steps", None) or [item]:
                 for v in (*values_in(s.args), *s.outs):
                     self.ends.update(dict.fromkeys(lineage(v, parents), i))
 
-    def take(self, v: Value) -> int:
-        """The number of a piece: the smallest free one that is large enough, else the largest, made larger."""
-        n = -(-v.size * v.dtype.itemsize // ALIGN) * ALIGN
-        self.asked += n
-        fitting = [k for k in self.free if self.sizes[k] >= n]
-        if fitting:
-            best = min(fitting, key=lambda k: self.sizes[k])
-        elif self.free:
-            best = max(self.free, key=lambda k: self.sizes[k])
-            self.sizes[best] = n
-        else:
-            best = len(self.sizes)
-            self.sizes.append(n)
-        if best in self.free:
-            self.free.remove(best)
-        self.held[v] = best
-        self.taken.append((v, best, n, self.now))
-        return best
+    def take(self, v: Value) -> None:
+        """Memory from this item on, to the last one that reads the value."""
+        self.taken.append((v, -(-v.size * v.dtype.itemsize // ALIGN) * ALIGN, self.now))
 
-    def release(self, item: int) -> None:
-        """Take back what nobody reads after this item."""
-        for v in [v for v in self.held if self.ends[v] <= item]:
-            self.free.append(self.held.pop(v))
-        self.now = item + 1
+    def settle(self) -> None:
+        """Choose where each value lies: `leases`, and the `size` of the arena."""
+        ends = [self.ends[v] for v, _, _ in self.taken]
+        starts = offsets([n for _, n, _ in self.taken], [first for _, _, first in self.taken], ends)
+        self.leases = [Lease(v.name, start, n, first, last) for (v, n, first), start, last in zip(self.taken, starts, ends)]
+        self.size = max([r.start + r.size for r in self.leases], default=0)
+        self.asked = sum([r.size for r in self.leases])
 
-    def leases(self) -> list[Lease]:
-        """Who was where, and from when to when."""
-        return [Lease(v.name, piece, n, first, self.ends[v]) for v, piece, n, first in self.taken]
+
+def offsets(sizes: list[int], firsts: list[int], lasts: list[int]) -> list[int]:
+    """Where each of n pieces of memory begins, such that none overlaps another one that lives at the same time.
+
+    The largest first, each into the smallest gap that those placed before leave it (greedy by size: Pisarchyk and Lee 2020,
+    arxiv.org/abs/2001.03288). At most 1.5 % above what is alive at once in W3b to W8; pieces that held one value at a time
+    took 7 (W5) to 73 % more (W4b).
+    """
+    order = np.argsort(-np.asarray(sizes, np.int64), kind="stable")
+    size, first, last = (np.asarray(x, np.int64)[order] for x in (sizes, firsts, lasts))
+    start = np.zeros(len(order), np.int64)
+    for k, n in enumerate(size):
+        meets = (first[:k] <= last[k]) & (last[:k] >= first[k])
+        begins, ends = start[:k][meets], (start + size)[:k][meets]
+        up = np.argsort(begins, kind="stable")
+        free = np.concatenate([[0], np.maximum.accumulate(ends[up])])           # from there to where the next one begins
+        gaps = begins[up] - free[:-1]
+        fitting = np.flatnonzero(gaps >= n)
+        start[k] = free[fitting[gaps[fitting].argmin()] if fitting.size else -1]
+    return [int(x) for x in start[np.argsort(order)]]
 
 
 class Spans:

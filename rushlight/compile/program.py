@@ -61,7 +61,7 @@ class Part:
         self.asking = [name for name in self.call.__code__.co_names if hasattr(self.names.get(name), "overloads")
                        and f"in_parts({name}," not in lowering.text]        # for the types of what they are given
         self.lowering: Lowering | None = lowering
-        self.items, self.leases, self.sizes = lowering.report, lowering.plan.leases(), lowering.plan.sizes
+        self.items, self.leases, self.size = lowering.report, lowering.plan.leases, lowering.plan.size
         self.inputs = [(v.name, kind(v)) for v in graph.inputs]
         self.observed = lowering.watched("seen")
         self.made = [v.name for v in graph.outputs()]
@@ -130,8 +130,8 @@ class Part:
     def rehearse(self, arrays: list[np.ndarray], apart: bool) -> tuple[list, list]:
         """`run` on other arrays, before any call: what is compiled at its first use then is. `apart`: one by one, as
         `trial` runs them, statements that are joined; if not, with memory full of nan: nothing is left of another run."""
-        for piece, size in enumerate(() if apart else self.sizes):
-            self.names[f"{self.mark}place"](piece, (size,), "uint8").fill(255)
+        if not apart:
+            self.names[f"{self.mark}place"](0, (self.size,), "uint8").fill(255)
         call = self.under(lambda *made: None, "rehearsal") if apart else self.call
         return call(self.new, *arrays, *self.bind(*[arrays[i] for i in self.bound]))
 
@@ -246,7 +246,7 @@ class Program:
 
     def memory(self) -> str:
         """Which values share which memory, and when."""
-        return "\n".join(memory_table(p.leases, p.sizes) for p in self.parts)
+        return "\n".join(memory_table(p.leases, p.size) for p in self.parts)
 
     @contextmanager
     def timing(self) -> Iterator[Timings]:

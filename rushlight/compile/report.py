@@ -27,7 +27,7 @@ class Lease(NamedTuple):
     """A value's stay in the arena: from the step that makes it to the last one that reads it."""
 
     name: str
-    piece: int
+    start: int
     size: int
     first: int
     last: int
@@ -99,13 +99,11 @@ def drawing(items: Iterable[Item], inputs: Iterable[tuple[str, str]], results: I
     return "\n".join([*lines, "  result [shape=ellipse];", "}"])
 
 
-def memory_table(leases: list[Lease], sizes: list[int]) -> str:
-    """Which values lie in which piece of memory, from which step to which."""
-    plural, apart = "s" * (len(sizes) != 1), sum(r.size for r in leases)
-    rows = [f"{sum(sizes)} bytes in {len(sizes)} piece{plural}; every value for itself would take {apart}"]
-    for piece, size in enumerate(sizes):
-        rows.append(f"piece {piece}, {size} bytes")
-        rows += [f"  {r.name:>8}  {r.size:>10} bytes  steps {r.first} to {r.last}" for r in leases if r.piece == piece]
+def memory_table(leases: list[Lease], size: int) -> str:
+    """Which values lie where in the arena, from which step to which."""
+    rows = [f"{size} bytes; every value for itself would take {sum(r.size for r in leases)}"]
+    rows += [f"  {r.name:>8}  bytes {r.start:>10} to {r.start + r.size:>10}  steps {r.first} to {r.last}"
+             for r in sorted(leases, key=lambda r: (r.start, r.first))]
     return "\n".join(rows)
 
 

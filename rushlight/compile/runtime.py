@@ -53,14 +53,14 @@ def laid(a: np.ndarray, axes: list[int]) -> np.ndarray:
     return a if turned.flags.c_contiguous else turned.copy().transpose(np.argsort(axes))
 
 
-def memory(sizes: list[int]) -> Callable[[int, tuple, str], np.ndarray]:
-    """Pieces of memory, and a function that sees a piece as an array: `place(piece, shape, dtype)`."""
-    pieces = [aligned(n) for n in sizes]
+def memory(size: int) -> Callable[[int, tuple, str], np.ndarray]:
+    """An arena of so many bytes, and a function that sees a part of it as an array: `place(start, shape, dtype)`."""
+    arena = aligned(size)
 
-    def place(piece: int, shape: tuple, dtype: str) -> np.ndarray:
+    def place(start: int, shape: tuple, dtype: str) -> np.ndarray:
         kind = np.dtype(dtype)
         n = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
-        return pieces[piece][:n].view(kind).reshape(shape)
+        return arena[start:start + n].view(kind).reshape(shape)
     return place
 
 
