@@ -10,6 +10,7 @@ import rushlight
 import rushlight.nn.functional
 from rushlight import creation
 from rushlight.ops.build import FUNCTIONS
+from rushlight.ops.later import complete
 from rushlight.ops.table import TABLE, Op
 
 START = """\
@@ -29,6 +30,7 @@ def on_files(files, config):
 
 
 def operators() -> str:
+    complete()
     public, inner = defaultdict(list), []
     for name, op in TABLE.items():
         if for_users(op):

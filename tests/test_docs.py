@@ -6,8 +6,11 @@ import contextlib
 import doctest
 import importlib
 import io
+import os
 import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,3 +49,13 @@ def test_docstrings_examples_run(name):
         with printoptions():  # an example may set options; here they end with it
             runner.run(test, out=report.write)
     assert runner.failures == 0, report.getvalue()
+
+
+def test_the_page_of_operators_is_written_in_a_new_process():
+    """As mkdocs does: there nothing has asked for the parts of the library that are loaded later."""
+    code = "import reference; print(reference.operators())"
+    made = subprocess.run([sys.executable, "-c", code], cwd=ROOT / "docs", env={**os.environ, "PYTHONPATH": str(ROOT)},
+                          capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    assert "### sin\n" in made.stdout
+    assert made.stdout.count("\n### ") > 600
