@@ -1,10 +1,17 @@
-"""mkdocs hook: the page of operators, written from the op table when the documentation is built."""
+"""mkdocs hook: the page of operators, written from the op table, and what the examples of viz.md draw, when the
+documentation is built."""
 
 from __future__ import annotations
 
 import inspect
+import os
+import re
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import rushlight
 import rushlight.nn.functional
@@ -26,7 +33,25 @@ def on_files(files, config):
     from mkdocs.structure.files import File
 
     files.append(File.generated(config, "operators.md", content=operators()))
+    for name, text in drawings():
+        files.append(File.generated(config, name, content=text))
     return files
+
+
+def drawings() -> list[tuple[str, str]]:
+    """The picture and the page that the first examples of viz.md leave, each with its name."""
+    text = Path(__file__).with_name("viz.md").read_text()
+    before = os.getcwd()
+    with TemporaryDirectory() as folder, redirect_stdout(StringIO()):
+        os.chdir(folder)
+        try:
+            rushlight.manual_seed(0)
+            names: dict[str, object] = {}
+            for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL)[:3]:
+                exec(block, names)
+            return [(name, Path(name).read_text()) for name in ("graph.svg", "backward.html")]
+        finally:
+            os.chdir(before)
 
 
 def operators() -> str:

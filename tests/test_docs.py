@@ -51,11 +51,13 @@ def test_docstrings_examples_run(name):
     assert runner.failures == 0, report.getvalue()
 
 
-def test_the_page_of_operators_is_written_in_a_new_process():
+def test_pages_are_written_in_a_new_process():
     """As mkdocs does: there nothing has asked for the parts of the library that are loaded later."""
-    code = "import reference; print(reference.operators())"
+    code = "import reference; print(reference.operators()); print(*[text for _, text in reference.drawings()])"
     made = subprocess.run([sys.executable, "-c", code], cwd=ROOT / "docs", env={**os.environ, "PYTHONPATH": str(ROOT)},
                           capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
     assert "### sin\n" in made.stdout
     assert made.stdout.count("\n### ") > 600
+    assert "<svg" in made.stdout
+    assert "Backward, step by step" in made.stdout
