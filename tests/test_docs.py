@@ -61,3 +61,32 @@ def test_pages_are_written_in_a_new_process():
     assert made.stdout.count("\n### ") > 600
     assert "<svg" in made.stdout
     assert "Backward, step by step" in made.stdout
+# -- what is public has an example, which needs nothing but `import rushlight`
+
+NAMESPACES = ["nn.functional"]
+
+
+def members(namespace):
+    """{name: function or class} of what is public in a namespace, once each: its list, or else what comes from its files."""
+    home = importlib.import_module(f"rushlight.{namespace}")
+    names = getattr(home, "__all__", None) or [name for name in dir(home) if not name.startswith("_")]
+    found = {}
+    for name in names:
+        value = getattr(home, name)
+        if callable(value) and getattr(value, "__module__", "").startswith("rushlight"):
+            found.setdefault(id(value), (f"{namespace}.{name}", value))
+    return dict(found.values())
+
+
+EXEMPT = {}
+PUBLIC = {name: value for namespace in NAMESPACES for name, value in members(namespace).items() if name not in EXEMPT}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_what_is_public_has_an_example(name):
+    test = doctest.DocTestParser().get_doctest(PUBLIC[name].__doc__ or "", {"rushlight": rushlight}, name, None, 0)
+    assert test.examples, "show a learner one call, and what comes out"
+    report = io.StringIO()
+    with printoptions():
+        failed = doctest.DocTestRunner(verbose=False).run(test, out=report.write).failed
+    assert failed == 0, report.getvalue()

@@ -183,3 +183,15 @@ def what_recurrent_layers_give_may_be_written_to(torch):
 
 
 test_programs = run.test()
+
+
+def test_return_indices_may_be_given_by_position():
+    """`max_pool2d_with_indices(x, 2, 2, 0, 1, False, False)` was a TypeError: two values for return_indices."""
+    F = rushlight.nn.functional
+    for n in (1, 2, 3):
+        x = rushlight.rand(1, 1, *[4] * n)
+        for return_indices in (False, True):
+            values, where = getattr(F, f"max_pool{n}d_with_indices")(x, 2, 2, 0, 1, False, return_indices)
+            assert x.flatten()[where].equal(values)
+            values, where = getattr(F, f"adaptive_max_pool{n}d_with_indices")(x, 3, return_indices)
+            assert x.flatten()[where].equal(values)

@@ -36,34 +36,64 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """min(max(x, 0), 6), element by element."""
+    """min(max(x, 0), 6), element by element.
+
+    >>> rushlight.nn.functional.relu6(rushlight.tensor([-1., 2., 9.]))
+    tensor([0., 2., 6.])
+    """
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """x where x > 0, else alpha (exp(x) - 1)."""
+    """x where x > 0, else alpha (exp(x) - 1).
+
+    D.-A. Clevert, T. Unterthiner, S. Hochreiter, *Fast and accurate deep network learning by ELUs*, 2016.
+
+    >>> rushlight.nn.functional.elu(rushlight.tensor([-50., -1., 2.]))
+    tensor([-1.0000, -0.6321,  2.0000])
+    """
     return settle(input, e.elu(input, alpha), inplace)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """x where x > 0, else alpha (exp(x / alpha) - 1). RuntimeError for alpha = 0."""
+    """max(x, 0) + min(0, alpha (exp(x / alpha) - 1)): an elu whose slope at 0 is 1 for every alpha.
+
+    RuntimeError for alpha = 0. J. T. Barron, *Continuously differentiable exponential linear units*, 2017.
+
+    >>> rushlight.nn.functional.celu(rushlight.tensor([-50., -1., 2.]), alpha=2.0)
+    tensor([-2.0000, -0.7869,  2.0000])
+    """
     if alpha == 0:
         raise RuntimeError(explain("ZeroDivisionError: alpha cannot be 0 for CELU", "give another alpha"))
     return settle(input, called(e.elu(input, alpha, 1.0, 1 / alpha), "CeluBackward0"), inplace)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """1.0507 x where x > 0, else 1.0507 * 1.6733 (exp(x) - 1): the factors keep mean 0 and variance 1."""
+    """1.0507 x where x > 0, else 1.0507 * 1.6733 (exp(x) - 1): the factors keep mean 0 and variance 1.
+
+    G. Klambauer et al., *Self-normalizing neural networks*, 2017.
+
+    >>> rushlight.nn.functional.selu(rushlight.tensor([-1., 0., 1.]))
+    tensor([-1.1113,  0.0000,  1.0507])
+    """
     return settle(input, e.elu(input, 1.6732632423543772, 1.0507009873554805), inplace)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """x where x > 0, else negative_slope x."""
+    """x where x > 0, else negative_slope x.
+
+    >>> rushlight.nn.functional.leaky_relu(rushlight.tensor([-10., 2.]), 0.1)
+    tensor([-1.,  2.])
+    """
     return settle(input, e.leaky_relu(input, negative_slope), inplace)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """min(max(x, min_val), max_val), element by element. ValueError if the bounds are the wrong way round."""
+    """min(max(x, min_val), max_val), element by element. ValueError if the bounds are the wrong way round.
+
+    >>> rushlight.nn.functional.hardtanh(rushlight.tensor([-3., 0.5, 3.]))
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
     if min_val > max_val:
         raise ValueError(explain("min_val cannot be greater than max_val", bounds=(min_val, max_val)))
     if input.array.dtype.kind in "iu":
@@ -72,52 +102,89 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """min(max(x + 3, 0), 6) / 6, element by element."""
+    """min(max(x + 3, 0), 6) / 6, element by element.
+
+    >>> rushlight.nn.functional.hardsigmoid(rushlight.tensor([-4., 0., 1.5, 4.]))
+    tensor([0.0000, 0.5000, 0.7500, 1.0000])
+    """
     return settle(input, a.hardsigmoid(input), inplace)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """x min(max(x + 3, 0), 6) / 6, element by element."""
+    """x min(max(x + 3, 0), 6) / 6, element by element. A. Howard et al., *Searching for MobileNetV3*, 2019.
+
+    >>> rushlight.nn.functional.hardswish(rushlight.tensor([-4., 0., 1.5, 4.]))
+    tensor([-0.0000, 0.0000, 1.1250, 4.0000])
+    """
     return settle(input, a.hardswish(input), inplace)
 
 
 @method
 def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """0 where |x| <= lambd, else x."""
+    """0 where |x| <= lambd, else x.
+
+    >>> rushlight.nn.functional.hardshrink(rushlight.tensor([-1., -0.3, 0.3, 1.]))
+    tensor([-1.,  0.,  0.,  1.])
+    """
     return a.hardshrink(input, lambd, out=out)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """x moved towards 0 by lambd, 0 where |x| <= lambd. RuntimeError for lambd < 0."""
+    """sign(x) max(|x| - lambd, 0): x moved towards 0 by lambd. RuntimeError for lambd < 0.
+
+    >>> rushlight.nn.functional.softshrink(rushlight.tensor([-1., -0.3, 0.3, 1.]))
+    tensor([-0.5000,  0.0000,  0.0000,  0.5000])
+    """
     if lambd < 0:
         raise RuntimeError(explain(f"lambda must be in range [0, inf) for input dtype {input.dtype}, but found {lambd}"))
     return a.softshrink(input, lambd, out=out)
 
 
 def tanhshrink(input: Tensor) -> Tensor:
-    """x - tanh(x), element by element."""
+    """x - tanh(x), element by element.
+
+    >>> rushlight.nn.functional.tanhshrink(rushlight.tensor([0., 1., 10.]))
+    tensor([0.0000, 0.2384, 9.0000])
+    """
     return e.sub(input, e.tanh(input))
 
 
 def softsign(input: Tensor) -> Tensor:
-    """x / (1 + |x|), element by element."""
+    """x / (1 + |x|), element by element.
+
+    >>> rushlight.nn.functional.softsign(rushlight.tensor([-9., 0., 1.]))
+    tensor([-0.9000,  0.0000,  0.5000])
+    """
     return e.div(input, e.add(e.abs(input), 1))
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: Tensor | None = None) -> Tensor:
-    """log(1 + exp(beta x)) / beta, and x itself where beta x > threshold."""
+    """log(1 + exp(beta x)) / beta, and x itself where beta x > threshold.
+
+    >>> rushlight.nn.functional.softplus(rushlight.tensor([-1., 0., 100.]))
+    tensor([  0.3133,   0.6931, 100.0000])
+    """
     return e.softplus(input, beta, threshold, out=out)
 
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """log(1 / (1 + exp(-x))), element by element, without overflow."""
+    """log(1 / (1 + exp(-x))), element by element, without overflow.
+
+    >>> rushlight.nn.functional.logsigmoid(rushlight.tensor([-100., 0.]))
+    tensor([-100.0000,   -0.6931])
+    """
     return a.log_sigmoid(input, out=out)
 
 
 def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None) -> Tensor:
-    """x times the probability that a normal number is below x.
+    """x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2, the probability that a normal number is below x.
 
-    `approximate`: 'none', or 'tanh' for a tanh in place of the error function. RuntimeError for another.
+    `approximate`: 'none', or 'tanh' for 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))). RuntimeError for another.
+    D. Hendrycks, K. Gimpel, *Gaussian error linear units*, 2016.
+
+    >>> from rushlight.nn import functional as F
+    >>> F.gelu(rushlight.tensor([-1., 0., 1.])), F.gelu(rushlight.tensor([1.]), approximate="tanh")
+    (tensor([-0.1587,  0.0000,  0.8413]), tensor([0.8412]))
     """
     if approximate == "none":
         return a.gelu(input, out=out)
@@ -127,34 +194,60 @@ def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """x tanh(log(1 + exp(x))), element by element."""
+    """x tanh(log(1 + exp(x))), element by element. D. Misra, *Mish*, 2019.
+
+    >>> rushlight.nn.functional.mish(rushlight.tensor([-1., 0., 1.]))
+    tensor([-0.3034,  0.0000,  0.8651])
+    """
     return settle(input, a.mish(input), inplace)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """x / (1 + exp(-x)), element by element."""
+    """x / (1 + exp(-x)), element by element. S. Elfwing, E. Uchibe, K. Doya, *Sigmoid-weighted linear units*, 2017.
+
+    >>> rushlight.nn.functional.silu(rushlight.tensor([-1., 0., 1.]))
+    tensor([-0.2689,  0.0000,  0.7311])
+    """
     return settle(input, e.silu(input), inplace)
 
 
 def sigmoid(input: Tensor) -> Tensor:
-    """1 / (1 + exp(-x)), element by element."""
+    """1 / (1 + exp(-x)), element by element.
+
+    >>> rushlight.nn.functional.sigmoid(rushlight.tensor([-1., 0., 1.]))
+    tensor([0.2689, 0.5000, 0.7311])
+    """
     return e.sigmoid(input)
 
 
 def tanh(input: Tensor) -> Tensor:
-    """The hyperbolic tangent, element by element."""
+    """(exp(x) - exp(-x)) / (exp(x) + exp(-x)), element by element.
+
+    >>> rushlight.nn.functional.tanh(rushlight.tensor([-1., 0., 1.]))
+    tensor([-0.7616,  0.0000,  0.7616])
+    """
     return e.tanh(input)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """x where x > threshold, else value."""
+    """x where x > threshold, else value.
+
+    >>> rushlight.nn.functional.threshold(rushlight.tensor([-1., 0.1, 2.]), 0.1, 20.)
+    tensor([20., 20.,  2.])
+    """
     if input.array.dtype.kind in "iu":
         threshold, value = int(threshold), int(value)
     return settle(input, a.threshold(input, threshold, value), inplace)
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """a sigmoid(b), a and b the halves of the input along `dim`. RuntimeError for an odd size, or 0 dimensions."""
+    """a sigmoid(b), a and b the halves of the input along `dim`. RuntimeError for an odd size, or 0 dimensions.
+
+    Y. N. Dauphin et al., *Language modeling with gated convolutional networks*, 2017.
+
+    >>> rushlight.nn.functional.glu(rushlight.tensor([3., 4., 0., 100.]))
+    tensor([1.5000, 4.0000])
+    """
     if input.array.ndim == 0:
         raise RuntimeError(explain("glu does not support 0-dimensional tensors"))
     n = input.array.shape[wrap(dim, input.array.ndim)]
@@ -170,7 +263,10 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x where x > 0, else weight x; weight has one element, or one for each channel (dimension 1).
 
-    RuntimeError for a weight of another shape.
+    RuntimeError for a weight of another shape. K. He et al., *Delving deep into rectifiers*, 2015.
+
+    >>> rushlight.nn.functional.prelu(rushlight.tensor([[-1., -1., 2.]]), rushlight.tensor([0.1, 0.2, 0.3]))
+    tensor([[-0.1000, -0.2000,  2.0000]])
     """
     n, ndim = weight.numel(), input.array.ndim
     if weight.array.ndim > 1:
@@ -191,7 +287,14 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
           inplace: bool = False) -> Tensor:
-    """x where x > 0, else r x: r is uniform in [lower, upper] for each element in training, else their mean."""
+    """x where x > 0, else r x: r is uniform in [lower, upper) for each element in training, else their mean.
+
+    RuntimeError for lower > upper. B. Xu et al., *Empirical evaluation of rectified activations*, 2015.
+
+    >>> from rushlight.nn import functional as F
+    >>> F.rrelu(rushlight.tensor([-24., 1.]))  # 24 (1/8 + 1/3) / 2
+    tensor([-5.5000,  1.0000])
+    """
     if lower > upper:
         raise RuntimeError(explain("Lower bound should be less than or equal to the upper bound", bounds=(lower, upper)))
     if not training:
@@ -226,7 +329,11 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """The softmax of -x."""
+    """exp(-x_i) / sum over j of exp(-x_j), along `dim`: the softmax of -x; `dtype`: convert first.
+
+    >>> rushlight.nn.functional.softmin(rushlight.tensor([1., 2., 3.]), dim=0)
+    tensor([0.6652, 0.2447, 0.0900])
+    """
     return reductions.softmax(e.neg(input), default_dim("softmin", input.array.ndim) if dim is None else dim, dtype)
 
 
@@ -240,9 +347,15 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    """softmax((logits + noise) / tau) with Gumbel noise: a sample of the classes that has a gradient.
+    """softmax((logits + noise) / tau) along `dim`, noise = -log(-log u): a sample of the classes that has a gradient.
 
-    `hard`: exactly one-hot going forward, soft going backward.
+    `hard`: exactly one-hot going forward, soft going backward. `eps` does nothing, as in torch. E. Jang, S. Gu, B. Poole,
+    *Categorical reparameterization with Gumbel-softmax*, 2017.
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.nn.functional.gumbel_softmax(rushlight.zeros(2, 3), hard=True)
+    tensor([[0., 0., 1.],
+            [0., 1., 0.]])
     """
     noise = empty_like(logits.detach()).exponential_().log()  # type: ignore[attr-defined]
     soft = reductions.softmax(e.div(e.sub(logits, noise), tau), dim)
@@ -253,14 +366,21 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     return e.add(e.sub(one_hot, soft.detach()), soft)
 
 
-def in_place(function: Any) -> Any:
-    """The form with an underscore."""
+def in_place(function: Any, shown: str, given: str = "") -> Any:
+    """The form with an underscore; `shown`: what it makes of -1 and 2, `given` the settings that have no default."""
     def act(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return assign(input, function(input, *args, **kwargs))
-    act.__name__ = act.__qualname__ = function.__name__ + "_"
-    act.__doc__ = f"`{function.__name__}`, written into the input. Returns the input."
+    name = act.__name__ = act.__qualname__ = function.__name__ + "_"
+    act.__doc__ = f"""input = {function.__name__}(input, ...): written into the input, which is returned.
+
+    >>> x = rushlight.tensor([-1., 2.])
+    >>> rushlight.nn.functional.{name}(x{given}) is x, x
+    (True, tensor([{shown}]))
+    """
     return act
 
 
-relu_, elu_, celu_, selu_, leaky_relu_ = (in_place(f) for f in (relu, elu, celu, selu, leaky_relu))
-hardtanh_, threshold_, rrelu_ = (in_place(f) for f in (hardtanh, threshold, rrelu))
+relu_, elu_, celu_ = in_place(relu, "0., 2."), in_place(elu, "-0.6321,  2.0000"), in_place(celu, "-0.6321,  2.0000")
+selu_, leaky_relu_ = in_place(selu, "-1.1113,  2.1014"), in_place(leaky_relu, "-0.0100,  2.0000")
+hardtanh_, threshold_ = in_place(hardtanh, "-1.,  1."), in_place(threshold, "9., 2.", ", 0., 9.")
+rrelu_ = in_place(rrelu, "-0.2292,  2.0000")

@@ -167,6 +167,13 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     """Windows as columns: out[n, (c, i, j), (p, q)] = x[n, c, p s - pad + i d, q s - pad + j d], 0 on padding.
 
     (N, C, H, W) -> (N, C kh kw, L), or without N. RuntimeError where no window fits.
+
+    >>> from rushlight.nn import functional as F
+    >>> F.unfold(rushlight.arange(9.).reshape(1, 1, 3, 3), kernel_size=2)  # a column for each of 4 windows
+    tensor([[[0., 1., 3., 4.],
+             [1., 2., 4., 5.],
+             [3., 4., 6., 7.],
+             [4., 5., 7., 8.]]])
     """
     check_filled(input, 2)
     x, added = with_batch(input, 2, "unfold")
@@ -177,9 +184,15 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 
 def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
          stride: Any = 1) -> Tensor:
-    """Columns added up where `unfold` takes them from: (N, C kh kw, L) -> (N, C, *output_size), or without N.
+    """out[n, c, h, w] = sum of the elements that `unfold` takes from there: (N, C kh kw, L) -> (N, C, *output_size).
 
-    RuntimeError where the columns do not fit the output size.
+    Both may lack N. RuntimeError where the columns do not fit the output size.
+
+    >>> from rushlight.nn import functional as F
+    >>> F.fold(rushlight.ones(1, 4, 4), output_size=3, kernel_size=2)  # how many windows meet at each place
+    tensor([[[[1., 2., 1.],
+              [2., 4., 2.],
+              [1., 2., 1.]]]])
     """
     check_filled(input, 1)
     x, added = with_batch(input, 1, "fold")
@@ -190,9 +203,13 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
 
 @composite(tensor=False)
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
-    """conv1d with time first: input (T, N, C), weight (kernel, C, O), bias (O,) -> (T', N, O).
+    """out[t, n, o] = b[o] + sum over k, c of input[t - pad + k, n, c] w[k, c, o]: conv1d with time first.
 
-    RuntimeError where these do not fit.
+    input (T, N, C), weight (kernel, C, O), bias (O,) -> (T + 2 pad - kernel + 1, N, O). RuntimeError where these do not fit.
+
+    >>> from rushlight.nn import functional as F
+    >>> F.conv_tbc(rushlight.ones(5, 1, 2), rushlight.ones(3, 2, 4), rushlight.zeros(4)).shape
+    torch.Size([3, 1, 4])
     """
     x, w = input.array.shape, weight.array.shape
     if len(x) != 3:

@@ -39,7 +39,17 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Dropout of whole channels of (N, C, L) or (C, L). RuntimeError for another number of dimensions."""
+    """x m / (1 - p), m 0 with probability p, else 1, for each channel of (N, C, L) or (C, L); x itself unless `training`.
+
+    RuntimeError for another number of dimensions, ValueError unless p is in [0, 1].
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.nn.functional.dropout1d(rushlight.ones(4, 3))
+    tensor([[0., 0., 0.],
+            [0., 0., 0.],
+            [2., 2., 2.],
+            [0., 0., 0.]])
+    """
     check_p(p)
     if input.array.ndim not in (2, 3):
         raise RuntimeError(explain(f"dropout1d: Expected 2D or 3D input, but received a {input.array.ndim}D input. Note "
@@ -50,7 +60,18 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Dropout of whole channels of (N, C, H, W)."""
+    """x m / (1 - p), m 0 with probability p, else 1, for each channel of (N, C, H, W); x itself unless `training`.
+
+    Three dimensions are read as (N, C, L), with a warning. ValueError unless p is in [0, 1]. J. Tompson et al., *Efficient
+    object localization using convolutional networks*, 2015.
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.nn.functional.dropout2d(rushlight.ones(1, 4, 1, 2)).squeeze()
+    tensor([[0., 0.],
+            [0., 0.],
+            [2., 2.],
+            [0., 0.]])
+    """
     check_p(p)
     if input.array.ndim not in (3, 4):
         warn(f"dropout2d: Received a {input.array.ndim}-D input to dropout2d, which is deprecated and will result "
@@ -62,7 +83,17 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    """x m / (1 - p), m 0 with probability p, else 1, for each channel of (N, C, D, H, W) or (C, D, H, W).
+
+    x itself unless `training`. ValueError unless p is in [0, 1].
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.nn.functional.dropout3d(rushlight.ones(4, 1, 1, 2)).squeeze()
+    tensor([[0., 0.],
+            [0., 0.],
+            [2., 2.],
+            [0., 0.]])
+    """
     check_p(p)
     if input.array.ndim not in (4, 5):
         warn(f"dropout3d: Received a {input.array.ndim}-D input to dropout3d, which is deprecated and will result "
@@ -79,12 +110,29 @@ def batched(input: Tensor, unbatched: int, p: float, training: bool, inplace: bo
 
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Dropout to selu's limit -1.758 instead of 0, then scaled and shifted so that mean and variance stay."""
+    """a (x m + (m - 1) 1.758 + 1.758 p), m 0 with probability p, else 1: dropout to selu's limit instead of 0.
+
+    a = 1 / sqrt((1 - p) (1 + 1.758^2 p)): numbers of mean 0 and variance 1 keep both. x itself unless `training`.
+    ValueError unless p is in [0, 1]. G. Klambauer et al., *Self-normalizing neural networks*, 2017.
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> dropped = rushlight.nn.functional.alpha_dropout(rushlight.randn(10000), 0.5, training=True)
+    >>> dropped.mean().abs() < 0.05, (dropped.var() - 1).abs() < 0.05
+    (tensor(True), tensor(True))
+    """
     return alpha_dropped(input, p, training, inplace, features=False)
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """`alpha_dropout` of whole channels."""
+    """a (x m + (m - 1) 1.758 + 1.758 p) as in `alpha_dropout`, with one m for each channel of (N, C, *).
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.nn.functional.feature_alpha_dropout(rushlight.zeros(1, 4, 2), 0.5, training=True)
+    tensor([[[-0.7792, -0.7792],
+             [-0.7792, -0.7792],
+             [ 0.7792,  0.7792],
+             [-0.7792, -0.7792]]])
+    """
     return alpha_dropped(input, p, training, inplace, features=True)
 
 

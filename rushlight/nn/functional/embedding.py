@@ -80,9 +80,18 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
                   norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
                   per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
                   padding_idx: int | None = None) -> Tensor:
-    """The sum, mean or max of the rows of each bag. input (B, N), or (N,) with the `offsets` (B,) at which bags begin.
+    """out[b] = sum, mean or max of the weight's rows that bag b names.
 
-    `per_sample_weights` (as input): factors of the rows, with mode 'sum' only. Rows of `padding_idx` do not count.
+    input (B, N), or (N,) with the `offsets` (B,) at which bags begin; weight (n, d) -> (B, d). `per_sample_weights` (as
+    input): factors of the rows, with mode 'sum' only. Rows of `padding_idx` do not count; an empty bag gives 0. `max_norm`,
+    `scale_grad_by_freq` and `sparse` as in `embedding`. RuntimeError for rows that are not there, ValueError for another
+    mode.
+
+    >>> from rushlight.nn import functional as F
+    >>> rows = rushlight.tensor([[1.], [10.], [100.]])
+    >>> F.embedding_bag(rushlight.tensor([0, 2, 1]), rows, rushlight.tensor([0, 2]), mode="sum")  # rows 0 and 2, then 1
+    tensor([[101.],
+            [ 10.]])
     """
     if mode not in ("sum", "mean", "max"):
         raise ValueError(explain(f"mode has to be one of sum, mean or max, got {mode!r}"))
@@ -190,7 +199,7 @@ def pooled(rows: Tensor, bag: np.ndarray, count: int, mode: str) -> Tensor:
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """1 at the class, 0 elsewhere: (*) of int64 -> (*, num_classes); -1: one more than the largest class.
+    """out[..., c] = 1 where c is the class, else 0: (*) of int64 -> (*, num_classes); -1: one more than the largest class.
 
     RuntimeError for classes below 0 or beyond, or of another dtype.
 

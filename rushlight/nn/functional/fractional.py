@@ -46,12 +46,19 @@ def fractional_max_pooling(n: int) -> tuple[Callable, Callable]:
 
     fractional_max_pool.__name__ = fractional_max_pool.__qualname__ = name
     with_indices.__name__ = with_indices.__qualname__ = f"{name}_with_indices"
-    with_indices.__doc__ = f"(values, indices) of `{name}`."
-    fractional_max_pool.__doc__ = f"""The maxima of windows that begin at random steps, evenly on average.
+    with_indices.__doc__ = f"""(values, indices) = {name}(..., return_indices=True).
+
+    >>> x = rushlight.arange({3 ** n}.).reshape(1, 1, {", ".join("3" * n)})
+    >>> values, indices = rushlight.nn.functional.{name}_with_indices(x, 2, output_size=1)
+    >>> values.item(), indices.item()
+    ({3 ** n - 1}.0, {3 ** n - 1})
+    """
+    fractional_max_pool.__doc__ = f"""out[n, c, p] = max over k of input[n, c, start(p) + k], starts random, even on average.
 
     (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}) -> the same with `output_size`, or `output_ratio` times the input's size.
     `return_indices`: (maxima, where they stand, flat); `_random_samples` (N, C, {n}): in place of fresh ones from
-    [0, 1). ValueError without size and ratio, RuntimeError where the windows do not fit.
+    [0, 1). ValueError without size and ratio, RuntimeError where the windows do not fit. B. Graham, *Fractional
+    max-pooling*, 2014.
 
     >>> rushlight.nn.functional.{name}(rushlight.ones(1, 1, {", ".join("7" * n)}), 2, output_size=5).shape
     torch.Size([1, 1, {", ".join("5" * n)}])

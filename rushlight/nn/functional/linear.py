@@ -36,7 +36,14 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """out_k = sum over i, j of x1_i w_kij x2_j + b_k: (..., I), (..., J), weight (K, I, J) -> (..., K)."""
+    """out_k = sum over i, j of x1_i w_kij x2_j + b_k: (..., I), (..., J), weight (K, I, J) -> (..., K).
+
+    RuntimeError where sizes do not fit.
+
+    >>> from rushlight.nn import functional as F
+    >>> F.bilinear(rushlight.tensor([1., 2.]), rushlight.tensor([3., 4.]), rushlight.ones(1, 2, 2))  # (1 + 2) (3 + 4)
+    tensor([21.])
+    """
     a, b = input1.array.shape, input2.array.shape
     if a[:-1] != b[:-1]:
         raise RuntimeError(explain(f"bilinear(): input batch dimensions do not match: got {list(a)} and {list(b)}"))
@@ -79,12 +86,21 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """|x1 - x2 + eps|_p along the last dimension."""
+    """|x1 - x2 + eps|_p along the last dimension: (N, D) or (D,) -> (N,) or (), with 1 in its place for `keepdim`.
+
+    >>> rushlight.nn.functional.pairwise_distance(rushlight.tensor([[0., 0.]]), rushlight.tensor([[3., 4.]]))
+    tensor([5.0000])
+    """
     return norm(e.add(e.sub(x1, x2), eps), p, -1, keepdim)
 
 
 def pdist(input: Tensor, p: float = 2) -> Tensor:
-    """|x_i - x_j|_p for all rows i < j of (N, M): (N (N - 1) / 2,)."""
+    """|x_i - x_j|_p for all rows i < j of (N, M): (N (N - 1) / 2,). RuntimeError for other dimensions, or p < 0.
+
+    >>> from rushlight.nn import functional as F
+    >>> F.pdist(rushlight.tensor([[0., 0.], [3., 4.], [0., 1.]]))  # of rows 0 and 1, 0 and 2, 1 and 2
+    tensor([5.0000, 1.0000, 4.2426])
+    """
     if input.array.ndim != 2:
         raise RuntimeError(explain(f"pdist only supports 2D tensors, got: {input.array.ndim}D"))
     if p < 0:

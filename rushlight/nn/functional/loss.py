@@ -89,7 +89,14 @@ def l1_loss(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old
 
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old = None, reduction: str = "mean",
                    beta: float = 1.0) -> Tensor:
-    """mean of 0.5 d^2 / beta where |d| < beta, else |d| - 0.5 beta; d = x - y. RuntimeError for beta < 0."""
+    """mean of 0.5 d^2 / beta where |d| < beta, else |d| - 0.5 beta; d = x - y. RuntimeError for beta < 0.
+
+    R. Girshick, *Fast R-CNN*, 2015.
+
+    >>> from rushlight.nn import functional as F
+    >>> F.smooth_l1_loss(rushlight.tensor([0.5, 3.]), rushlight.tensor([0., 0.]), reduction="none")
+    tensor([0.1250, 2.5000])
+    """
     reduction = settled(size_average, reduce, reduction)
     warn_of_sizes(input, target)
     if beta < 0:
@@ -101,7 +108,14 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Old = None, redu
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
                weight: Tensor | None = None) -> Tensor:
-    """mean of 0.5 d^2 where |d| < delta, else delta (|d| - 0.5 delta); d = x - y. RuntimeError for delta <= 0."""
+    """mean of 0.5 d^2 where |d| < delta, else delta (|d| - 0.5 delta); d = x - y. RuntimeError for delta <= 0.
+
+    P. J. Huber, *Robust estimation of a location parameter*, 1964.
+
+    >>> from rushlight.nn import functional as F
+    >>> F.huber_loss(rushlight.tensor([0.5, 3.]), rushlight.tensor([0., 0.]), reduction="none", delta=2.0)
+    tensor([0.1250, 4.0000])
+    """
     warn_of_sizes(input, target)
     if delta <= 0:
         raise RuntimeError(explain("huber_loss does not support non-positive values for delta.", delta=delta))
@@ -111,7 +125,12 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
                      size_average: Old = None, eps: float = 1e-8, reduce: Old = None,
                      reduction: str = "mean") -> Tensor:
-    """mean of exp(x) - y x, or x - y log(x + eps) unless `log_input`; `full`: plus Stirling's log y!."""
+    """mean of exp(x) - y x, or x - y log(x + eps) unless `log_input`; `full`: plus Stirling's log y!.
+
+    >>> from rushlight.nn import functional as F
+    >>> F.poisson_nll_loss(rushlight.tensor([0.]), rushlight.tensor([2.]))  # rate exp(0), count 2
+    tensor(1.)
+    """
     reduction = settled(size_average, reduce, reduction)
     if log_input:
         loss = e.sub(e.exp(input), e.mul(target, input))
@@ -129,6 +148,10 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
     """mean of 0.5 (log var + (x - y)^2 / var), var at least eps; `full`: plus 0.5 log 2 pi.
 
     var has the input's shape, or lacks its last dimension, or has 1 in one. ValueError for another, or for one below 0.
+
+    >>> x, y, var = rushlight.ones(1), rushlight.zeros(1), rushlight.full((1,), 4.)
+    >>> rushlight.nn.functional.gaussian_nll_loss(x, y, var)  # 0.5 (log 4 + 1 / 4)
+    tensor(0.8181)
     """
     if not isinstance(var, Tensor):
         var = created(from_array(np.full(input.array.shape, var, input.array.dtype)))
@@ -164,6 +187,10 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     """mean of -w (y log x + (1 - y) log(1 - x)), the logarithms not below -100; x are probabilities.
 
     RuntimeError for x outside [0, 1], ValueError for shapes that differ.
+
+    >>> from rushlight.nn import functional as F
+    >>> F.binary_cross_entropy(rushlight.tensor([0.5, 0.9]), rushlight.tensor([1., 1.]), reduction="none")
+    tensor([0.6931, 0.1054])
     """
     reduction = settled(size_average, reduce, reduction)
     same_sizes(input, target, "Using a target size ({target}) that is different to the input size ({input}) is deprecated. "
@@ -192,9 +219,13 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
 
 def kl_div(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old = None, reduction: str = "mean",
            log_target: bool = False) -> Tensor:
-    """y (log y - x) for log-probabilities x: 'batchmean' divides the sum by the batch, 'mean' by the elements.
+    """mean of y (log y - x) for log-probabilities x and probabilities y; `log_target`: the target is log y.
 
-    `log_target`: the target is log y.
+    'mean' divides by the elements; 'batchmean', by the batch, is the divergence KL(y || exp(x)) of its definition.
+
+    >>> p, q = rushlight.tensor([[0.5, 0.5]]), rushlight.tensor([[0.25, 0.75]])
+    >>> rushlight.nn.functional.kl_div(q.log(), p, reduction="batchmean")  # sum of p log(p / q)
+    tensor(0.1438)
     """
     reduction = settled(size_average, reduce, reduction)
     if log_target:
@@ -215,6 +246,10 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
 
     `weight` (C,): factors of the classes, by which the mean is taken; targets of `ignore_index` do not count.
     IndexError for a class outside 0 to C - 1, ValueError or RuntimeError for shapes that do not fit.
+
+    >>> from rushlight.nn import functional as F
+    >>> F.nll_loss(rushlight.tensor([[-0.1, -2.3], [-0.7, -0.7]]), rushlight.tensor([0, 1]))  # (0.1 + 0.7) / 2
+    tensor(0.4000)
     """
     reduction = settled(size_average, reduce, reduction)
     if reduction not in ("mean", "sum", "none"):
@@ -321,7 +356,16 @@ def shared_loss(logs: Tensor, target: Tensor, weight: Tensor | None, dim: int, i
 def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
                          weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
                          label_smoothing: float = 0.0, options: Any = None) -> Tensor:
-    """cross_entropy(x w^T + b, y): input (N, in) or (in,), linear_weight (C, *d, in), y as for cross_entropy."""
+    """mean of -log softmax(x w^T + b)[n, y_n]: cross_entropy of a linear map; `options` do nothing here.
+
+    input (N, in) or (in,), linear_weight (C, *d, in), linear_bias (C, *d), target, `weight` and errors as for
+    `cross_entropy`.
+
+    >>> from rushlight.nn import functional as F
+    >>> x, w = rushlight.ones(2, 3), rushlight.zeros(4, 3)
+    >>> F.linear_cross_entropy(x, w, rushlight.tensor([0, 3]))  # log 4: all classes are alike
+    tensor(1.3863)
+    """
     check_linear(input, linear_weight, linear_bias, target, weight, ignore_index, label_smoothing)
     *classes, features = linear_weight.array.shape
     flat_bias = None if linear_bias is None else reshape(linear_bias, (-1,))

@@ -38,8 +38,13 @@ def multi_head_attention_forward(
     `attn_mask` (L, S) or (N num_heads, L, S), `key_padding_mask` (N, S): booleans, true where a query may *not* look, or
     numbers to add. `is_causal` says that `attn_mask` is the causal one. `bias_k`, `bias_v` (1, 1, E) and, with
     `add_zero_attn`, zeros are one more key and value. `static_k`, `static_v` (N num_heads, S, D) replace the projections.
-
     AssertionError or RuntimeError for shapes that do not fit.
+
+    >>> from rushlight.nn import functional as F
+    >>> x, eye = rushlight.ones(3, 1, 2), rushlight.eye(2)
+    >>> settings = 2, 1, eye.repeat(3, 1), rushlight.zeros(6), None, None, False, 0.0, eye, rushlight.zeros(2)
+    >>> F.multi_head_attention_forward(x, x, x, *settings)[1][0, 0]  # weights: all keys are alike
+    tensor([0.3333, 0.3333, 0.3333])
     """
     is_batched = check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not is_batched:

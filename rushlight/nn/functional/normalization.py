@@ -81,7 +81,15 @@ def as_given(shape: tuple) -> Any:
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
              eps: float | None = None) -> Tensor:
-    """x / sqrt(mean(x^2) + eps) * weight, over the last dimensions; eps: the dtype's unless told."""
+    """x / sqrt(mean(x^2) + eps) * weight, over the last dimensions; eps: the dtype's unless told.
+
+    `normalized_shape`: their sizes, and the weight's shape. RuntimeError where these do not fit. B. Zhang, R. Sennrich,
+    *Root mean square layer normalization*, 2019.
+
+    >>> from rushlight.nn import functional as F
+    >>> F.rms_norm(rushlight.tensor([[3., 4.]]), (2,))  # over sqrt(12.5)
+    tensor([[0.8485, 1.1314]])
+    """
     dims = last_dims(input, normalized_shape, "rms_norm", weight=weight)
     if input.dtype in (dtypes.float16, dtypes.bfloat16):           # whose squares may be too large
         wide = weight if weight is None else to(weight, dtypes.float32)
@@ -98,7 +106,15 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     """(x - mean) / sqrt(var + eps) * weight + bias, mean and var over all but the channels in dimension 1.
 
     In training those of the batch, which also move the running ones by `momentum`; else the running ones. All (C,).
-    ValueError for one value per channel in training, RuntimeError where the shapes do not fit.
+    ValueError for one value per channel in training, RuntimeError where the shapes do not fit. S. Ioffe, C. Szegedy, *Batch
+    normalization*, 2015.
+
+    >>> mean, var = rushlight.zeros(1), rushlight.ones(1)
+    >>> rushlight.nn.functional.batch_norm(rushlight.tensor([[1.], [3.]]), mean, var, training=True)
+    tensor([[-1.0000],
+            [ 1.0000]])
+    >>> mean, var  # a tenth of the way to 2 and 2 (over n - 1)
+    (tensor([0.2000]), tensor([1.1000]))
     """
     if input.array.size == 0:                     # nothing to learn from: statistics stay
         out = e.mul(input, 1 if weight is None else weight[0])
@@ -162,7 +178,15 @@ def check_channels(input: Tensor, **vectors: Tensor | None) -> None:
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
                   weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
                   momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
-    """batch_norm of each sample for itself: mean and var over the spatial dimensions of (N, C, *)."""
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's channels, over the * of (N, C, *).
+
+    `use_input_stats=False`: the running ones, as batch_norm does. ValueError for a single element in *. D. Ulyanov,
+    A. Vedaldi, V. Lempitsky, *Instance normalization*, 2016.
+
+    >>> rushlight.nn.functional.instance_norm(rushlight.tensor([[[1., 3.], [10., 30.]]]))
+    tensor([[[-1.0000,  1.0000],
+             [-1.0000,  1.0000]]])
+    """
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     n, c, *size = input.array.shape
@@ -181,7 +205,11 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
                eps: float = 1e-5) -> Tensor:
     """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's groups of channels.
 
-    input (N, C, *), weight and bias (C,). RuntimeError unless C is a multiple of `num_groups`.
+    input (N, C, *), weight and bias (C,). RuntimeError unless C is a multiple of `num_groups`. Y. Wu, K. He, *Group
+    normalization*, 2018.
+
+    >>> rushlight.nn.functional.group_norm(rushlight.tensor([[1., 3., 10., 30.]]), num_groups=2)
+    tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
     if input.array.ndim < 2:
         raise RuntimeError(explain(f"Expected at least 2 dimensions for input tensor but received {input.array.ndim}"))
@@ -203,7 +231,15 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
-    """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta; input (N, C, *) with spatial dimensions."""
+    """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta; input (N, C, *) with spatial dimensions.
+
+    The mean is over `size` also at the ends, where 0 stands for what is missing. ValueError for fewer than 3 dimensions.
+    A. Krizhevsky, I. Sutskever, G. Hinton, *ImageNet classification with deep convolutional neural networks*, 2012.
+
+    >>> from rushlight.nn import functional as F
+    >>> F.local_response_norm(rushlight.ones(1, 3, 1), size=3, alpha=3.0, beta=1.0).squeeze()  # 1 / 3, 1 / 4, 1 / 3
+    tensor([0.3333, 0.2500, 0.3333])
+    """
     if input.array.ndim < 3:
         raise ValueError(explain(f"Expected 3D or higher dimensionality input (got {input.array.ndim} dimensions)"))
     if input.array.size == 0:

@@ -14,14 +14,16 @@ LIMITS = {"reflect": -1, "circular": 0, "replicate": inf}        # how many elem
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """Elements added at both ends of the last dimensions: (before, after) of the last, then of the one before, ...
+    """out = elements before, input, elements after: (before, after) of the last dimension, then of the one before it, ...
 
     `mode`: 'constant' (`value`, 0 unless told), 'reflect' (mirrored at the first and last element), 'replicate' (those
     repeated), 'circular' (from the other end). Negative amounts cut off. All but 'constant' pad 1 to 3 spatial
     dimensions of (N, C, ...) or (C, ...). RuntimeError for amounts that do not fit.
 
-    >>> rushlight.nn.functional.pad(rushlight.tensor([[1, 2, 3]]), (1, 2), mode="reflect")
-    tensor([[2, 1, 2, 3, 2, 1]])
+    >>> from rushlight.nn import functional as F
+    >>> x = rushlight.tensor([[1, 2, 3]])
+    >>> F.pad(x, (1, 2)), F.pad(x, (1, 2), mode="reflect"), F.pad(x, (0, -1))
+    (tensor([[0, 1, 2, 3, 0, 0]]), tensor([[2, 1, 2, 3, 2, 1]]), tensor([[1, 2]]))
     """
     amounts = [int(a) for a in pad]
     ndim = input.array.ndim

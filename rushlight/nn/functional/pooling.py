@@ -29,8 +29,8 @@ def named(function: Callable, name: str, doc: str) -> Callable:
     return function
 
 
-def max_pooling(n: int) -> Callable:
-    """max_pool1d, max_pool2d or max_pool3d."""
+def max_pooling(n: int) -> tuple[Callable, Callable]:
+    """max_pool1d, max_pool2d or max_pool3d, and the form that always returns the indices too."""
     name = f"max_pool{n}d"
 
     def max_pool(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
@@ -48,6 +48,10 @@ def max_pooling(n: int) -> Callable:
             values, indices = without_batch(values, added), without_batch(indices, added)
         return (values, indices) if return_indices else values
 
+    def with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+                     ceil_mode: bool = False, return_indices: bool = False) -> tuple[Tensor, Tensor]:
+        return max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
     return named(max_pool, name, f"""out[n, c, p] = max over k of input[n, c, p stride - padding + k dilation].
 
     (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}); `stride`: the kernel's size unless told; `ceil_mode`: the last window may
@@ -56,6 +60,17 @@ def max_pooling(n: int) -> Callable:
 
     >>> rushlight.nn.functional.{name}(rushlight.ones(1, 1, {", ".join("4" * n)}), 2).shape
     torch.Size([1, 1, {", ".join("2" * n)}])
+    """), told_where(with_indices, name, n, 3)
+
+
+def told_where(function: Callable, name: str, n: int, size: int) -> Callable:
+    """The form of `name` that always returns the indices; `size`: with it the example has one window."""
+    return named(function, f"{name}_with_indices", f"""(values, indices) = {name}(..., return_indices=True).
+
+    >>> x = rushlight.arange({3 ** n}.).reshape(1, 1, {", ".join("3" * n)})
+    >>> values, indices = rushlight.nn.functional.{name}_with_indices(x, {size})
+    >>> values.item(), indices.item()
+    ({3 ** n - 1}.0, {3 ** n - 1})
     """)
 
 
@@ -140,18 +155,19 @@ def adaptive_avg_pooling(n: int) -> Callable:
         x, added, size = adaptive(input, output_size, n, name)
         return without_batch(pool.adaptive_avg_pool(x, size), added)
 
-    return named(adaptive_avg_pool, name, f"""The means of `output_size` nearly equal parts of each dimension.
+    doc = f"""out[n, c, p] = mean of input[n, c, floor(p size / out):ceil((p + 1) size / out)], in each dimension.
 
     (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}) -> the same with the output size: one number, or one (or None: as it is)
     for each dimension. RuntimeError for an empty input.
 
     >>> rushlight.nn.functional.{name}(rushlight.ones(1, 1, {", ".join("5" * n)}), 2).shape
     torch.Size([1, 1, {", ".join("2" * n)}])
-    """)
+    """
+    return named(adaptive_avg_pool, name, doc)
 
 
-def adaptive_max_pooling(n: int) -> Callable:
-    """adaptive_max_pool1d, 2d or 3d."""
+def adaptive_max_pooling(n: int) -> tuple[Callable, Callable]:
+    """adaptive_max_pool1d, 2d or 3d, and the form that always returns the indices too."""
     name = f"adaptive_max_pool{n}d"
 
     def adaptive_max_pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
@@ -159,13 +175,18 @@ def adaptive_max_pooling(n: int) -> Callable:
         values, indices = (without_batch(t, added) for t in pool.adaptive_max_pool(x, size))
         return (values, indices) if return_indices else values
 
-    return named(adaptive_max_pool, name, f"""The maxima of `output_size` nearly equal parts of each dimension.
+    def with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> tuple[Tensor, Tensor]:
+        return adaptive_max_pool(input, output_size, True)
 
-    (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}); `return_indices`: (maxima, where they stand, flat).
+    doc = f"""out[n, c, p] = max of input[n, c, floor(p size / out):ceil((p + 1) size / out)], in each dimension.
+
+    (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}) -> the same with the output size: one number, or one (or None: as it is)
+    for each dimension; `return_indices`: (maxima, where they stand, flat over the spatial input).
 
     >>> rushlight.nn.functional.{name}(rushlight.ones(1, 1, {", ".join("5" * n)}), 2).shape
     torch.Size([1, 1, {", ".join("2" * n)}])
-    """)
+    """
+    return named(adaptive_max_pool, name, doc), told_where(with_indices, name, n, 1)
 
 
 def max_unpooling(n: int) -> Callable:
@@ -184,10 +205,18 @@ def max_unpooling(n: int) -> Callable:
         size = unpooled_size(x, kernel, step, each(padding, n, "padding"), output_size, n)
         return without_batch(put_back(x, where, size), added)
 
-    return named(max_unpool, name, f"""Maxima put back where `max_pool{n}d(return_indices=True)` found them, else 0.
+    doc = f"""out[n, c, indices[n, c, p]] = input[n, c, p], 0 elsewhere: maxima go back where `max_pool{n}d` found them.
 
-    `output_size`: the size before pooling, where the window leaves it open. ValueError for one that cannot have been.
-    """)
+    (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}); `indices`, of the input's shape, are flat over the spatial output.
+    `output_size`: the size before pooling, where the window leaves it open. ValueError for one that cannot have been,
+    RuntimeError for indices outside it.
+
+    >>> from rushlight.nn import functional as F
+    >>> x = rushlight.arange({2 ** n}.).reshape(1, 1, {", ".join("2" * n)})
+    >>> F.max_unpool{n}d(*F.max_pool{n}d(x, 2, return_indices=True), 2).flatten()
+    tensor([{"0., " * (2 ** n - 1)}{2 ** n - 1}.])
+    """
+    return named(max_unpool, name, doc)
 
 
 def put_back(x: Tensor, where: Tensor, size: tuple[int, ...]) -> Tensor:
@@ -235,25 +264,22 @@ def lp_pooling(n: int) -> Callable:
         mean = average(e.pow(input, norm_type), kernel_size, stride, 0, ceil_mode)
         return e.pow(e.mul(e.mul(e.sign(mean), e.relu(e.abs(mean))), volume), 1.0 / norm_type)
 
-    return named(lp_pool, f"lp_pool{n}d", "(sum over the window of x^p)^(1/p), p = norm_type; windows as in avg_pool.")
+    doc = f"""out = (sum over the window of x^p)^(1/p), p = norm_type; windows as in `avg_pool{n}d`.
+
+    (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}). nan where the sum is negative.
+
+    >>> rushlight.nn.functional.lp_pool{n}d(rushlight.ones(1, 1, {", ".join("2" * n)}), 2, 2).flatten()
+    tensor([{("1.4142", "2.", "2.8284")[n - 1]}])
+    """
+    return named(lp_pool, f"lp_pool{n}d", doc)
 
 
-max_pool1d, max_pool2d, max_pool3d = (max_pooling(n) for n in (1, 2, 3))
+(max_pool1d, max_pool1d_with_indices), (max_pool2d, max_pool2d_with_indices), (max_pool3d, max_pool3d_with_indices) = (
+    max_pooling(n) for n in (1, 2, 3))
 avg_pool1d, avg_pool2d, avg_pool3d = AVERAGES = tuple(avg_pooling(n) for n in (1, 2, 3))
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (adaptive_avg_pooling(n) for n in (1, 2, 3))
-adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (adaptive_max_pooling(n) for n in (1, 2, 3))
+adaptive_max_pool1d, adaptive_max_pool1d_with_indices = adaptive_max_pooling(1)
+adaptive_max_pool2d, adaptive_max_pool2d_with_indices = adaptive_max_pooling(2)
+adaptive_max_pool3d, adaptive_max_pool3d_with_indices = adaptive_max_pooling(3)
 max_unpool1d, max_unpool2d, max_unpool3d = (max_unpooling(n) for n in (1, 2, 3))
 lp_pool1d, lp_pool2d, lp_pool3d = (lp_pooling(n) for n in (1, 2, 3))
-
-
-def with_indices(function: Callable) -> Callable:
-    """The form that always returns the indices too."""
-    def pooled(*args: Any, return_indices: bool = True, **kwargs: Any) -> Any:
-        return function(*args, return_indices=True, **kwargs)
-    return named(pooled, f"{function.__name__}_with_indices", f"(values, indices) of `{function.__name__}`.")
-
-
-max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices = map(
-    with_indices, (max_pool1d, max_pool2d, max_pool3d))
-adaptive_max_pool1d_with_indices, adaptive_max_pool2d_with_indices, adaptive_max_pool3d_with_indices = map(
-    with_indices, (adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d))

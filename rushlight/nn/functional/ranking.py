@@ -19,7 +19,14 @@ Distance = Callable[[Tensor, Tensor], Tensor]
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Old = None,
                         reduce: Old = None, reduction: str = "mean") -> Tensor:
-    """mean of max(0, -y (x1 - x2) + margin): where y is 1, x1 should be the larger, where it is -1, x2."""
+    """mean of max(0, -y (x1 - x2) + margin): where y is 1, x1 should be the larger, where it is -1, x2.
+
+    RuntimeError for different numbers of dimensions.
+
+    >>> x1, x2, y = rushlight.tensor([1., 1.]), rushlight.tensor([3., 3.]), rushlight.tensor([1., -1.])
+    >>> rushlight.nn.functional.margin_ranking_loss(x1, x2, y, reduction="none")
+    tensor([2., 0.])
+    """
     reduction = settled(size_average, reduce, reduction)
     shapes = [t.array.ndim for t in (input1, input2, target)]
     if len(set(shapes)) > 1:
@@ -31,7 +38,12 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: Old = None,
                          reduce: Old = None, reduction: str = "mean") -> Tensor:
-    """mean of x where y = 1, of max(0, margin - x) where y = -1."""
+    """mean of x where y = 1, of max(0, margin - x) where y = -1.
+
+    >>> from rushlight.nn import functional as F
+    >>> F.hinge_embedding_loss(rushlight.tensor([0.3, 0.3]), rushlight.tensor([1., -1.]), reduction="none")
+    tensor([0.3000, 0.7000])
+    """
     reduction = settled(size_average, reduce, reduction)
     apart = e.where(e.ne(target, 1), e.clamp_min(margin - input, 0), 0)
     near = e.where(e.ne(target, -1), input, 0)
@@ -40,7 +52,12 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
 
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old = None,
                      reduction: str = "mean") -> Tensor:
-    """mean of log(1 + exp(-y x)), without overflow; y is 1 or -1."""
+    """mean of log(1 + exp(-y x)), without overflow; y is 1 or -1.
+
+    >>> from rushlight.nn import functional as F
+    >>> F.soft_margin_loss(rushlight.tensor([0., -100.]), rushlight.tensor([1., 1.]), reduction="none")
+    tensor([  0.6931, 100.0000])
+    """
     reduction = settled(size_average, reduce, reduction)
     return reduced(e.neg(log_sigmoid(e.mul(input, target))), reduction, "SoftMarginLossBackward0")
 
@@ -50,6 +67,11 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     """mean of 1 - cos(x1, x2) where y = 1, of max(0, cos(x1, x2) - margin) where y = -1; x (N, D) or (D,).
 
     RuntimeError for other shapes.
+
+    >>> from rushlight.nn import functional as F
+    >>> x, y = rushlight.tensor([[1., 0.]]), rushlight.tensor([[0.6, 0.8]])
+    >>> F.cosine_embedding_loss(x, y, rushlight.tensor([1])), F.cosine_embedding_loss(x, y, rushlight.tensor([-1]))
+    (tensor(0.4000), tensor(0.6000))
     """
     reduction = settled(size_average, reduce, reduction)
     n = target.array.ndim
@@ -70,7 +92,16 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
                         eps: float = 1e-6, swap: bool = False, size_average: Old = None, reduce: Old = None,
                         reduction: str = "mean") -> Tensor:
-    """mean of max(0, |a - p| - |a - n| + margin); `swap`: |p - n| instead, where it is smaller than |a - n|."""
+    """mean of max(0, |a - p| - |a - n| + margin); `swap`: |p - n| instead, where it is smaller than |a - n|.
+
+    anchor, positive and negative (N, D) or (D,); |.| is `pairwise_distance` with `p` and `eps`. RuntimeError for different
+    numbers of dimensions, ValueError for a margin <= 0. V. Balntas et al., *Learning local feature descriptors with
+    triplets and shallow convolutional neural networks*, 2016.
+
+    >>> a, p, n = rushlight.tensor([[0.]]), rushlight.tensor([[2.]]), rushlight.tensor([[1.5]])
+    >>> rushlight.nn.functional.triplet_margin_loss(a, p, n)  # 2 - 1.5 + 1
+    tensor(1.5000)
+    """
     return triplet_margin_with_distance_loss(
         anchor, positive, negative, distance_function=lambda x, y: pairwise_distance(x, y, p, eps), margin=margin, swap=swap,
         reduction=settled(size_average, reduce, reduction))
@@ -79,7 +110,15 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
                                       distance_function: Distance | None = None, margin: float = 1.0,
                                       swap: bool = False, reduction: str = "mean") -> Tensor:
-    """`triplet_margin_loss` with a distance of one's own. ValueError for a margin <= 0 or an unknown reduction."""
+    """mean of max(0, d(a, p) - d(a, n) + margin), d the `distance_function`; `swap`: d(p, n), where it is smaller.
+
+    `pairwise_distance` unless told. ValueError for a margin <= 0 or an unknown reduction.
+
+    >>> from rushlight.nn import functional as F
+    >>> a, p, n = rushlight.tensor([[0., 0.]]), rushlight.tensor([[2., 2.]]), rushlight.tensor([[1., 2.5]])
+    >>> F.triplet_margin_with_distance_loss(a, p, n, distance_function=lambda x, y: (x - y).abs().amax(-1))
+    tensor(0.5000)
+    """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
     if margin <= 0:
@@ -98,7 +137,12 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
 
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Old = None,
                                 reduce: Old = None, reduction: str = "mean") -> Tensor:
-    """mean over classes, then samples, of -w (y log s + (1 - y) log(1 - s)), s = sigmoid(x); x, y (*, C)."""
+    """mean over classes, then samples, of -w (y log s + (1 - y) log(1 - s)), s = sigmoid(x); x, y (*, C).
+
+    >>> from rushlight.nn import functional as F
+    >>> F.multilabel_soft_margin_loss(rushlight.tensor([[0., 100.]]), rushlight.ones(1, 2))  # (log 2 + 0) / 2
+    tensor(0.3466)
+    """
     reduction = settled(size_average, reduce, reduction)
     gain = e.add(e.mul(target, log_sigmoid(input)), e.mul(1 - target, log_sigmoid(e.neg(input))))
     return reduced(r.mean(e.neg(times(gain, weight)), (input.array.ndim - 1,)), reduction)
@@ -109,6 +153,10 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     """mean over samples of sum over c != y of w_y max(0, margin - x_y + x_c)^p / C; x (N, C) or (C,), y (N,) or ().
 
     ValueError unless p is 1 or 2, RuntimeError for shapes that do not fit.
+
+    >>> x, y = rushlight.tensor([[0.1, 0.2, 0.9]]), rushlight.tensor([2])
+    >>> rushlight.nn.functional.multi_margin_loss(x, y)  # ((1 - 0.9 + 0.1) + (1 - 0.9 + 0.2)) / 3
+    tensor(0.1667)
     """
     reduction = settled(size_average, reduce, reduction)
     if p not in (1, 2):
@@ -147,6 +195,11 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Old = No
     """mean over samples of sum over labels y and others c of max(0, 1 - x_y + x_c) / C; labels of a row end at -1.
 
     x and y (N, C) or (C,). RuntimeError for shapes that do not fit.
+
+    >>> from rushlight.nn import functional as F
+    >>> x, y = rushlight.tensor([[0.1, 0.2, 0.9]]), rushlight.tensor([[2, -1, -1]])
+    >>> F.multilabel_margin_loss(x, y)  # label 2 alone: ((1 - 0.9 + 0.1) + (1 - 0.9 + 0.2)) / 3
+    tensor(0.1667)
     """
     reduction = settled(size_average, reduce, reduction)
     ndim, c = input.array.ndim, input.array.shape[-1] if input.array.ndim else 1

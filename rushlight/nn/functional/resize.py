@@ -25,14 +25,18 @@ MODES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3, "lanczos": 2}
 def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
                 align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
                 antialias: bool = False) -> Tensor:
-    """The spatial dimensions of (N, C, *size) resized to `size`, or by `scale_factor`: numbers, or one for each.
+    """out[i] = input at (i + 0.5) / scale - 0.5, in each spatial dimension of (N, C, *size), as `mode` says.
 
-    `mode`: 'nearest', 'nearest-exact', 'area' for 1 to 3 dimensions, 'linear', 'bilinear', 'bicubic', 'trilinear';
-    'lanczos' with `antialias`.
-    `align_corners`: the corner elements' centres stay, rather than the corners; `antialias`: average when shrinking.
+    `size`: that of the output, or `scale_factor`: numbers, or one for each dimension. `mode`: 'nearest', 'nearest-exact',
+    'area' for 1 to 3 dimensions, 'linear', 'bilinear', 'bicubic', 'trilinear'; 'lanczos' with `antialias`.
+    `align_corners`: the corner elements' centres stay, rather than the corners: out[i] = input at i (in - 1) / (out - 1).
+    `antialias`: average when shrinking. 'nearest' takes element floor(i / scale).
 
-    >>> rushlight.nn.functional.interpolate(rushlight.tensor([[[1., 2.]]]), scale_factor=2)
+    >>> from rushlight.nn import functional as F
+    >>> F.interpolate(rushlight.tensor([[[1., 2.]]]), scale_factor=2)
     tensor([[[1., 1., 2., 2.]]])
+    >>> F.interpolate(rushlight.tensor([[[1., 2.]]]), scale_factor=2, mode="linear")
+    tensor([[[1.0000, 1.2500, 1.7500, 2.0000]]])
     """
     n = input.array.ndim - 2
     check_mode(input, n, mode, align_corners, antialias)
@@ -156,25 +160,45 @@ def resized(x: Tensor, dim: int, out: int, scale: float | None, mode: str, align
 
 def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
              align_corners: bool | None = None) -> Tensor:
-    """`interpolate`, by its old name."""
+    """out = interpolate(input, size, scale_factor, mode, align_corners), by its old name, with a warning.
+
+    >>> rushlight.nn.functional.upsample(rushlight.tensor([[[1., 2.]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
+    """
     warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """`interpolate` in mode 'nearest', by its old name."""
+    """out[i] = input[i // scale_factor] in each spatial dimension: `interpolate` in mode 'nearest', by its old name.
+
+    >>> rushlight.nn.functional.upsample_nearest(rushlight.tensor([[[1., 2.]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
+    """
     return interpolate(input, size, scale_factor)
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """`interpolate` in mode 'bilinear' with aligned corners, by its old name."""
+    """out = interpolate(input, size, scale_factor, "bilinear", align_corners=True), by its old name.
+
+    >>> rushlight.nn.functional.upsample_bilinear(rushlight.tensor([[[[1., 3.]]]]), size=(1, 3))
+    tensor([[[[1., 2., 3.]]]])
+    """
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 
 # -- pixels to channels and back ---------------------------------------------------------------------------------------
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """(*, C r r, H, W) -> (*, C, H r, W r): channels become pixels. RuntimeError where C r r is no multiple of r r."""
+    """out[c, h r + i, w r + j] = x[c r r + i r + j, h, w]: (*, C r r, H, W) -> (*, C, H r, W r), channels become pixels.
+
+    RuntimeError where the channels are no multiple of r r. W. Shi et al., *Real-time single image and video super-resolution
+    using an efficient sub-pixel convolutional neural network*, 2016.
+
+    >>> rushlight.nn.functional.pixel_shuffle(rushlight.arange(4.).reshape(4, 1, 1), 2)
+    tensor([[[0., 1.],
+             [2., 3.]]])
+    """
     r = upscale_factor
     *lead, c, h, w = shape_of(input, "pixel_shuffle")
     if r <= 0:
@@ -190,7 +214,13 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """(*, C, H r, W r) -> (*, C r r, H, W): pixels become channels. RuntimeError where H or W is no multiple of r."""
+    """out[c r r + i r + j, h, w] = x[c, h r + i, w r + j]: (*, C, H r, W r) -> (*, C r r, H, W), pixels become channels.
+
+    RuntimeError where H or W is no multiple of r.
+
+    >>> rushlight.nn.functional.pixel_unshuffle(rushlight.tensor([[[0., 1.], [2., 3.]]]), 2).flatten()
+    tensor([0., 1., 2., 3.])
+    """
     r = downscale_factor
     *lead, c, h, w = shape_of(input, "pixel_unshuffle")
     if r <= 0:
@@ -212,7 +242,13 @@ def shape_of(input: Tensor, name: str) -> tuple[int, ...]:
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """(N, C, *): channels dealt out from `groups` heaps in turn. RuntimeError where C is no multiple of `groups`."""
+    """out[:, j groups + i] = x[:, i (C / groups) + j]: channels of (N, C, *) dealt out from `groups` heaps in turn.
+
+    RuntimeError where C is no multiple of `groups`. X. Zhang et al., *ShuffleNet*, 2018.
+
+    >>> rushlight.nn.functional.channel_shuffle(rushlight.arange(6).reshape(1, 6, 1), groups=2).flatten()
+    tensor([0, 3, 1, 4, 2, 5])
+    """
     if input.array.ndim < 3:
         raise RuntimeError(explain("channel_shuffle expects input with > 2 dims, but got input with sizes "
                                    f"{list(input.shape)}"))
@@ -227,5 +263,10 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 
 @composite(tensor=False)
 def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """`channel_shuffle` by another of torch's names."""
+    """out[:, j groups + i] = x[:, i (C / groups) + j]: `channel_shuffle`, by another of torch's names.
+
+    >>> from rushlight.nn import functional as F
+    >>> F.native_channel_shuffle(rushlight.arange(6.).reshape(1, 6, 1), groups=2).flatten()
+    tensor([0., 3., 1., 4., 2., 5.])
+    """
     return channel_shuffle(input, groups)
