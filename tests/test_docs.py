@@ -63,7 +63,7 @@ def test_pages_are_written_in_a_new_process():
     assert "Backward, step by step" in made.stdout
 # -- what is public has an example, which needs nothing but `import rushlight`
 
-NAMESPACES = ["nn.functional"]
+NAMESPACES = ["nn.functional", "nn"]
 
 
 def members(namespace):

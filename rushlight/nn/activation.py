@@ -31,7 +31,11 @@ class ReLU(InPlace):
 
 
 class Hardtanh(Settled):
-    """min(max(x, min_val), max_val), element by element. ValueError if the bounds are the wrong way round."""
+    """min(max(x, min_val), max_val), element by element. ValueError if the bounds are the wrong way round.
+
+    >>> rushlight.nn.Hardtanh()(rushlight.tensor([-3., 0.5, 3.]))
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
                  min_value: float | None = None, max_value: float | None = None):
@@ -45,7 +49,11 @@ class Hardtanh(Settled):
 
 
 class ReLU6(Hardtanh):
-    """min(max(x, 0), 6), element by element."""
+    """min(max(x, 0), 6), element by element.
+
+    >>> rushlight.nn.ReLU6()(rushlight.tensor([-1., 2., 9.]))
+    tensor([0., 2., 6.])
+    """
 
     _shown = ("inplace",)
 
@@ -61,28 +69,46 @@ class OfAlpha(Settled):
 
 
 class ELU(OfAlpha):
-    """x where x > 0, else alpha (exp(x) - 1)."""
+    """x where x > 0, else alpha (exp(x) - 1). D.-A. Clevert, T. Unterthiner, S. Hochreiter, 2016.
+
+    >>> rushlight.nn.ELU()(rushlight.tensor([-50., -1., 2.]))
+    tensor([-1.0000, -0.6321,  2.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.elu(input, self.alpha, self.inplace)
 
 
 class CELU(OfAlpha):
-    """x where x > 0, else alpha (exp(x / alpha) - 1)."""
+    """max(x, 0) + min(0, alpha (exp(x / alpha) - 1)). J. T. Barron, 2017.
+
+    >>> rushlight.nn.CELU(alpha=2.0)(rushlight.tensor([-50., -1., 2.]))
+    tensor([-2.0000, -0.7869,  2.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.celu(input, self.alpha, self.inplace)
 
 
 class SELU(InPlace):
-    """ELU scaled so that mean 0 and variance 1 stay."""
+    """1.0507 x where x > 0, else 1.0507 * 1.6733 (exp(x) - 1): mean 0 and variance 1 stay. G. Klambauer et al., 2017.
+
+    >>> rushlight.nn.SELU()(rushlight.tensor([-1., 0., 1.]))
+    tensor([-1.1113,  0.0000,  1.0507])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.selu(input, self.inplace)
 
 
 class GELU(Settled):
-    """x times the probability that a normal number is below x; `approximate`: 'none' or 'tanh'."""
+    """x Phi(x), Phi(x) the probability that a normal number is below x; `approximate`: 'none' or 'tanh'.
+
+    D. Hendrycks, K. Gimpel, *Gaussian error linear units*, 2016.
+
+    >>> rushlight.nn.GELU()(rushlight.tensor([-1., 0., 1.]))
+    tensor([-0.1587,  0.0000,  0.8413])
+    """
 
     def __init__(self, approximate: str = "none"):
         super().__init__(approximate=approximate)
@@ -92,7 +118,11 @@ class GELU(Settled):
 
 
 class LeakyReLU(Settled):
-    """x where x > 0, else negative_slope x."""
+    """x where x > 0, else negative_slope x.
+
+    >>> rushlight.nn.LeakyReLU(0.1)(rushlight.tensor([-10., 2.]))
+    tensor([-1.,  2.])
+    """
 
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False):
         super().__init__(negative_slope=negative_slope, inplace=inplace)
@@ -102,7 +132,13 @@ class LeakyReLU(Settled):
 
 
 class PReLU(Module):
-    """x where x > 0, else w x, with the weight w learned: one, or one for each channel."""
+    """x where x > 0, else w x, with the weight w learned: one, or one for each channel (dimension 1).
+
+    It begins at `init`. K. He et al., *Delving deep into rectifiers*, 2015.
+
+    >>> rushlight.nn.PReLU()(rushlight.tensor([-4., 2.])).detach()
+    tensor([-1.,  2.])
+    """
 
     weight: Parameter
 
@@ -124,7 +160,11 @@ class PReLU(Module):
 
 
 class RReLU(Settled):
-    """x where x > 0, else r x, r uniform in [lower, upper] in training, their mean in evaluation."""
+    """x where x > 0, else r x, r uniform in [lower, upper) in training, their mean in evaluation. B. Xu et al., 2015.
+
+    >>> rushlight.nn.RReLU().eval()(rushlight.tensor([-24., 1.]))
+    tensor([-5.5000,  1.0000])
+    """
 
     def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False):
         super().__init__(lower=lower, upper=upper, inplace=inplace)
@@ -134,7 +174,11 @@ class RReLU(Settled):
 
 
 class Threshold(Settled):
-    """x where x > threshold, else value."""
+    """x where x > threshold, else value.
+
+    >>> rushlight.nn.Threshold(0.1, 20.)(rushlight.tensor([-1., 0.1, 2.]))
+    tensor([20., 20.,  2.])
+    """
 
     def __init__(self, threshold: float, value: float, inplace: bool = False):
         super().__init__(threshold=threshold, value=value, inplace=inplace)
@@ -150,35 +194,55 @@ class Silent(InPlace):
 
 
 class Hardsigmoid(Silent):
-    """min(max(x + 3, 0), 6) / 6, element by element."""
+    """min(max(x + 3, 0), 6) / 6, element by element.
+
+    >>> rushlight.nn.Hardsigmoid()(rushlight.tensor([-4., 0., 1.5, 4.]))
+    tensor([0.0000, 0.5000, 0.7500, 1.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, self.inplace)
 
 
 class Hardswish(Silent):
-    """x min(max(x + 3, 0), 6) / 6, element by element."""
+    """x min(max(x + 3, 0), 6) / 6, element by element.
+
+    >>> rushlight.nn.Hardswish()(rushlight.tensor([0., 1.5, 4.]))
+    tensor([0.0000, 1.1250, 4.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardswish(input, self.inplace)
 
 
 class SiLU(InPlace):
-    """x / (1 + exp(-x)), element by element."""
+    """x / (1 + exp(-x)), element by element.
+
+    >>> rushlight.nn.SiLU()(rushlight.tensor([-1., 0., 1.]))
+    tensor([-0.2689,  0.0000,  0.7311])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, self.inplace)
 
 
 class Mish(InPlace):
-    """x tanh(log(1 + exp(x))), element by element."""
+    """x tanh(log(1 + exp(x))), element by element. D. Misra, 2019.
+
+    >>> rushlight.nn.Mish()(rushlight.tensor([-1., 0., 1.]))
+    tensor([-0.3034,  0.0000,  0.8651])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.mish(input, self.inplace)
 
 
 class Softplus(Settled):
-    """log(1 + exp(beta x)) / beta, and x itself where beta x > threshold."""
+    """log(1 + exp(beta x)) / beta, and x itself where beta x > threshold.
+
+    >>> rushlight.nn.Softplus()(rushlight.tensor([-1., 0., 100.]))
+    tensor([  0.3133,   0.6931, 100.0000])
+    """
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0):
         super().__init__(beta=beta, threshold=threshold)
@@ -198,21 +262,33 @@ class Shrink(Settled):
 
 
 class Hardshrink(Shrink):
-    """0 where |x| <= lambd, else x."""
+    """0 where |x| <= lambd, else x.
+
+    >>> rushlight.nn.Hardshrink()(rushlight.tensor([-1., -0.3, 0.3, 1.]))
+    tensor([-1.,  0.,  0.,  1.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardshrink(input, self.lambd)
 
 
 class Softshrink(Shrink):
-    """x moved towards 0 by lambd, 0 where |x| <= lambd."""
+    """sign(x) max(|x| - lambd, 0): x moved towards 0 by lambd.
+
+    >>> rushlight.nn.Softshrink()(rushlight.tensor([-1., 0.3, 1.]))
+    tensor([-0.5000,  0.0000,  0.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softshrink(input, self.lambd)
 
 
 class GLU(Settled):
-    """a sigmoid(b), a and b the halves of the input along `dim`."""
+    """a sigmoid(b), a and b the halves of the input along `dim`. Y. N. Dauphin et al., 2017.
+
+    >>> rushlight.nn.GLU()(rushlight.tensor([3., 4., 0., 100.]))
+    tensor([1.5000, 4.0000])
+    """
 
     def __init__(self, dim: int = -1):
         super().__init__(dim=dim)
@@ -222,35 +298,55 @@ class GLU(Settled):
 
 
 class Sigmoid(Module):
-    """1 / (1 + exp(-x)), element by element."""
+    """1 / (1 + exp(-x)), element by element.
+
+    >>> rushlight.nn.Sigmoid()(rushlight.tensor([-1., 0., 1.]))
+    tensor([0.2689, 0.5000, 0.7311])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return elementwise.sigmoid(input)
 
 
 class Tanh(Module):
-    """The hyperbolic tangent, element by element."""
+    """(exp(x) - exp(-x)) / (exp(x) + exp(-x)), element by element.
+
+    >>> rushlight.nn.Tanh()(rushlight.tensor([-1., 0., 1.]))
+    tensor([-0.7616,  0.0000,  0.7616])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return elementwise.tanh(input)
 
 
 class LogSigmoid(Module):
-    """log(1 / (1 + exp(-x))), element by element."""
+    """log(1 / (1 + exp(-x))), element by element, without overflow.
+
+    >>> rushlight.nn.LogSigmoid()(rushlight.tensor([-100., 0.]))
+    tensor([-100.0000,   -0.6931])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.logsigmoid(input)
 
 
 class Softsign(Module):
-    """x / (1 + |x|), element by element."""
+    """x / (1 + |x|), element by element.
+
+    >>> rushlight.nn.Softsign()(rushlight.tensor([-9., 0., 1.]))
+    tensor([-0.9000,  0.0000,  0.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softsign(input)
 
 
 class Tanhshrink(Module):
-    """x - tanh(x), element by element."""
+    """x - tanh(x), element by element.
+
+    >>> rushlight.nn.Tanhshrink()(rushlight.tensor([0., 1., 10.]))
+    tensor([0.0000, 0.2384, 9.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.tanhshrink(input)
@@ -275,21 +371,35 @@ class Softmax(AlongDim):
 
 
 class Softmin(AlongDim):
-    """The softmax of -x, along `dim`."""
+    """exp(-x_i) / sum over j of exp(-x_j), along `dim`: the softmax of -x.
+
+    >>> rushlight.nn.Softmin(dim=0)(rushlight.tensor([1., 2., 3.]))
+    tensor([0.6652, 0.2447, 0.0900])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmin(input, self.dim)
 
 
 class LogSoftmax(AlongDim):
-    """x_i - log sum over j of exp(x_j), along `dim`."""
+    """x_i - log sum over j of exp(x_j), along `dim`.
+
+    >>> rushlight.nn.LogSoftmax(dim=0)(rushlight.tensor([1000., 0.]))
+    tensor([    0., -1000.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim)
 
 
 class Softmax2d(Module):
-    """softmax over the channels of (N, C, H, W) or (C, H, W). ValueError for another number of dimensions."""
+    """exp(x_c) / sum over channels d of exp(x_d), at each pixel of (N, C, H, W) or (C, H, W).
+
+    ValueError for another number of dimensions.
+
+    >>> rushlight.nn.Softmax2d()(rushlight.zeros(4, 1, 2))[0]
+    tensor([[0.2500, 0.2500]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):

@@ -33,9 +33,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     E. Grave and others, Efficient softmax approximation for GPUs, https://arxiv.org/abs/1609.04309
 
-    >>> m = rushlight.nn.AdaptiveLogSoftmaxWithLoss(4, 10, [2, 6])
-    >>> m.log_prob(rushlight.ones(3, 4)).shape
-    torch.Size([3, 10])
+    >>> m = rushlight.nn.AdaptiveLogSoftmaxWithLoss(16, 10, [2, 6])
+    >>> m.log_prob(rushlight.ones(3, 16)).exp().sum(1).detach()  # all classes of each sample
+    tensor([1., 1., 1.])
     """
 
     def __init__(self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0,

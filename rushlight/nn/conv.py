@@ -115,23 +115,40 @@ class _Plain(_ConvNd):
 
 
 class Conv1d(_Plain):
-    """Convolution over (N, C, L) or (C, L); settings as `nn.functional.conv1d`, and `padding_mode` as `F.pad`."""
+    """out[n, o, p] = b[o] + sum over c, k of x[n, c, p stride - padding + k dilation] w[o, c, k]: (N, C, L) or (C, L).
+
+    Settings as `nn.functional.conv1d`, and `padding_mode` as `F.pad`. Weight (O, C / groups, K) and bias (O,) begin uniform
+    in [-k, k), k = 1 / sqrt(C K / groups).
+
+    >>> rushlight.nn.Conv1d(16, 33, 3, stride=2)(rushlight.ones(20, 16, 50)).shape
+    torch.Size([20, 33, 24])
+    """
 
     n = 1
 
 
 class Conv2d(_Plain):
-    """Convolution over (N, C, H, W) or (C, H, W); settings as `nn.functional.conv2d`, and `padding_mode` as `F.pad`.
+    """out[n, o, p] = b[o] + sum over c, k of x[n, c, p stride - padding + k dilation] w[o, c, k]: (N, C, H, W) or (C, H, W).
 
-    >>> rushlight.nn.Conv2d(1, 2, 3, padding=1)(rushlight.ones(1, 1, 4, 4)).shape
-    torch.Size([1, 2, 4, 4])
+    Settings as `nn.functional.conv2d`, and `padding_mode` as `F.pad`. Weight (O, C / groups, *kernel) and bias (O,) begin
+    uniform in [-k, k), k = 1 / sqrt(C prod(kernel) / groups).
+
+    >>> conv = rushlight.nn.Conv2d(1, 2, 3, padding=1)
+    >>> conv(rushlight.ones(1, 1, 4, 4)).shape, conv.weight.shape
+    (torch.Size([1, 2, 4, 4]), torch.Size([2, 1, 3, 3]))
     """
 
     n = 2
 
 
 class Conv3d(_Plain):
-    """Convolution over (N, C, D, H, W) or (C, D, H, W); settings as `nn.functional.conv3d`, and `padding_mode`."""
+    """out[n, o, p] = b[o] + sum over c, k of x[n, c, p stride - padding + k dilation] w[o, c, k]: (N, C, D, H, W).
+
+    Settings as `nn.functional.conv3d`, and `padding_mode` as `F.pad`.
+
+    >>> rushlight.nn.Conv3d(1, 2, kernel_size=(1, 2, 2))(rushlight.ones(1, 1, 4, 4, 4)).shape
+    torch.Size([1, 2, 4, 3, 3])
+    """
 
     n = 3
 
@@ -170,13 +187,21 @@ class _ConvTransposeNd(_ConvNd):
 
 
 class ConvTranspose1d(_ConvTransposeNd):
-    """Conv1d transposed; settings as `nn.functional.conv_transpose1d`."""
+    """out[n, c, p stride - padding + k dilation] += x[n, o, p] w[o, c, k], + b[c]: Conv1d transposed.
+
+    Settings as `nn.functional.conv_transpose1d`.
+
+    >>> rushlight.nn.ConvTranspose1d(2, 1, 2, stride=2)(rushlight.ones(1, 2, 3)).shape
+    torch.Size([1, 1, 6])
+    """
 
     n = 1
 
 
 class ConvTranspose2d(_ConvTransposeNd):
-    """Conv2d transposed; settings as `nn.functional.conv_transpose2d`.
+    """out[n, c, p stride - padding + k dilation] += x[n, o, p] w[o, c, k], + b[c]: Conv2d transposed.
+
+    Settings as `nn.functional.conv_transpose2d`; weight (in_channels, out_channels / groups, *kernel).
 
     >>> rushlight.nn.ConvTranspose2d(2, 1, 2, stride=2)(rushlight.ones(1, 2, 3, 3)).shape
     torch.Size([1, 1, 6, 6])
@@ -186,6 +211,12 @@ class ConvTranspose2d(_ConvTransposeNd):
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    """Conv3d transposed; settings as `nn.functional.conv_transpose3d`."""
+    """out[n, c, p stride - padding + k dilation] += x[n, o, p] w[o, c, k], + b[c]: Conv3d transposed.
+
+    Settings as `nn.functional.conv_transpose3d`.
+
+    >>> rushlight.nn.ConvTranspose3d(2, 1, 2, stride=2)(rushlight.ones(1, 2, 3, 3, 3)).shape
+    torch.Size([1, 1, 6, 6, 6])
+    """
 
     n = 3

@@ -22,11 +22,15 @@ class _DropoutNd(Module):
 
 
 class Dropout(_DropoutNd):
-    """Elements zeroed with probability p, the others divided by 1 - p.
+    """x m / (1 - p) in training, m 0 with probability p, else 1, for each element; x itself in evaluation.
+
+    ValueError unless p is in [0, 1]. G. Hinton et al., *Improving neural networks by preventing co-adaptation of feature
+    detectors*, 2012.
 
     >>> _ = rushlight.manual_seed(0)
-    >>> rushlight.nn.Dropout(0.5)(rushlight.ones(4))
-    tensor([0., 0., 2., 0.])
+    >>> dropout = rushlight.nn.Dropout(0.5)
+    >>> dropout(rushlight.ones(4)), dropout.eval()(rushlight.ones(4))
+    (tensor([0., 0., 2., 0.]), tensor([1., 1., 1., 1.]))
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -34,35 +38,77 @@ class Dropout(_DropoutNd):
 
 
 class Dropout1d(_DropoutNd):
-    """Whole channels of (N, C, L) or (C, L) zeroed with probability p, the others divided by 1 - p."""
+    """x m / (1 - p) in training, m 0 with probability p, else 1, for each channel of (N, C, L) or (C, L).
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.nn.Dropout1d(0.5)(rushlight.ones(4, 3))
+    tensor([[0., 0., 0.],
+            [0., 0., 0.],
+            [2., 2., 2.],
+            [0., 0., 0.]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout1d(input, self.p, self.training, self.inplace)
 
 
 class Dropout2d(_DropoutNd):
-    """Whole channels of (N, C, H, W) zeroed with probability p, the others divided by 1 - p."""
+    """x m / (1 - p) in training, m 0 with probability p, else 1, for each channel of (N, C, H, W).
+
+    J. Tompson et al., *Efficient object localization using convolutional networks*, 2015.
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.nn.Dropout2d(0.5)(rushlight.ones(1, 4, 1, 2)).squeeze()
+    tensor([[0., 0.],
+            [0., 0.],
+            [2., 2.],
+            [0., 0.]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout2d(input, self.p, self.training, self.inplace)
 
 
 class Dropout3d(_DropoutNd):
-    """Whole channels of (N, C, D, H, W) or (C, D, H, W) zeroed with probability p, the others divided by 1 - p."""
+    """x m / (1 - p) in training, m 0 with probability p, else 1, for each channel of (N, C, D, H, W) or (C, D, H, W).
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.nn.Dropout3d(0.5)(rushlight.ones(4, 1, 1, 2)).squeeze()
+    tensor([[0., 0.],
+            [0., 0.],
+            [2., 2.],
+            [0., 0.]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout3d(input, self.p, self.training, self.inplace)
 
 
 class AlphaDropout(_DropoutNd):
-    """Dropout for SELU: to its limit -1.758 instead of 0, mean and variance kept."""
+    """a (x m + (m - 1) 1.758 + 1.758 p) in training, m 0 with probability p, else 1: dropout to selu's limit, not to 0.
+
+    a = 1 / sqrt((1 - p) (1 + 1.758^2 p)): numbers of mean 0 and variance 1 keep both. G. Klambauer et al., 2017.
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> dropped = rushlight.nn.AlphaDropout(0.5)(rushlight.randn(10000))
+    >>> dropped.mean().abs() < 0.05, (dropped.var() - 1).abs() < 0.05
+    (tensor(True), tensor(True))
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.alpha_dropout(input, self.p, self.training, self.inplace)
 
 
 class FeatureAlphaDropout(_DropoutNd):
-    """`AlphaDropout` of whole channels."""
+    """a (x m + (m - 1) 1.758 + 1.758 p) as in `AlphaDropout`, with one m for each channel of (N, C, *).
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.nn.FeatureAlphaDropout(0.5)(rushlight.zeros(1, 4, 2))
+    tensor([[[-0.7792, -0.7792],
+             [-0.7792, -0.7792],
+             [ 0.7792,  0.7792],
+             [-0.7792, -0.7792]]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.feature_alpha_dropout(input, self.p, self.training, self.inplace)

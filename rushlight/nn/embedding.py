@@ -87,7 +87,7 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """The sum, mean or max of the rows of each bag; settings as `nn.functional.embedding_bag`.
+    """out[b] = sum, mean or max of the weight's rows that bag b names; settings as `nn.functional.embedding_bag`.
 
     >>> bag = rushlight.nn.EmbeddingBag(10, 3)
     >>> bag(rushlight.tensor([1, 2, 4]), rushlight.tensor([0, 2])).shape

@@ -172,7 +172,12 @@ class _LazyTransposed(_LazyConv):
 
 
 class LazyConv1d(_LazyPlain, Conv1d):  # type: ignore[misc]
-    """A Conv1d whose `in_channels` is the first input's."""
+    """A Conv1d whose `in_channels` is the first input's.
+
+    >>> m = rushlight.nn.LazyConv1d(4, kernel_size=3)
+    >>> m(rushlight.ones(1, 2, 5)).shape, m.in_channels
+    (torch.Size([1, 4, 3]), 2)
+    """
 
     cls_to_become = Conv1d
 
@@ -191,25 +196,45 @@ class LazyConv2d(_LazyPlain, Conv2d):  # type: ignore[misc]
 
 
 class LazyConv3d(_LazyPlain, Conv3d):  # type: ignore[misc]
-    """A Conv3d whose `in_channels` is the first input's."""
+    """A Conv3d whose `in_channels` is the first input's.
+
+    >>> m = rushlight.nn.LazyConv3d(4, kernel_size=3)
+    >>> m(rushlight.ones(1, 2, 5, 5, 5)).shape, m.in_channels
+    (torch.Size([1, 4, 3, 3, 3]), 2)
+    """
 
     cls_to_become = Conv3d
 
 
 class LazyConvTranspose1d(_LazyTransposed, ConvTranspose1d):  # type: ignore[misc]
-    """A ConvTranspose1d whose `in_channels` is the first input's."""
+    """A ConvTranspose1d whose `in_channels` is the first input's.
+
+    >>> m = rushlight.nn.LazyConvTranspose1d(4, kernel_size=3)
+    >>> m(rushlight.ones(1, 2, 5)).shape, m.in_channels
+    (torch.Size([1, 4, 7]), 2)
+    """
 
     cls_to_become = ConvTranspose1d
 
 
 class LazyConvTranspose2d(_LazyTransposed, ConvTranspose2d):  # type: ignore[misc]
-    """A ConvTranspose2d whose `in_channels` is the first input's."""
+    """A ConvTranspose2d whose `in_channels` is the first input's.
+
+    >>> m = rushlight.nn.LazyConvTranspose2d(4, kernel_size=3)
+    >>> m(rushlight.ones(1, 2, 5, 5)).shape, m.in_channels
+    (torch.Size([1, 4, 7, 7]), 2)
+    """
 
     cls_to_become = ConvTranspose2d
 
 
 class LazyConvTranspose3d(_LazyTransposed, ConvTranspose3d):  # type: ignore[misc]
-    """A ConvTranspose3d whose `in_channels` is the first input's."""
+    """A ConvTranspose3d whose `in_channels` is the first input's.
+
+    >>> m = rushlight.nn.LazyConvTranspose3d(4, kernel_size=3)
+    >>> m(rushlight.ones(1, 2, 5, 5, 5)).shape, m.in_channels
+    (torch.Size([1, 4, 7, 7, 7]), 2)
+    """
 
     cls_to_become = ConvTranspose3d
 
@@ -258,30 +283,60 @@ class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):  # type: ignore[misc]
 
 
 class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):  # type: ignore[misc]
-    """A BatchNorm2d whose `num_features` is the first input's."""
+    """A BatchNorm2d whose `num_features` is the first input's.
+
+    >>> m = rushlight.nn.LazyBatchNorm2d()
+    >>> _ = m(rushlight.ones(2, 3, 4, 4))
+    >>> m.num_features
+    3
+    """
 
     cls_to_become = BatchNorm2d
 
 
 class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):  # type: ignore[misc]
-    """A BatchNorm3d whose `num_features` is the first input's."""
+    """A BatchNorm3d whose `num_features` is the first input's.
+
+    >>> m = rushlight.nn.LazyBatchNorm3d()
+    >>> _ = m(rushlight.ones(2, 3, 4, 4, 4))
+    >>> m.num_features
+    3
+    """
 
     cls_to_become = BatchNorm3d
 
 
 class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):  # type: ignore[misc]
-    """An InstanceNorm1d whose `num_features` is the first input's, with weight, bias and running statistics unless told."""
+    """An InstanceNorm1d whose `num_features` is the first input's, with weight, bias and running statistics unless told.
+
+    >>> m = rushlight.nn.LazyInstanceNorm1d()
+    >>> _ = m(rushlight.ones(2, 3, 4))
+    >>> m.num_features, m.weight.shape
+    (3, torch.Size([3]))
+    """
 
     cls_to_become = InstanceNorm1d
 
 
 class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):  # type: ignore[misc]
-    """An InstanceNorm2d whose `num_features` is the first input's, with weight, bias and running statistics unless told."""
+    """An InstanceNorm2d whose `num_features` is the first input's, with weight, bias and running statistics unless told.
+
+    >>> m = rushlight.nn.LazyInstanceNorm2d()
+    >>> _ = m(rushlight.ones(2, 3, 4, 4))
+    >>> m.num_features, m.weight.shape
+    (3, torch.Size([3]))
+    """
 
     cls_to_become = InstanceNorm2d
 
 
 class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):  # type: ignore[misc]
-    """An InstanceNorm3d whose `num_features` is the first input's, with weight, bias and running statistics unless told."""
+    """An InstanceNorm3d whose `num_features` is the first input's, with weight, bias and running statistics unless told.
+
+    >>> m = rushlight.nn.LazyInstanceNorm3d()
+    >>> _ = m(rushlight.ones(2, 3, 4, 4, 4))
+    >>> m.num_features, m.weight.shape
+    (3, torch.Size([3]))
+    """
 
     cls_to_become = InstanceNorm3d

@@ -14,7 +14,11 @@ from rushlight.tensor import Tensor
 
 
 class Identity(Module):
-    """x -> x; takes any arguments and ignores them."""
+    """x -> x; takes any arguments and ignores them.
+
+    >>> rushlight.nn.Identity(54, unused=True)(rushlight.tensor([1., 2.]))
+    tensor([1., 2.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
@@ -24,12 +28,13 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """x -> x w^T + b: (..., in_features) -> (..., out_features), weight (out, in), bias (out,) or None.
+    """out = x w^T + b: (..., in_features) -> (..., out_features), weight (out, in), bias (out,) or None.
 
     Both begin uniform in [-k, k), k = 1 / sqrt(in_features).
 
-    >>> rushlight.nn.Linear(3, 2)(rushlight.ones(4, 3)).shape
-    torch.Size([4, 2])
+    >>> linear = rushlight.nn.Linear(3, 2)
+    >>> linear(rushlight.ones(4, 3)).shape, linear.weight.shape
+    (torch.Size([4, 2]), torch.Size([2, 3]))
     """
 
     weight: Parameter
@@ -65,6 +70,9 @@ class Bilinear(Module):
     """(x1, x2) -> x1^T w_k x2 + b_k for each output k: weight (out, in1, in2), bias (out,) or None.
 
     Both begin uniform in [-k, k), k = 1 / sqrt(in1_features).
+
+    >>> rushlight.nn.Bilinear(3, 4, 2)(rushlight.ones(5, 3), rushlight.ones(5, 4)).shape
+    torch.Size([5, 2])
     """
 
     weight: Parameter

@@ -48,14 +48,22 @@ class MSELoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """mean |x - y|."""
+    """mean |x - y|.
+
+    >>> rushlight.nn.L1Loss()(rushlight.tensor([1., 2.]), rushlight.tensor([0., 0.]))
+    tensor(1.5000)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
 class SmoothL1Loss(_Loss):
-    """mean of 0.5 d^2 / beta where |d| < beta, else |d| - 0.5 beta; d = x - y."""
+    """mean of 0.5 d^2 / beta where |d| < beta, else |d| - 0.5 beta; d = x - y. R. Girshick, *Fast R-CNN*, 2015.
+
+    >>> rushlight.nn.SmoothL1Loss(reduction="none")(rushlight.tensor([0.5, 3.]), rushlight.tensor([0., 0.]))
+    tensor([0.1250, 2.5000])
+    """
 
     def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0):
         super().__init__(size_average, reduce, reduction, beta=beta)
@@ -65,7 +73,11 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """mean of 0.5 d^2 where |d| < delta, else delta (|d| - 0.5 delta); d = x - y."""
+    """mean of 0.5 d^2 where |d| < delta, else delta (|d| - 0.5 delta); d = x - y. P. J. Huber, 1964.
+
+    >>> rushlight.nn.HuberLoss(reduction="none", delta=2.0)(rushlight.tensor([0.5, 3.]), rushlight.tensor([0., 0.]))
+    tensor([0.1250, 4.0000])
+    """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0):
         if not isinstance(delta, (int, float)):
@@ -77,7 +89,11 @@ class HuberLoss(_Loss):
 
 
 class PoissonNLLLoss(_Loss):
-    """mean of exp(x) - y x, or x - y log(x + eps) unless `log_input`; `full`: plus Stirling's log y!."""
+    """mean of exp(x) - y x, or x - y log(x + eps) unless `log_input`; `full`: plus Stirling's log y!.
+
+    >>> rushlight.nn.PoissonNLLLoss()(rushlight.tensor([0.]), rushlight.tensor([2.]))  # rate exp(0), count 2
+    tensor(1.)
+    """
 
     def __init__(self, log_input: bool = True, full: bool = False, size_average: Any = None, eps: float = 1e-8,
                  reduce: Any = None, reduction: str = "mean"):
@@ -88,7 +104,12 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """mean of 0.5 (log var + (x - y)^2 / var), var at least eps; `full`: plus 0.5 log 2 pi."""
+    """mean of 0.5 (log var + (x - y)^2 / var), var at least eps; `full`: plus 0.5 log 2 pi.
+
+    >>> mean, target, var = rushlight.tensor([1.]), rushlight.tensor([0.]), rushlight.tensor([4.])
+    >>> rushlight.nn.GaussianNLLLoss()(mean, target, var)  # 0.5 (log 4 + 1 / 4)
+    tensor(0.8181)
+    """
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
         super().__init__(None, None, reduction, full=full, eps=eps)
@@ -98,7 +119,14 @@ class GaussianNLLLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """y (log y - x) for log-probabilities x; `reduction` may be 'batchmean'; `log_target`: the target is log y."""
+    """mean of y (log y - x) for log-probabilities x and probabilities y; `log_target`: the target is log y.
+
+    'mean' divides by the elements; 'batchmean', by the batch, is the divergence KL(y || exp(x)) of its definition.
+
+    >>> p, q = rushlight.tensor([[0.5, 0.5]]), rushlight.tensor([[0.25, 0.75]])
+    >>> rushlight.nn.KLDivLoss(reduction="batchmean")(q.log(), p)  # sum of p log(p / q)
+    tensor(0.1438)
+    """
 
     def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False):
         super().__init__(size_average, reduce, reduction, log_target=log_target)
@@ -108,7 +136,11 @@ class KLDivLoss(_Loss):
 
 
 class BCELoss(_WeightedLoss):
-    """mean of -w (y log x + (1 - y) log(1 - x)) for probabilities x."""
+    """mean of -w (y log x + (1 - y) log(1 - x)) for probabilities x, the logarithms not below -100.
+
+    >>> rushlight.nn.BCELoss()(rushlight.tensor([0.5, 0.9]), rushlight.tensor([1., 1.]))
+    tensor(0.3993)
+    """
 
     def __init__(self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
                  reduction: str = "mean"):
@@ -119,7 +151,11 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_WeightedLoss):
-    """mean of -w (p y log s + (1 - y) log(1 - s)), s = sigmoid(x), without overflow; p = pos_weight."""
+    """mean of -w (p y log s + (1 - y) log(1 - s)), s = sigmoid(x), without overflow; p = pos_weight.
+
+    >>> rushlight.nn.BCEWithLogitsLoss()(rushlight.tensor([0., 1000.]), rushlight.tensor([1., 1.]))  # log 2 / 2
+    tensor(0.3466)
+    """
 
     pos_weight: Tensor | None
 
@@ -134,7 +170,13 @@ class BCEWithLogitsLoss(_WeightedLoss):
 
 
 class NLLLoss(_WeightedLoss):
-    """mean of -x[n, y_n] for log-probabilities x (N, C, *d) and classes y (N, *d)."""
+    """mean of -x[n, y_n] for log-probabilities x (N, C, *d) and classes y (N, *d).
+
+    `weight` (C,): factors of the classes, by which the mean is taken; targets of `ignore_index` do not count.
+
+    >>> rushlight.nn.NLLLoss()(rushlight.tensor([[-0.1, -2.3], [-0.7, -0.7]]), rushlight.tensor([0, 1]))  # (0.1 + 0.7) / 2
+    tensor(0.4000)
+    """
 
     def __init__(self, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
                  reduce: Any = None, reduction: str = "mean"):
@@ -168,7 +210,11 @@ class CrossEntropyLoss(_WeightedLoss):
 
 @dataclass
 class LinearCrossEntropyOptions:
-    """How torch cuts the work of `linear_cross_entropy` into chunks; accepted, and changes nothing here."""
+    """loss(options) = loss(): how torch cuts the work of `linear_cross_entropy` into chunks; accepted, changes nothing here.
+
+    >>> rushlight.nn.LinearCrossEntropyOptions(batch_chunk_size=1024).batch_chunk_size
+    1024
+    """
 
     allow_retain_graph: bool = False
     batch_chunk_size: int | None = None
@@ -178,9 +224,12 @@ class LinearCrossEntropyOptions:
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
-    """cross_entropy(x w^T + b, y), with w and b learned; settings as `nn.functional.cross_entropy`.
+    """mean of -log softmax(x w^T + b)[n, y_n], with w and b learned; settings as `nn.functional.cross_entropy`.
 
     `out_features`: the further dimensions *d of the logits (N, C, *d).
+
+    >>> rushlight.nn.LinearCrossEntropyLoss(3, 4)(rushlight.ones(2, 3), rushlight.tensor([0, 3])).shape
+    torch.Size([])
     """
 
     def __init__(self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False,
@@ -213,7 +262,12 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 # -- margins ---------------------------------------------------------------------------------------------------------
 
 class MarginRankingLoss(_Loss):
-    """mean of max(0, -y (x1 - x2) + margin)."""
+    """mean of max(0, -y (x1 - x2) + margin): where y is 1, x1 should be the larger, where it is -1, x2.
+
+    >>> x1, x2, y = rushlight.tensor([1., 1.]), rushlight.tensor([3., 3.]), rushlight.tensor([1., -1.])
+    >>> rushlight.nn.MarginRankingLoss(reduction="none")(x1, x2, y)
+    tensor([2., 0.])
+    """
 
     def __init__(self, margin: float = 0.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction, margin=margin)
@@ -223,7 +277,11 @@ class MarginRankingLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_Loss):
-    """mean of x where y = 1, of max(0, margin - x) where y = -1."""
+    """mean of x where y = 1, of max(0, margin - x) where y = -1.
+
+    >>> rushlight.nn.HingeEmbeddingLoss(reduction="none")(rushlight.tensor([0.3, 0.3]), rushlight.tensor([1., -1.]))
+    tensor([0.3000, 0.7000])
+    """
 
     def __init__(self, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction, margin=margin)
@@ -233,14 +291,23 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class SoftMarginLoss(_Loss):
-    """mean of log(1 + exp(-y x))."""
+    """mean of log(1 + exp(-y x)).
+
+    >>> rushlight.nn.SoftMarginLoss()(rushlight.tensor([0., 0.]), rushlight.tensor([1., -1.]))
+    tensor(0.6931)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.soft_margin_loss(input, target, reduction=self.reduction)
 
 
 class CosineEmbeddingLoss(_Loss):
-    """mean of 1 - cos(x1, x2) where y = 1, of max(0, cos(x1, x2) - margin) where y = -1."""
+    """mean of 1 - cos(x1, x2) where y = 1, of max(0, cos(x1, x2) - margin) where y = -1.
+
+    >>> loss, x, y = rushlight.nn.CosineEmbeddingLoss(), rushlight.tensor([[1., 0.]]), rushlight.tensor([[0.6, 0.8]])
+    >>> loss(x, y, rushlight.tensor([1])), loss(x, y, rushlight.tensor([-1]))
+    (tensor(0.4000), tensor(0.6000))
+    """
 
     def __init__(self, margin: float = 0.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction, margin=margin)
@@ -250,21 +317,35 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """mean over samples of sum over labels y and others c of max(0, 1 - x_y + x_c) / C."""
+    """mean over samples of sum over labels y and others c of max(0, 1 - x_y + x_c) / C; labels of a row end at -1.
+
+    >>> x, y = rushlight.tensor([[0.1, 0.2, 0.9]]), rushlight.tensor([[2, -1, -1]])
+    >>> rushlight.nn.MultiLabelMarginLoss()(x, y)  # label 2 alone: ((1 - 0.9 + 0.1) + (1 - 0.9 + 0.2)) / 3
+    tensor(0.1667)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """mean of -w (y log s + (1 - y) log(1 - s)), s = sigmoid(x), over classes and samples."""
+    """mean of -w (y log s + (1 - y) log(1 - s)), s = sigmoid(x), over classes and samples.
+
+    >>> rushlight.nn.MultiLabelSoftMarginLoss()(rushlight.tensor([[0., 100.]]), rushlight.ones(1, 2))  # (log 2 + 0) / 2
+    tensor(0.3466)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_soft_margin_loss(input, target, self.weight, reduction=self.reduction)
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """mean over samples of sum over c != y of w_y max(0, margin - x_y + x_c)^p / C. ValueError unless p is 1 or 2."""
+    """mean over samples of sum over c != y of w_y max(0, margin - x_y + x_c)^p / C. ValueError unless p is 1 or 2.
+
+    >>> x, y = rushlight.tensor([[0.1, 0.2, 0.9]]), rushlight.tensor([2])
+    >>> rushlight.nn.MultiMarginLoss()(x, y)  # ((1 - 0.9 + 0.1) + (1 - 0.9 + 0.2)) / 3
+    tensor(0.1667)
+    """
 
     def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: Any = None,
                  reduce: Any = None, reduction: str = "mean"):
@@ -279,7 +360,12 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class TripletMarginLoss(_Loss):
-    """mean of max(0, |a - p| - |a - n| + margin). ValueError for a margin <= 0."""
+    """mean of max(0, |a - p| - |a - n| + margin). ValueError for a margin <= 0. V. Balntas et al., 2016.
+
+    >>> anchor, positive, negative = rushlight.tensor([[0.]]), rushlight.tensor([[2.]]), rushlight.tensor([[1.5]])
+    >>> rushlight.nn.TripletMarginLoss()(anchor, positive, negative)  # 2 - 1.5 + 1
+    tensor(1.5000)
+    """
 
     def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
                  size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
@@ -293,7 +379,12 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """`TripletMarginLoss` with a distance of one's own. ValueError for a margin <= 0."""
+    """mean of max(0, d(a, p) - d(a, n) + margin), d the `distance_function`. ValueError for a margin <= 0.
+
+    >>> loss = rushlight.nn.TripletMarginWithDistanceLoss(distance_function=lambda x, y: (x - y).abs().amax(-1))
+    >>> loss(rushlight.tensor([[0., 0.]]), rushlight.tensor([[2., 2.]]), rushlight.tensor([[1., 2.5]]))
+    tensor(0.5000)
+    """
 
     def __init__(self, *, distance_function: Callable | None = None, margin: float = 1.0, swap: bool = False,
                  reduction: str = "mean"):
@@ -308,7 +399,14 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """-log of the probability of a label sequence, whatever its places in time; see `nn.functional.ctc_loss`."""
+    """-log of the probability of a label sequence, whatever its places in time; see `nn.functional.ctc_loss`.
+
+    A. Graves et al., *Connectionist temporal classification*, 2006.
+
+    >>> x = rushlight.tensor([[0.6, 0.4], [0.6, 0.4]]).log()  # two steps, the blank and the label 1
+    >>> rushlight.nn.CTCLoss()(x, rushlight.tensor([1]), (2,), (1,)).exp()  # 1 / (1 - 0.36): missed if both are blank
+    tensor(1.5625)
+    """
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
         super().__init__(None, None, reduction, blank=blank, zero_infinity=zero_infinity)

@@ -14,7 +14,11 @@ from rushlight.tensor import Tensor
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """Linear, under the name that torch gives the last projection of attention."""
+    """out = x w^T + b: Linear, under the name that torch gives the last projection of attention.
+
+    >>> type(rushlight.nn.MultiheadAttention(4, 2).out_proj).__name__
+    'NonDynamicallyQuantizableLinear'
+    """
 
 
 class MultiheadAttention(Module):

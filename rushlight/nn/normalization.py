@@ -122,7 +122,11 @@ def dimensions(*allowed: int) -> Any:
 
 
 class BatchNorm1d(_BatchNorm):
-    """Batch normalization of (N, C) or (N, C, L).
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each channel of (N, C) or (N, C, L).
+
+    In training those of the batch, and the running ones follow: running = (1 - momentum) running + momentum new, or their
+    plain average if `momentum` is None; in evaluation the running ones, if they are tracked. ValueError for another number
+    of dimensions. S. Ioffe, C. Szegedy, *Batch normalization*, 2015.
 
     >>> m = rushlight.nn.BatchNorm1d(1)
     >>> m(rushlight.tensor([[1.], [3.]])).detach()
@@ -136,19 +140,36 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """Batch normalization of (N, C, H, W)."""
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each channel of (N, C, H, W); see `BatchNorm1d`.
+
+    >>> m = rushlight.nn.BatchNorm2d(3)
+    >>> m(rushlight.ones(2, 3, 4, 4)).shape, m.weight.shape
+    (torch.Size([2, 3, 4, 4]), torch.Size([3]))
+    """
 
     _check_input_dim = dimensions(4)
 
 
 class BatchNorm3d(_BatchNorm):
-    """Batch normalization of (N, C, D, H, W)."""
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each channel of (N, C, D, H, W); see `BatchNorm1d`.
+
+    >>> rushlight.nn.BatchNorm3d(3)(rushlight.ones(2, 3, 4, 4, 4)).shape
+    torch.Size([2, 3, 4, 4, 4])
+    """
 
     _check_input_dim = dimensions(5)
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalization of (N, C, ...): of one process, as here, it is batch normalization."""
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var over all processes: of one, as here, `BatchNorm1d`'s.
+
+    Input (N, C, ...); `convert_sync_batchnorm` puts it in place of a module's batch norms.
+
+    >>> rushlight.nn.SyncBatchNorm.convert_sync_batchnorm(rushlight.nn.Sequential(rushlight.nn.BatchNorm1d(2)))
+    Sequential(
+      (0): SyncBatchNorm(2, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+    )
+    """
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
                  track_running_stats: bool = True, process_group: Any = None, device: Any = None, dtype: Any = None, *,
@@ -199,21 +220,37 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Instance normalization of (N, C, L) or (C, L)."""
+    """(x - mean) / sqrt(var + eps), mean and var of each sample's channels, over L of (N, C, L) or (C, L).
+
+    Times weight plus bias if `affine`. D. Ulyanov, A. Vedaldi, V. Lempitsky, *Instance normalization*, 2016.
+
+    >>> rushlight.nn.InstanceNorm1d(2)(rushlight.tensor([[1., 3.], [10., 30.]]))
+    tensor([[-1.0000,  1.0000],
+            [-1.0000,  1.0000]])
+    """
 
     n = 1
     _check_input_dim = dimensions(2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Instance normalization of (N, C, H, W) or (C, H, W)."""
+    """(x - mean) / sqrt(var + eps), mean and var of each sample's channels, over H and W of (N, C, H, W) or (C, H, W).
+
+    >>> rushlight.nn.InstanceNorm2d(1)(rushlight.tensor([[[1., 3.], [1., 3.]]]))
+    tensor([[[-1.0000,  1.0000],
+             [-1.0000,  1.0000]]])
+    """
 
     n = 2
     _check_input_dim = dimensions(3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Instance normalization of (N, C, D, H, W) or (C, D, H, W)."""
+    """(x - mean) / sqrt(var + eps), mean and var of each sample's channels, over D, H and W of (N, C, D, H, W).
+
+    >>> rushlight.nn.InstanceNorm3d(2)(rushlight.ones(1, 2, 3, 3, 3)).abs().max()
+    tensor(0.)
+    """
 
     n = 3
     _check_input_dim = dimensions(4, 5)
@@ -221,6 +258,8 @@ class InstanceNorm3d(_InstanceNorm):
 
 class LayerNorm(_Affine):
     """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions, of `normalized_shape`.
+
+    J. L. Ba, J. R. Kiros, G. Hinton, *Layer normalization*, 2016.
 
     >>> rushlight.nn.LayerNorm(3)(rushlight.tensor([[1., 2., 3.]])).detach()
     tensor([[-1.2247,  0.0000,  1.2247]])
@@ -250,7 +289,10 @@ class LayerNorm(_Affine):
 class RMSNorm(Module):
     """x / sqrt(mean(x^2) + eps) * weight over the last dimensions, of `normalized_shape`.
 
-    eps: the dtype's unless told.
+    eps: the dtype's unless told. B. Zhang, R. Sennrich, *Root mean square layer normalization*, 2019.
+
+    >>> rushlight.nn.RMSNorm(2)(rushlight.tensor([3., 4.])).detach()  # over sqrt(12.5)
+    tensor([0.8485, 1.1314])
     """
 
     weight: Parameter | None
@@ -279,7 +321,10 @@ class RMSNorm(Module):
 class GroupNorm(_Affine):
     """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's groups of channels.
 
-    Input (N, C, *). ValueError unless C is a multiple of `num_groups`.
+    Input (N, C, *). ValueError unless C is a multiple of `num_groups`. Y. Wu, K. He, *Group normalization*, 2018.
+
+    >>> rushlight.nn.GroupNorm(2, 4)(rushlight.tensor([[1., 3., 10., 30.]])).detach()
+    tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
 
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
@@ -300,7 +345,11 @@ class GroupNorm(_Affine):
 
 
 class LocalResponseNorm(Settled):
-    """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta."""
+    """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta. A. Krizhevsky et al., 2012.
+
+    >>> rushlight.nn.LocalResponseNorm(3, alpha=3.0, beta=1.0)(rushlight.ones(1, 3, 1)).squeeze()
+    tensor([0.3333, 0.2500, 0.3333])
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
         super().__init__(size=size, alpha=alpha, beta=beta, k=k)
@@ -313,7 +362,11 @@ class LocalResponseNorm(Settled):
 
 
 class CrossMapLRN2d(LocalResponseNorm):
-    """LocalResponseNorm by its old name and default: x / (k + alpha mean of x^2 over `size` channels)^beta."""
+    """x / (k + alpha mean of x^2 over `size` channels)^beta: LocalResponseNorm by its old name.
+
+    >>> rushlight.nn.CrossMapLRN2d(3, alpha=3.0, beta=1.0)(rushlight.ones(1, 3, 1, 1)).squeeze()
+    tensor([0.3333, 0.2500, 0.3333])
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):
         super().__init__(size, alpha, beta, k)

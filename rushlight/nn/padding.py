@@ -52,90 +52,162 @@ class _ZeroPadNd(_ConstantPadNd):
 
 
 class ConstantPad1d(_ConstantPadNd):
-    """The last dimension padded with a number."""
+    """out[..., i] = x[..., i - before], `value` outside: the last dimension padded with a number.
+
+    >>> rushlight.nn.ConstantPad1d((1, 2), 9.)(rushlight.tensor([[1., 2.]]))
+    tensor([[9., 1., 2., 9., 9.]])
+    """
 
 
 class ConstantPad2d(_ConstantPadNd):
-    """The last 2 dimensions padded with a number."""
+    """out[..., i, j] = x[..., i - top, j - left], `value` outside; padding (left, right, top, bottom), or one for all.
+
+    >>> rushlight.nn.ConstantPad2d((0, 1, 1, 0), 9.)(rushlight.tensor([[[1., 2.]]]))
+    tensor([[[9., 9., 9.],
+             [1., 2., 9.]]])
+    """
 
     n = 2
 
 
 class ConstantPad3d(_ConstantPadNd):
-    """The last 3 dimensions padded with a number."""
+    """out[..., i, j, k] = x[..., i - front, j - top, k - left], `value` outside; (left, right, top, bottom, front, back).
+
+    >>> rushlight.nn.ConstantPad3d((0, 1, 0, 0, 0, 0), 9.)(rushlight.zeros(1, 1, 1, 2))
+    tensor([[[[0., 0., 9.]]]])
+    """
 
     n = 3
 
 
 class ZeroPad1d(_ZeroPadNd):
-    """The last dimension padded with 0."""
+    """out[..., i] = x[..., i - before], 0 outside.
+
+    >>> rushlight.nn.ZeroPad1d((1, 2))(rushlight.tensor([[1., 2.]]))
+    tensor([[0., 1., 2., 0., 0.]])
+    """
 
 
 class ZeroPad2d(_ZeroPadNd):
-    """The last 2 dimensions padded with 0.
+    """out[..., i, j] = x[..., i - top, j - left], 0 outside; padding (left, right, top, bottom), or one for all.
 
-    >>> rushlight.nn.ZeroPad2d(1)(rushlight.ones(1, 2, 2)).shape
-    torch.Size([1, 4, 4])
+    >>> rushlight.nn.ZeroPad2d(1)(rushlight.tensor([[[1., 2.]]]))
+    tensor([[[0., 0., 0., 0.],
+             [0., 1., 2., 0.],
+             [0., 0., 0., 0.]]])
     """
 
     n = 2
 
 
 class ZeroPad3d(_ZeroPadNd):
-    """The last 3 dimensions padded with 0."""
+    """out[..., i, j, k] = x[..., i - front, j - top, k - left], 0 outside; (left, right, top, bottom, front, back).
+
+    >>> rushlight.nn.ZeroPad3d(1)(rushlight.ones(1, 2, 3, 4)).shape
+    torch.Size([1, 4, 5, 6])
+    """
 
     n = 3
 
 
 class ReflectionPad1d(_PadNd):
-    """The last dimension mirrored at its first and last element."""
+    """out[..., i] = x[..., |i - before|], mirrored at the last element too; amounts must be less than the size.
+
+    >>> rushlight.nn.ReflectionPad1d(2)(rushlight.tensor([[1., 2., 3.]]))
+    tensor([[3., 2., 1., 2., 3., 2., 1.]])
+    """
 
     mode = "reflect"
 
 
 class ReflectionPad2d(_PadNd):
-    """The last 2 dimensions mirrored at their first and last elements."""
+    """out[..., i, j] = x[..., |i - top|, |j - left|], mirrored at the last elements too; (left, right, top, bottom).
+
+    >>> rushlight.nn.ReflectionPad2d((1, 1, 1, 0))(rushlight.tensor([[[1., 2.], [3., 4.]]]))
+    tensor([[[4., 3., 4., 3.],
+             [2., 1., 2., 1.],
+             [4., 3., 4., 3.]]])
+    """
 
     n, mode = 2, "reflect"
 
 
 class ReflectionPad3d(_PadNd):
-    """The last 3 dimensions mirrored at their first and last elements."""
+    """out[..., i, j, k] = x[..., |i - front|, |j - top|, |k - left|], mirrored at the last elements too.
+
+    `padding`: (left, right, top, bottom, front, back), or one number for all.
+
+    >>> rushlight.nn.ReflectionPad3d((1, 1, 0, 0, 0, 0))(rushlight.arange(4.).reshape(1, 1, 2, 2))
+    tensor([[[[1., 0., 1., 0.],
+              [3., 2., 3., 2.]]]])
+    """
 
     n, mode = 3, "reflect"
 
 
 class ReplicationPad1d(_PadNd):
-    """The last dimension's first and last element repeated."""
+    """out[..., i] = x[..., min(max(i - before, 0), size - 1)]: the first and last element repeated.
+
+    >>> rushlight.nn.ReplicationPad1d(2)(rushlight.tensor([[1., 2., 3.]]))
+    tensor([[1., 1., 1., 2., 3., 3., 3.]])
+    """
 
     mode = "replicate"
 
 
 class ReplicationPad2d(_PadNd):
-    """The last 2 dimensions' first and last elements repeated."""
+    """out[..., i, j] = x at the nearest place to (i - top, j - left); padding (left, right, top, bottom), or one for all.
+
+    >>> rushlight.nn.ReplicationPad2d(1)(rushlight.tensor([[[1., 2.]]]))
+    tensor([[[1., 1., 2., 2.],
+             [1., 1., 2., 2.],
+             [1., 1., 2., 2.]]])
+    """
 
     n, mode = 2, "replicate"
 
 
 class ReplicationPad3d(_PadNd):
-    """The last 3 dimensions' first and last elements repeated."""
+    """out[..., i, j, k] = x at the nearest place to (i - front, j - top, k - left); (left, right, top, bottom, front, back).
+
+    >>> rushlight.nn.ReplicationPad3d((1, 1, 0, 0, 0, 0))(rushlight.arange(4.).reshape(1, 1, 2, 2))
+    tensor([[[[0., 0., 1., 1.],
+              [2., 2., 3., 3.]]]])
+    """
 
     n, mode = 3, "replicate"
 
 
 class CircularPad1d(_PadNd):
-    """The last dimension continued from its other end."""
+    """out[..., i] = x[..., (i - before) mod size]: continued from the other end.
+
+    >>> rushlight.nn.CircularPad1d(2)(rushlight.tensor([[1., 2., 3.]]))
+    tensor([[2., 3., 1., 2., 3., 1., 2.]])
+    """
 
     mode = "circular"
 
 
 class CircularPad2d(_PadNd):
-    """The last 2 dimensions continued from their other ends."""
+    """out[..., i, j] = x[..., (i - top) mod H, (j - left) mod W]; padding (left, right, top, bottom), or one for all.
+
+    >>> rushlight.nn.CircularPad2d((1, 1, 1, 0))(rushlight.tensor([[[1., 2.], [3., 4.]]]))
+    tensor([[[4., 3., 4., 3.],
+             [2., 1., 2., 1.],
+             [4., 3., 4., 3.]]])
+    """
 
     n, mode = 2, "circular"
 
 
 class CircularPad3d(_PadNd):
-    """The last 3 dimensions continued from their other ends."""
+    """out[..., i, j, k] = x[..., (i - front) mod D, (j - top) mod H, (k - left) mod W].
+
+    `padding`: (left, right, top, bottom, front, back), or one number for all.
+
+    >>> rushlight.nn.CircularPad3d((1, 1, 0, 0, 0, 0))(rushlight.arange(4.).reshape(1, 1, 2, 2))
+    tensor([[[[1., 0., 1., 0.],
+              [3., 2., 3., 2.]]]])
+    """
 
     n, mode = 3, "circular"

@@ -224,7 +224,13 @@ class UninitializedParameter(Uninitialized, Parameter):  # type: ignore[misc]
 
 
 class UninitializedBuffer(Uninitialized):
-    """A buffer whose shape is not known yet; `materialize(shape)` makes it a Tensor."""
+    """A buffer whose shape is not known yet; `materialize(shape)` makes it a Tensor.
+
+    >>> b = rushlight.nn.UninitializedBuffer()
+    >>> b.materialize((2, 3))
+    >>> b.shape
+    torch.Size([2, 3])
+    """
 
     __slots__ = ()
 

@@ -28,23 +28,34 @@ class _MaxPoolNd(Settled):
 
 
 class MaxPool1d(_MaxPoolNd):
-    """Maxima over windows of (N, C, L) or (C, L)."""
+    """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation]: maxima over windows of (N, C, L) or (C, L).
+
+    >>> rushlight.nn.MaxPool1d(2)(rushlight.tensor([[1., 5., 2., 3.]]))
+    tensor([[5., 3.]])
+    """
 
     function = staticmethod(F.max_pool1d)
 
 
 class MaxPool2d(_MaxPoolNd):
-    """Maxima over windows of (N, C, H, W) or (C, H, W).
+    """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation]: maxima over windows of (N, C, H, W).
 
-    >>> rushlight.nn.MaxPool2d(2)(rushlight.ones(1, 1, 4, 4)).shape
-    torch.Size([1, 1, 2, 2])
+    (C, H, W) is one sample. `stride`: the kernel's size unless told; `return_indices`: (maxima, their places), for
+    `MaxUnpool2d`.
+
+    >>> rushlight.nn.MaxPool2d(2)(rushlight.tensor([[[1., 5., 2., 3.], [0., 4., 8., 6.]]]))
+    tensor([[[5., 8.]]])
     """
 
     function = staticmethod(F.max_pool2d)
 
 
 class MaxPool3d(_MaxPoolNd):
-    """Maxima over windows of (N, C, D, H, W) or (C, D, H, W)."""
+    """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation]: maxima over windows of (N, C, D, H, W).
+
+    >>> rushlight.nn.MaxPool3d(2)(rushlight.arange(8.).reshape(1, 2, 2, 2))
+    tensor([[[[7.]]]])
+    """
 
     function = staticmethod(F.max_pool3d)
 
@@ -65,19 +76,35 @@ class _MaxUnpoolNd(Settled):
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """MaxPool1d undone, as far as that is possible."""
+    """out[n, c, indices[n, c, p]] = x[n, c, p], 0 elsewhere: maxima go back where `MaxPool1d` found them.
+
+    >>> maxima, indices = rushlight.nn.MaxPool1d(2, return_indices=True)(rushlight.tensor([[1., 5., 3., 2.]]))
+    >>> rushlight.nn.MaxUnpool1d(2)(maxima, indices)
+    tensor([[0., 5., 3., 0.]])
+    """
 
     n, function = 1, staticmethod(F.max_unpool1d)
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
-    """MaxPool2d undone, as far as that is possible."""
+    """out[n, c, indices[n, c, p]] = x[n, c, p], 0 elsewhere: maxima go back where `MaxPool2d` found them.
+
+    >>> maxima, indices = rushlight.nn.MaxPool2d(2, return_indices=True)(rushlight.tensor([[[1., 5.], [3., 2.]]]))
+    >>> rushlight.nn.MaxUnpool2d(2)(maxima, indices)
+    tensor([[[0., 5.],
+             [0., 0.]]])
+    """
 
     n, function = 2, staticmethod(F.max_unpool2d)
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
-    """MaxPool3d undone, as far as that is possible."""
+    """out[n, c, indices[n, c, p]] = x[n, c, p], 0 elsewhere: maxima go back where `MaxPool3d` found them.
+
+    >>> maxima, indices = rushlight.nn.MaxPool3d(2, return_indices=True)(rushlight.arange(8.).reshape(1, 2, 2, 2))
+    >>> rushlight.nn.MaxUnpool3d(2)(maxima, indices).flatten()
+    tensor([0., 0., 0., 0., 0., 0., 0., 7.])
+    """
 
     n, function = 3, staticmethod(F.max_unpool3d)
 
@@ -99,7 +126,11 @@ class _AvgPoolNd(Settled):
 
 
 class AvgPool1d(_AvgPoolNd):
-    """Means over windows of (N, C, L) or (C, L)."""
+    """out[n, c, p] = mean over k of x[n, c, p stride - padding + k]: means over windows of (N, C, L) or (C, L).
+
+    >>> rushlight.nn.AvgPool1d(2)(rushlight.tensor([[1., 5., 2., 3.]]))
+    tensor([[3.0000, 2.5000]])
+    """
 
     function = staticmethod(F.avg_pool1d)
 
@@ -111,13 +142,21 @@ class AvgPool1d(_AvgPoolNd):
 
 
 class AvgPool2d(_AvgPoolNd):
-    """Means over windows of (N, C, H, W) or (C, H, W)."""
+    """out[n, c, p] = mean over k of x[n, c, p stride - padding + k]: means over windows of (N, C, H, W) or (C, H, W).
+
+    >>> rushlight.nn.AvgPool2d(2)(rushlight.tensor([[[1., 5., 2., 3.], [0., 4., 8., 6.]]]))
+    tensor([[[2.5000, 4.7500]]])
+    """
 
     function = staticmethod(F.avg_pool2d)
 
 
 class AvgPool3d(_AvgPoolNd):
-    """Means over windows of (N, C, D, H, W) or (C, D, H, W)."""
+    """out[n, c, p] = mean over k of x[n, c, p stride - padding + k]: means over windows of (N, C, D, H, W).
+
+    >>> rushlight.nn.AvgPool3d(2)(rushlight.arange(8.).reshape(1, 2, 2, 2))
+    tensor([[[[3.5000]]]])
+    """
 
     function = staticmethod(F.avg_pool3d)
 
@@ -135,19 +174,33 @@ class _AdaptiveAvgPoolNd(Settled):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
-    """Means of nearly equal parts of (N, C, L) or (C, L)."""
+    """out[n, c, p] = mean of x[n, c, floor(p L / out):ceil((p + 1) L / out)], of (N, C, L) or (C, L).
+
+    >>> rushlight.nn.AdaptiveAvgPool1d(2)(rushlight.tensor([[1., 2., 3.]]))  # of 1 and 2, of 2 and 3
+    tensor([[1.5000, 2.5000]])
+    """
 
     function = staticmethod(F.adaptive_avg_pool1d)
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """Means of nearly equal parts of (N, C, H, W) or (C, H, W)."""
+    """out[n, c, p] = mean of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in H and W of (N, C, H, W) or (C, H, W).
+
+    `output_size`: one number, or one (or None: as it is) for each dimension.
+
+    >>> rushlight.nn.AdaptiveAvgPool2d((1, None))(rushlight.arange(6.).reshape(1, 2, 3))
+    tensor([[[1.5000, 2.5000, 3.5000]]])
+    """
 
     function = staticmethod(F.adaptive_avg_pool2d)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
-    """Means of nearly equal parts of (N, C, D, H, W) or (C, D, H, W)."""
+    """out[n, c, p] = mean of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in D, H and W of (N, C, D, H, W).
+
+    >>> rushlight.nn.AdaptiveAvgPool3d(1)(rushlight.arange(8.).reshape(1, 2, 2, 2))
+    tensor([[[[3.5000]]]])
+    """
 
     function = staticmethod(F.adaptive_avg_pool3d)
 
@@ -166,19 +219,33 @@ class _AdaptiveMaxPoolNd(Settled):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """Maxima of nearly equal parts of (N, C, L) or (C, L)."""
+    """out[n, c, p] = max of x[n, c, floor(p L / out):ceil((p + 1) L / out)], of (N, C, L) or (C, L).
+
+    >>> rushlight.nn.AdaptiveMaxPool1d(2)(rushlight.tensor([[1., 2., 3.]]))
+    tensor([[2., 3.]])
+    """
 
     function = staticmethod(F.adaptive_max_pool1d)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """Maxima of nearly equal parts of (N, C, H, W) or (C, H, W)."""
+    """out[n, c, p] = max of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in H and W of (N, C, H, W) or (C, H, W).
+
+    `output_size`: one number, or one (or None: as it is) for each dimension.
+
+    >>> rushlight.nn.AdaptiveMaxPool2d((1, None))(rushlight.arange(6.).reshape(1, 2, 3))
+    tensor([[[3., 4., 5.]]])
+    """
 
     function = staticmethod(F.adaptive_max_pool2d)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
-    """Maxima of nearly equal parts of (N, C, D, H, W) or (C, D, H, W)."""
+    """out[n, c, p] = max of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in D, H and W of (N, C, D, H, W).
+
+    >>> rushlight.nn.AdaptiveMaxPool3d(1)(rushlight.arange(8.).reshape(1, 2, 2, 2))
+    tensor([[[[7.]]]])
+    """
 
     function = staticmethod(F.adaptive_max_pool3d)
 
@@ -196,19 +263,31 @@ class _LPPoolNd(Settled):
 
 
 class LPPool1d(_LPPoolNd):
-    """Lengths over windows of (N, C, L) or (C, L)."""
+    """out = (sum over the window of x^p)^(1/p), p = norm_type: lengths over windows of (N, C, L) or (C, L).
+
+    >>> rushlight.nn.LPPool1d(2, kernel_size=2)(rushlight.tensor([[3., 4., 5., 12.]]))
+    tensor([[ 5., 13.]])
+    """
 
     function = staticmethod(F.lp_pool1d)
 
 
 class LPPool2d(_LPPoolNd):
-    """Lengths over windows of (N, C, H, W) or (C, H, W)."""
+    """out = (sum over the window of x^p)^(1/p), p = norm_type: lengths over windows of (N, C, H, W) or (C, H, W).
+
+    >>> rushlight.nn.LPPool2d(2, kernel_size=2)(rushlight.ones(1, 2, 4))
+    tensor([[[2., 2.]]])
+    """
 
     function = staticmethod(F.lp_pool2d)
 
 
 class LPPool3d(_LPPoolNd):
-    """Lengths over windows of (N, C, D, H, W) or (C, D, H, W)."""
+    """out = (sum over the window of x^p)^(1/p), p = norm_type: lengths over windows of (N, C, D, H, W) or (C, D, H, W).
+
+    >>> rushlight.nn.LPPool3d(2, kernel_size=2)(rushlight.ones(1, 2, 2, 2))
+    tensor([[[[2.8284]]]])
+    """
 
     function = staticmethod(F.lp_pool3d)
 
@@ -248,7 +327,10 @@ def several(value: Any, n: int) -> tuple:
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
-    """Maxima of windows that begin at random steps in (N, C, H, W) or (C, H, W).
+    """out[n, c, p] = max over k of x[n, c, start(p) + k], starts random, even on average, in (N, C, H, W) or (C, H, W).
+
+    `output_size`, or `output_ratio` times the input's size; ValueError for both or neither. B. Graham, *Fractional
+    max-pooling*, 2014.
 
     >>> rushlight.nn.FractionalMaxPool2d(3, output_ratio=0.5)(rushlight.ones(1, 1, 9, 7)).shape
     torch.Size([1, 1, 4, 3])
@@ -258,6 +340,10 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
-    """Maxima of windows that begin at random steps in (N, C, D, H, W) or (C, D, H, W)."""
+    """out[n, c, p] = max over k of x[n, c, start(p) + k], starts random, even on average, in (N, C, D, H, W).
+
+    >>> rushlight.nn.FractionalMaxPool3d(3, output_size=2)(rushlight.ones(1, 1, 9, 9, 9)).shape
+    torch.Size([1, 1, 2, 2, 2])
+    """
 
     n, function = 3, staticmethod(F.fractional_max_pool3d)

@@ -21,7 +21,7 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 class RNNBase(Module):
-    """What RNN, LSTM and GRU share: `mode` is RNN_TANH, RNN_RELU, LSTM or GRU.
+    """outputs, states = module(input, states): what RNN, LSTM and GRU share; `mode` is RNN_TANH, RNN_RELU, LSTM or GRU.
 
     Input (T, N, input_size), (N, T, input_size) if `batch_first`, (T, input_size) for one sequence, or a PackedSequence.
     States (num_layers * directions, N, H), without N for one sequence; zeros unless given. Returns the last layer's
@@ -29,6 +29,9 @@ class RNNBase(Module):
 
     Each layer and direction has weight_ih (gates * H, in), weight_hh (gates * H, H) and, if `bias`, bias_ih and bias_hh;
     all begin uniform in [-k, k), k = 1 / sqrt(hidden_size). `dropout` works between layers.
+
+    >>> [(name, *w.shape) for name, w in rushlight.nn.RNNBase("LSTM", 3, 4, bias=False).named_parameters()]
+    [('weight_ih_l0', 16, 3), ('weight_hh_l0', 16, 4)]
     """
 
     def __init__(self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
@@ -289,7 +292,11 @@ class GRU(RNNBase):
 # -- cells -----------------------------------------------------------------------------------------------------------
 
 class RNNCellBase(Module):
-    """One step: weight_ih (num_chunks * H, in), weight_hh (num_chunks * H, H), bias_ih and bias_hh or None."""
+    """h' = module(x, h): weight_ih (num_chunks * H, in), weight_hh (num_chunks * H, H), bias_ih and bias_hh or None.
+
+    >>> rushlight.nn.RNNCellBase(3, 4, bias=True, num_chunks=2).weight_ih.shape
+    torch.Size([8, 3])
+    """
 
     weight_ih: Parameter
     weight_hh: Parameter
@@ -360,7 +367,9 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of an LSTM: x (N, in), (h, c) (N, H) each, or all without N -> (h', c'); zeros unless given.
+    """i, f, o = sigmoid(W x + b + U h + b'), g = tanh(the same), c' = f c + i g, h' = o tanh(c'): one step of an LSTM.
+
+    x (N, in), (h, c) (N, H) each, or all without N -> (h', c'); zeros unless given.
 
     >>> h, c = rushlight.nn.LSTMCell(3, 4)(rushlight.ones(2, 3))
     >>> h.shape, c.shape
@@ -376,7 +385,9 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of a GRU: x (N, in) or (in,), h (N, H) or (H,), zeros unless given -> h'.
+    """r, z = sigmoid(W x + b + U h + b'), n = tanh(W x + b + r (U h + b')), h' = (1 - z) n + z h: one step of a GRU.
+
+    x (N, in) or (in,), h (N, H) or (H,), zeros unless given -> h'.
 
     >>> rushlight.nn.GRUCell(3, 4)(rushlight.ones(2, 3)).shape
     torch.Size([2, 4])

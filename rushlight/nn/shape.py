@@ -10,7 +10,7 @@ from rushlight.tensor import Tensor
 
 
 class Flatten(Settled):
-    """The dimensions from `start_dim` to `end_dim` as one.
+    """out[n, (i, j)] = x[n, i, j]: the dimensions from `start_dim` to `end_dim` as one.
 
     >>> rushlight.nn.Flatten()(rushlight.ones(2, 3, 4)).shape
     torch.Size([2, 12])
@@ -24,7 +24,7 @@ class Flatten(Settled):
 
 
 class Unflatten(Settled):
-    """One dimension as several, of `unflattened_size`. TypeError for a size that is none.
+    """out[n, i, j] = x[n, (i, j)]: the dimension `dim` as several, of `unflattened_size`. TypeError for a size that is none.
 
     >>> rushlight.nn.Unflatten(1, (3, 4))(rushlight.ones(2, 12)).shape
     torch.Size([2, 3, 4])
@@ -46,7 +46,13 @@ class Unflatten(Settled):
 
 
 class Fold(Settled):
-    """Columns added up where `Unfold` takes them from: (N, C kh kw, L) -> (N, C, *output_size)."""
+    """out[n, c, h, w] = sum of the elements that `Unfold` takes from there: (N, C kh kw, L) -> (N, C, *output_size).
+
+    >>> rushlight.nn.Fold(output_size=3, kernel_size=2)(rushlight.ones(1, 4, 4))  # how many windows meet at each place
+    tensor([[[[1., 2., 1.],
+              [2., 4., 2.],
+              [1., 2., 1.]]]])
+    """
 
     def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
         super().__init__(output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding,
@@ -57,7 +63,14 @@ class Fold(Settled):
 
 
 class Unfold(Settled):
-    """Windows as columns: (N, C, H, W) -> (N, C kh kw, L)."""
+    """out[n, (c, i, j), (p, q)] = x[n, c, p s - pad + i d, q s - pad + j d]: (N, C, H, W) -> (N, C kh kw, L).
+
+    >>> rushlight.nn.Unfold(kernel_size=2)(rushlight.arange(9.).reshape(1, 1, 3, 3))  # a column for each of 4 windows
+    tensor([[[0., 1., 3., 4.],
+             [1., 2., 4., 5.],
+             [3., 4., 6., 7.],
+             [4., 5., 7., 8.]]])
+    """
 
     def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
         super().__init__(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
@@ -67,7 +80,12 @@ class Unfold(Settled):
 
 
 class PixelShuffle(Settled):
-    """(*, C r r, H, W) -> (*, C, H r, W r): channels become pixels."""
+    """out[c, h r + i, w r + j] = x[c r r + i r + j, h, w]: (*, C r r, H, W) -> (*, C, H r, W r), channels become pixels.
+
+    >>> rushlight.nn.PixelShuffle(2)(rushlight.arange(4.).reshape(4, 1, 1))
+    tensor([[[0., 1.],
+             [2., 3.]]])
+    """
 
     def __init__(self, upscale_factor: int):
         super().__init__(upscale_factor=upscale_factor)
@@ -77,7 +95,11 @@ class PixelShuffle(Settled):
 
 
 class PixelUnshuffle(Settled):
-    """(*, C, H r, W r) -> (*, C r r, H, W): pixels become channels."""
+    """out[c r r + i r + j, h, w] = x[c, h r + i, w r + j]: (*, C, H r, W r) -> (*, C r r, H, W), pixels become channels.
+
+    >>> rushlight.nn.PixelUnshuffle(2)(rushlight.ones(1, 3, 8, 8)).shape
+    torch.Size([1, 12, 4, 4])
+    """
 
     def __init__(self, downscale_factor: int):
         super().__init__(downscale_factor=downscale_factor)
@@ -87,7 +109,11 @@ class PixelUnshuffle(Settled):
 
 
 class ChannelShuffle(Settled):
-    """(N, C, *): channels dealt out from `groups` heaps in turn."""
+    """out[:, j groups + i] = x[:, i (C / groups) + j]: channels of (N, C, *) dealt out from `groups` heaps in turn.
+
+    >>> rushlight.nn.ChannelShuffle(2)(rushlight.arange(6).reshape(1, 6, 1)).flatten()
+    tensor([0, 3, 1, 4, 2, 5])
+    """
 
     def __init__(self, groups: int):
         super().__init__(groups=groups)
@@ -97,7 +123,11 @@ class ChannelShuffle(Settled):
 
 
 class Upsample(Settled):
-    """The spatial dimensions resized; settings as `nn.functional.interpolate`."""
+    """out[i] = input at (i + 0.5) / scale - 0.5, in each spatial dimension; settings as `nn.functional.interpolate`.
+
+    >>> rushlight.nn.Upsample(scale_factor=2)(rushlight.tensor([[[1., 2.]]]))
+    tensor([[[1., 1., 2., 2.]]])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
                  align_corners: bool | None = None, recompute_scale_factor: bool | None = None):
@@ -118,21 +148,34 @@ class Upsample(Settled):
 
 
 class UpsamplingNearest2d(Upsample):
-    """The nearest pixel."""
+    """out[i, j] = input[floor(i / scale), floor(j / scale)], of (N, C, H, W).
+
+    >>> rushlight.nn.UpsamplingNearest2d(scale_factor=2)(rushlight.tensor([[[[1., 2.]]]]))
+    tensor([[[[1., 1., 2., 2.],
+              [1., 1., 2., 2.]]]])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None):
         super().__init__(size, scale_factor, "nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Bilinear, with aligned corners."""
+    """out[i] = input at i (in - 1) / (out - 1), bilinear between pixels: the corner pixels stay corner pixels.
+
+    >>> rushlight.nn.UpsamplingBilinear2d(size=(1, 3))(rushlight.tensor([[[[1., 3.]]]]))
+    tensor([[[[1., 2., 3.]]]])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None):
         super().__init__(size, scale_factor, "bilinear", True)
 
 
 class CosineSimilarity(Settled):
-    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`."""
+    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`.
+
+    >>> rushlight.nn.CosineSimilarity(dim=0)(rushlight.tensor([1., 0.]), rushlight.tensor([1., 1.]))
+    tensor(0.7071)
+    """
 
     _shown = ()
 
@@ -144,7 +187,11 @@ class CosineSimilarity(Settled):
 
 
 class PairwiseDistance(Settled):
-    """|x1 - x2 + eps|_p along the last dimension."""
+    """|x1 - x2 + eps|_p along the last dimension.
+
+    >>> rushlight.nn.PairwiseDistance()(rushlight.tensor([[0., 0.]]), rushlight.tensor([[3., 4.]]))
+    tensor([5.0000])
+    """
 
     _shown = ()
 

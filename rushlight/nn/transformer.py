@@ -97,10 +97,14 @@ class Transformer(Module):
 # -- stacks of layers ------------------------------------------------------------------------------------------------
 
 class TransformerEncoder(Module):
-    """`num_layers` copies of a layer, one after the other, and a norm: src (S, N, E) -> the same shape.
+    """out = norm(layer_n(...layer_1(src))), `num_layers` copies of a layer: src (S, N, E) -> the same shape.
 
     `mask` (S, S) and `src_key_padding_mask` (N, S) as in MultiheadAttention; `is_causal`: mask is the causal one (None:
     look). `enable_nested_tensor`, `mask_check`: as in torch, padding comes out as 0 from evaluation without gradients.
+
+    >>> layer = rushlight.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    >>> rushlight.nn.TransformerEncoder(layer, num_layers=2)(rushlight.ones(3, 5, 8)).shape
+    torch.Size([3, 5, 8])
     """
 
     def __init__(self, encoder_layer: Module, num_layers: int, norm: Module | None = None,
@@ -139,9 +143,14 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """`num_layers` copies of a layer, one after the other, and a norm: tgt (T, N, E), memory (S, N, E) -> (T, N, E).
+    """out = norm(layer_n(...layer_1(tgt, memory), memory)): tgt (T, N, E), memory (S, N, E) -> (T, N, E).
 
-    `tgt_mask` (T, T), `memory_mask` (T, S) and the padding masks (N, T) and (N, S) as in MultiheadAttention.
+    The layers are `num_layers` copies of one. `tgt_mask` (T, T), `memory_mask` (T, S) and the padding masks (N, T) and
+    (N, S) as in MultiheadAttention.
+
+    >>> layer = rushlight.nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
+    >>> rushlight.nn.TransformerDecoder(layer, num_layers=2)(rushlight.ones(3, 4, 8), rushlight.ones(3, 5, 8)).shape
+    torch.Size([3, 4, 8])
     """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None):
