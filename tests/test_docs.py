@@ -63,7 +63,7 @@ def test_pages_are_written_in_a_new_process():
     assert "Backward, step by step" in made.stdout
 # -- what is public has an example, which needs nothing but `import rushlight`
 
-NAMESPACES = ["nn.functional", "nn"]
+NAMESPACES = ["nn.functional", "nn", "optim", "optim.lr_scheduler", "optim.swa_utils"]
 
 
 def members(namespace):

@@ -69,7 +69,7 @@ class Adam(Elementwise):
 
 
 class AdamW(Adam):
-    """Adam whose weight decay shrinks the parameter itself: p <- p (1 - lr weight_decay), then Adam's step.
+    """p <- p (1 - lr weight_decay), then Adam's step: the decay shrinks the parameter itself.
 
     So the decay is not divided by sqrt(v). Arguments as for `Adam`; `weight_decay` is 0.01 unless told.
     I. Loshchilov, F. Hutter, *Decoupled weight decay regularization*, 2019.

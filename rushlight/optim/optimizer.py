@@ -105,11 +105,18 @@ def hooked(step: Callable) -> Callable:
 
 
 class Optimizer(Suggesting):
-    """The base of all optimizers: `param_groups`, `state`, `state_dict()`, `zero_grad()`, hooks.
+    """p <- what `step` makes of it: the base of all optimizers, with `param_groups`, `state`, `state_dict()`, hooks.
 
     `params`: tensors, (name, tensor) pairs, or dicts with "params" and settings of their own; `defaults`: the
     settings of groups that do not say otherwise. A subclass implements `step(closure=None)`. TypeError for what is no
     tensor, ValueError for no parameters, for one that is no leaf, or for one in two groups.
+
+    >>> w, b = (rushlight.ones(1, requires_grad=True) for _ in range(2))
+    >>> optimizer = rushlight.optim.SGD([{"params": w}, {"params": b, "lr": 0.5}], lr=0.1)
+    >>> (w + b).backward()
+    >>> optimizer.step()
+    >>> w.item(), b.item(), isinstance(optimizer, rushlight.optim.Optimizer)  # b has a rate of its own
+    (0.8999999761581421, 0.5, True)
     """
 
     _hooks: Any = None

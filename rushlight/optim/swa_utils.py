@@ -19,14 +19,24 @@ Average = Callable[[Tensor, Tensor, Any], Tensor]
 
 
 def get_swa_avg_fn() -> Average:
-    """(average, new, n) -> average + (new - average) / (n + 1): the mean of all."""
+    """(average, new, n) -> average + (new - average) / (n + 1): the mean of all.
+
+    >>> mean = rushlight.optim.swa_utils.get_swa_avg_fn()
+    >>> mean(rushlight.tensor([1.]), rushlight.tensor([4.]), 2)  # of 1 and 1 comes the average 1; now 4
+    tensor([2.])
+    """
     def mean(averaged: Tensor, current: Tensor, num_averaged: Any) -> Tensor:
         return averaged + (current - averaged) / (num_averaged + 1)
     return mean
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
-    """(average, new, n) -> decay average + (1 - decay) new. ValueError unless 0 <= decay <= 1."""
+    """(average, new, n) -> decay average + (1 - decay) new. ValueError unless 0 <= decay <= 1.
+
+    >>> moving = rushlight.optim.swa_utils.get_ema_avg_fn(decay=0.75)
+    >>> moving(rushlight.tensor([1.]), rushlight.tensor([5.]), 2)
+    tensor([2.])
+    """
     if not 0.0 <= decay <= 1.0:
         raise ValueError(explain(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range."))
 
@@ -45,12 +55,24 @@ def for_lists(average: Average) -> Callable:
 
 
 def get_swa_multi_avg_fn() -> Callable:
-    """`get_swa_avg_fn` for lists of tensors, in place."""
+    """averages <- averages + (news - averages) / (n + 1): `get_swa_avg_fn` for lists of tensors, in place.
+
+    >>> averages, news = [rushlight.tensor([1.]), rushlight.tensor([2.])], [rushlight.tensor([4.]), rushlight.tensor([2.])]
+    >>> rushlight.optim.swa_utils.get_swa_multi_avg_fn()(averages, news, 2)
+    >>> averages
+    [tensor([2.]), tensor([2.])]
+    """
     return for_lists(get_swa_avg_fn())
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
-    """`get_ema_avg_fn` for lists of tensors, in place."""
+    """averages <- decay averages + (1 - decay) news: `get_ema_avg_fn` for lists of tensors, in place.
+
+    >>> averages, news = [rushlight.tensor([1.]), rushlight.tensor([2.])], [rushlight.tensor([5.]), rushlight.tensor([2.])]
+    >>> rushlight.optim.swa_utils.get_ema_multi_avg_fn(decay=0.75)(averages, news, 2)
+    >>> averages
+    [tensor([2.]), tensor([2.])]
+    """
     return for_lists(get_ema_avg_fn(decay))
 
 
@@ -111,9 +133,14 @@ def copy_all(pairs: list[tuple[Tensor, Tensor]]) -> None:
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Compute the running mean and variance of the model's batch norms anew, from the batches of a loader.
+    """running_mean, running_var <- those of all batches of a loader, for each batch norm of the model.
 
     Of a batch that is a list or tuple the first element is given to the model.
+
+    >>> model = rushlight.nn.BatchNorm1d(1)
+    >>> rushlight.optim.swa_utils.update_bn([rushlight.tensor([[0.], [2.]]), rushlight.tensor([[4.], [6.]])], model)
+    >>> model.running_mean, model.running_var
+    (tensor([3.]), tensor([2.]))
     """
     norms = [m for m in model.modules() if "running_mean" in m._buffers and m.running_mean is not None]
     if not norms:
@@ -135,6 +162,14 @@ class SWALR(Chainable):
     """lr goes to `swa_lr` in `anneal_epochs`, along a cosine or, with anneal_strategy="linear", a line; it stays there.
 
     ValueError for another strategy or a negative number of epochs.
+
+    >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
+    >>> scheduler = rushlight.optim.swa_utils.SWALR(optimizer, swa_lr=0.5, anneal_epochs=2, anneal_strategy="linear")
+    >>> rates = scheduler.get_last_lr()
+    >>> for _ in range(3):
+    ...     optimizer.step(); scheduler.step(); rates += scheduler.get_last_lr()
+    >>> rates
+    [1.0, 0.75, 0.5, 0.5]
     """
 
     def __init__(self, optimizer: Optimizer, swa_lr: float | list[float], anneal_epochs: int = 10,

@@ -21,10 +21,18 @@ RESUMED = ("\nThis typically happens when:\n1. You're trying to resume training 
 
 
 class LRScheduler(Suggesting):
-    """The base of all schedules. A subclass says in `get_lr` what the groups' rates become at `self.last_epoch`.
+    """lr <- get_lr() at each `step()`: the base of all schedules. `get_lr` gives the groups' rates at `self.last_epoch`.
 
     `last_epoch`: the epoch before the first; -1 starts anew and notes each group's rate as "initial_lr". With another
     one the groups must have "initial_lr" (KeyError). TypeError if `optimizer` is none.
+
+    >>> class Harmonic(rushlight.optim.lr_scheduler.LRScheduler):
+    ...     def get_lr(self):
+    ...         return [base_lr / (1 + self.last_epoch) for base_lr in self.base_lrs]
+    >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
+    >>> scheduler = Harmonic(optimizer)
+    >>> optimizer.step(); scheduler.step(); scheduler.get_last_lr()
+    [0.5]
     """
 
     _get_lr_called_within_step = False

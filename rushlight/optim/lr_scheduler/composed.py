@@ -101,9 +101,17 @@ def undo(schedulers: Sequence[LRScheduler]) -> None:
 
 
 class ChainedScheduler(Composed):
-    """All schedules take each step, one after the other: their factors multiply.
+    """lr <- what each schedule in turn makes of it: all take each step, and their factors multiply.
 
     ValueError unless all belong to one optimizer.
+
+    >>> S, optimizer = rushlight.optim.lr_scheduler, rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
+    >>> scheduler = S.ChainedScheduler([S.ConstantLR(optimizer, 0.25, total_iters=2), S.ExponentialLR(optimizer, 0.5)])
+    >>> rates = scheduler.get_last_lr()
+    >>> for _ in range(3):
+    ...     optimizer.step(); scheduler.step(); rates += scheduler.get_last_lr()
+    >>> rates
+    [0.25, 0.125, 0.25, 0.125]
     """
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None):

@@ -12,10 +12,19 @@ from rushlight.optim.optimizer import Optimizer
 
 
 class CosineAnnealingWarmRestarts(Chainable):
-    """lr falls along a cosine to eta_min in T_0 epochs, starts anew, and each fall takes T_mult times as long.
+    """lr = eta_min + (initial_lr - eta_min) (1 + cos(pi t / T)) / 2, t the epochs since the last start, T the fall's length.
 
-    `step(epoch)` takes fractions of epochs too. ValueError unless T_0 > 0 and T_mult >= 1 are integers.
+    The first fall takes T = T_0 epochs, each further one T_mult times as long. `step(epoch)` takes fractions of epochs too.
+    ValueError unless T_0 > 0 and T_mult >= 1 are integers.
     I. Loshchilov, F. Hutter, *SGDR: stochastic gradient descent with warm restarts*, 2017.
+
+    >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
+    >>> scheduler = rushlight.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2, T_mult=2)
+    >>> rates = scheduler.get_last_lr()
+    >>> for _ in range(6):
+    ...     optimizer.step(); scheduler.step(); rates += scheduler.get_last_lr()
+    >>> [round(rate, 2) for rate in rates]
+    [1.0, 0.5, 1.0, 0.85, 0.5, 0.15, 1.0]
     """
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1):
@@ -87,12 +96,20 @@ class WithMomentum(Chainable):
 
 
 class CyclicLR(WithMomentum):
-    """lr goes from base_lr up to max_lr in `step_size_up` batches, down again in `step_size_down`, and so on.
+    """lr = base_lr + (max_lr - base_lr) h: h goes from 0 to 1 in `step_size_up` batches, back in `step_size_down`, again.
 
     Its height may shrink: `mode` "triangular" (not), "triangular2" (halved each cycle), "exp_range" (gamma^batch), or
     `scale_fn` of the cycle or, with `scale_mode="iterations"`, of the batch. With `cycle_momentum` the momentum goes
     from max_momentum down to base_momentum meanwhile. ValueError for an unknown mode, or an optimizer without momentum.
     L. N. Smith, *Cyclical learning rates for training neural networks*, 2017.
+
+    >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0, momentum=0.9)
+    >>> scheduler = rushlight.optim.lr_scheduler.CyclicLR(optimizer, base_lr=0.0, max_lr=1.0, step_size_up=2)
+    >>> rates = scheduler.get_last_lr()
+    >>> for _ in range(5):
+    ...     optimizer.step(); scheduler.step(); rates += scheduler.get_last_lr()
+    >>> rates
+    [0.0, 0.5, 1.0, 0.5, 0.0, 0.5]
     """
 
     def __init__(self, optimizer: Optimizer, base_lr: float | list[float], max_lr: float | list[float],
@@ -161,6 +178,14 @@ class OneCycleLR(WithMomentum):
     where it began in as many, and to the end in the rest. Along a cosine, or `anneal_strategy="linear"`. With
     `cycle_momentum` the momentum goes the other way. ValueError for settings out of range, or for a step too many.
     L. N. Smith, N. Topin, *Super-convergence*, 2018.
+
+    >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0, momentum=0.9)
+    >>> scheduler = rushlight.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=5, pct_start=0.4)
+    >>> rates = scheduler.get_last_lr()
+    >>> for _ in range(4):
+    ...     optimizer.step(); scheduler.step(); rates += scheduler.get_last_lr()
+    >>> [round(rate, 3) for rate in rates]
+    [0.04, 1.0, 0.75, 0.25, 0.0]
     """
 
     def __init__(self, optimizer: Optimizer, max_lr: float | list[float], total_steps: int | None = None,

@@ -46,7 +46,15 @@ class LambdaLR(Chainable):
 
 
 class MultiplicativeLR(LambdaLR):
-    """lr <- lr * lr_lambda(epoch), from the second epoch on."""
+    """lr <- lr * lr_lambda(epoch), from epoch 1 on. One function, or a list with one for each group.
+
+    >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
+    >>> scheduler = rushlight.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
+    >>> for _ in range(3):
+    ...     optimizer.step(); scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.125]
+    """
 
     def _next(self) -> list[Any]:
         if self._is_initial:
@@ -77,7 +85,16 @@ class StepLR(Chainable):
 
 
 class MultiStepLR(Chainable):
-    """lr <- gamma lr at each of the epochs `milestones`."""
+    """lr <- gamma lr at each of the epochs `milestones`.
+
+    >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
+    >>> scheduler = rushlight.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.5)
+    >>> rates = scheduler.get_last_lr()
+    >>> for _ in range(4):
+    ...     optimizer.step(); scheduler.step(); rates += scheduler.get_last_lr()
+    >>> rates
+    [1.0, 0.5, 0.5, 0.25, 0.25]
+    """
 
     def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1):
         self.milestones, self.gamma = Counter(milestones), gamma
@@ -92,7 +109,15 @@ class MultiStepLR(Chainable):
 
 
 class ExponentialLR(Chainable):
-    """lr <- gamma lr every epoch."""
+    """lr <- gamma lr every epoch.
+
+    >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
+    >>> scheduler = rushlight.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> for _ in range(3):
+    ...     optimizer.step(); scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.125]
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
         self.gamma = gamma
@@ -106,7 +131,16 @@ class ExponentialLR(Chainable):
 
 
 class ConstantLR(Chainable):
-    """lr = factor initial_lr until epoch `total_iters`, then initial_lr. ValueError unless 0 <= factor <= 1."""
+    """lr = factor initial_lr until epoch `total_iters`, then initial_lr. ValueError unless 0 <= factor <= 1.
+
+    >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
+    >>> scheduler = rushlight.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> rates = scheduler.get_last_lr()
+    >>> for _ in range(3):
+    ...     optimizer.step(); scheduler.step(); rates += scheduler.get_last_lr()
+    >>> rates
+    [0.5, 0.5, 1.0, 1.0]
+    """
 
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1):
         if not 0 <= factor <= 1.0:
@@ -124,7 +158,7 @@ class ConstantLR(Chainable):
 
 
 class LinearLR(Chainable):
-    """lr goes from start_factor initial_lr to end_factor initial_lr in `total_iters` equal steps.
+    """lr = initial_lr (start_factor + (end_factor - start_factor) epoch / total_iters), then end_factor initial_lr.
 
     ValueError unless 0 < start_factor <= 1 and 0 <= end_factor <= 1.
 
@@ -159,7 +193,16 @@ class LinearLR(Chainable):
 
 
 class PolynomialLR(Chainable):
-    """lr = initial_lr (1 - epoch / total_iters)^power, then 0."""
+    """lr = initial_lr (1 - epoch / total_iters)^power, then 0.
+
+    >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
+    >>> scheduler = rushlight.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=2, power=2.0)
+    >>> rates = scheduler.get_last_lr()
+    >>> for _ in range(3):
+    ...     optimizer.step(); scheduler.step(); rates += scheduler.get_last_lr()
+    >>> rates
+    [1.0, 0.25, 0.0, 0.0]
+    """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
         self.total_iters, self.power = total_iters, power
