@@ -452,3 +452,12 @@ def test_values_of_other_batches_than_the_distributions(oracle):
         return [d.log_prob(torch.tensor(v)).tolist() for v in (1, [0, 1], [[0], [1], [1]])]
     for ours, theirs in zip(ask(rushlight), oracle(ask)):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def test_bases_are_torchs(torch):
+    """isinstance(Normal(0, 1), ExponentialFamily) was False."""
+    for name in torch.distributions.__all__:
+        theirs, ours = getattr(torch.distributions, name), getattr(rushlight.distributions, name)
+        if isinstance(theirs, type):
+            bases = {base.__name__ for base in theirs.__mro__ if base.__module__.startswith("torch.")}
+            assert bases <= {base.__name__ for base in ours.__mro__}, name

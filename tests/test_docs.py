@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import doctest
 import importlib
+import inspect
 import io
 import os
 import pkgutil
@@ -63,7 +64,8 @@ def test_pages_are_written_in_a_new_process():
     assert "Backward, step by step" in made.stdout
 # -- what is public has an example, which needs nothing but `import rushlight`
 
-NAMESPACES = ["nn.functional", "nn", "optim", "optim.lr_scheduler", "optim.swa_utils"]
+NAMESPACES = ["nn.functional", "nn", "optim", "optim.lr_scheduler", "optim.swa_utils",
+              "distributions"]
 
 
 def members(namespace):
@@ -73,7 +75,7 @@ def members(namespace):
     found = {}
     for name in names:
         value = getattr(home, name)
-        if callable(value) and getattr(value, "__module__", "").startswith("rushlight"):
+        if (inspect.isclass(value) or inspect.isroutine(value)) and value.__module__.startswith("rushlight"):
             found.setdefault(id(value), (f"{namespace}.{name}", value))
     return dict(found.values())
 

@@ -14,7 +14,14 @@ from rushlight.distributions.constraints import (
     positive,
     real,
 )
-from rushlight.distributions.distribution import Distribution, broadcast_all, eps_of, normal, uniform
+from rushlight.distributions.distribution import (
+    Distribution,
+    ExponentialFamily,
+    broadcast_all,
+    eps_of,
+    normal,
+    uniform,
+)
 from rushlight.tensor import Tensor
 
 
@@ -39,7 +46,7 @@ class LocationScale(Distribution):
         return self.loc
 
 
-class Normal(LocationScale):
+class Normal(LocationScale, ExponentialFamily):
     """p(x) = exp(-(x - loc)^2 / (2 scale^2)) / (scale sqrt(2 pi)).
 
     >>> rushlight.distributions.Normal(0.0, 1.0).log_prob(rushlight.tensor(0.0))
@@ -77,7 +84,12 @@ class Normal(LocationScale):
 
 
 class Laplace(LocationScale):
-    """p(x) = exp(-|x - loc| / scale) / (2 scale)."""
+    """p(x) = exp(-|x - loc| / scale) / (2 scale).
+
+    >>> d = rushlight.distributions.Laplace(0.0, 1.0)
+    >>> d.log_prob(rushlight.tensor(0.)).exp(), d.variance
+    (tensor(0.5000), tensor(2.))
+    """
 
     @property
     def variance(self) -> Tensor:
@@ -108,7 +120,12 @@ class Laplace(LocationScale):
 
 
 class Uniform(Distribution):
-    """p(x) = 1 / (high - low) for low <= x < high."""
+    """p(x) = 1 / (high - low) for low <= x < high.
+
+    >>> d = rushlight.distributions.Uniform(0.0, 2.0)
+    >>> d.log_prob(rushlight.tensor(1.)).exp(), d.mean, d.variance
+    (tensor(0.5000), tensor(1.), tensor(0.3333))
+    """
 
     arg_constraints = property(lambda self: {  # type: ignore[assignment]
         "low": less_than(self.high), "high": greater_than(self.low)}, doc="low < high.")
@@ -146,8 +163,13 @@ class Uniform(Distribution):
         return (self.high - self.low).log()
 
 
-class Exponential(Distribution):
-    """p(x) = rate exp(-rate x) for x >= 0."""
+class Exponential(ExponentialFamily):
+    """p(x) = rate exp(-rate x) for x >= 0.
+
+    >>> d = rushlight.distributions.Exponential(rushlight.tensor(2.))
+    >>> d.mean, d.log_prob(rushlight.tensor(0.)).exp()
+    (tensor(0.5000), tensor(2.))
+    """
 
     arg_constraints = {"rate": positive}
     support = nonnegative

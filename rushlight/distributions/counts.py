@@ -20,7 +20,11 @@ from rushlight.tensor import Tensor
 
 
 class Poisson(ExponentialFamily):
-    """p(k) = exp(-rate) rate^k / k!."""
+    """p(k) = exp(-rate) rate^k / k!.
+
+    >>> rushlight.distributions.Poisson(rushlight.tensor(2.)).log_prob(rushlight.tensor(0.))
+    tensor(-2.)
+    """
 
     arg_constraints = {"rate": nonnegative}
     support = nonnegative_integer
@@ -43,7 +47,11 @@ class Poisson(ExponentialFamily):
 
 
 class Geometric(OfOutcomes):
-    """p(k) = (1 - probs)^k probs: failures before the first success."""
+    """p(k) = (1 - probs)^k probs: failures before the first success.
+
+    >>> rushlight.distributions.Geometric(rushlight.tensor(0.5)).log_prob(rushlight.tensor([0., 1., 2.])).exp()
+    tensor([0.5000, 0.2500, 0.1250])
+    """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": real}
     support = nonnegative_integer
@@ -87,7 +95,12 @@ class OfTrials(OfOutcomes):
 
 
 class Binomial(OfTrials):
-    """p(k) = (n choose k) probs^k (1 - probs)^(n - k), n the `total_count`."""
+    """p(k) = (n choose k) probs^k (1 - probs)^(n - k), n the `total_count`.
+
+    >>> d = rushlight.distributions.Binomial(2, rushlight.tensor(0.5))
+    >>> d.log_prob(rushlight.tensor([0., 1., 2.])).exp()
+    tensor([0.2500, 0.5000, 0.2500])
+    """
 
     arg_constraints = {"total_count": nonnegative_integer, "probs": constraints.unit_interval, "logits": real}
     has_enumerate_support = True
@@ -128,7 +141,12 @@ class Binomial(OfTrials):
 
 
 class NegativeBinomial(OfTrials):
-    """p(k) = Gamma(n + k) / (k! Gamma(n)) (1 - probs)^n probs^k: successes before n failures; n need not be whole."""
+    """p(k) = Gamma(n + k) / (k! Gamma(n)) (1 - probs)^n probs^k: successes before n failures; n need not be whole.
+
+    >>> d = rushlight.distributions.NegativeBinomial(rushlight.tensor(2.), rushlight.tensor(0.5))
+    >>> d.mean, d.log_prob(rushlight.tensor(0.)).exp()
+    (tensor(2.), tensor(0.2500))
+    """
 
     arg_constraints = {"total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0),
                        "logits": real}
@@ -152,7 +170,12 @@ class NegativeBinomial(OfTrials):
 
 
 class Multinomial(OfCategorical):
-    """p(k) = n! prod probs_i^k_i / k_i!, of counts k that add up to n, the `total_count`: n draws of a `Categorical`."""
+    """p(k) = n! prod probs_i^k_i / k_i!, of counts k that add up to n, the `total_count`: n draws of a `Categorical`.
+
+    >>> d = rushlight.distributions.Multinomial(3, rushlight.tensor([0.5, 0.5]))
+    >>> d.log_prob(rushlight.tensor([2., 1.])).exp()  # 3 / 8
+    tensor(0.3750)
+    """
 
     def __init__(self, total_count: int = 1, probs: Tensor | None = None, logits: Tensor | None = None,
                  validate_args: bool | None = None):

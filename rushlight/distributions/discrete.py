@@ -5,14 +5,19 @@ from typing import Any
 
 import rushlight
 from rushlight.distributions.constraints import Constraint, boolean, dependent_property, integer_interval, one_hot
-from rushlight.distributions.distribution import ROW_OF_OUTCOMES, Distribution, OfOutcomes, one_of
+from rushlight.distributions.distribution import ROW_OF_OUTCOMES, Distribution, ExponentialFamily, OfOutcomes, one_of
 from rushlight.errors import explain
 from rushlight.size import Size
 from rushlight.tensor import Tensor
 
 
-class Bernoulli(OfOutcomes):
-    """p(1) = probs = sigmoid(logits), p(0) = 1 - probs."""
+class Bernoulli(OfOutcomes, ExponentialFamily):
+    """p(1) = probs = sigmoid(logits), p(0) = 1 - probs.
+
+    >>> coin = rushlight.distributions.Bernoulli(rushlight.tensor(0.25))
+    >>> coin.log_prob(rushlight.tensor(1.)).exp(), coin.mean, coin.variance
+    (tensor(0.2500), tensor(0.2500), tensor(0.1875))
+    """
 
     support = boolean
     has_enumerate_support = True
@@ -116,7 +121,12 @@ class OfCategorical(Distribution):
 
 
 class OneHotCategorical(OfCategorical):
-    """`Categorical`, with values as rows of zeros with one 1."""
+    """p(x) = probs[i], x a row of zeros with a 1 at i: `Categorical` with such values.
+
+    >>> d = rushlight.distributions.OneHotCategorical(rushlight.tensor([1., 3.]))
+    >>> d.log_prob(rushlight.tensor([0., 1.])).exp()
+    tensor(0.7500)
+    """
 
     support = one_hot
     has_enumerate_support = True
@@ -149,7 +159,13 @@ class OneHotCategorical(OfCategorical):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """`OneHotCategorical` whose samples pass gradients to probs as if they were probs."""
+    """x = one_hot + (probs - probs.detach()): a `OneHotCategorical` whose samples pass gradients on to probs.
+
+    >>> probs = rushlight.tensor([0.5, 0.5], requires_grad=True)
+    >>> x = rushlight.distributions.OneHotCategoricalStraightThrough(probs).rsample()
+    >>> x.sum().item(), x.requires_grad
+    (1.0, True)
+    """
 
     has_rsample = True
 

@@ -24,9 +24,14 @@ D = TypeVar("D", bound="Distribution")
 
 
 class Distribution:
-    """A random variable: a batch of them, `batch_shape`, each with values of `event_shape`.
+    """p(x): a random variable, or a batch of them, `batch_shape`, each with values of `event_shape`.
 
+    `sample(shape)` gives shape + batch_shape + event_shape, `log_prob` of such values shape + batch_shape.
     `validate_args=False` leaves out the checks of arguments and values.
+
+    >>> d = rushlight.distributions.MultivariateNormal(rushlight.zeros(3, 2), rushlight.eye(2))
+    >>> d.batch_shape, d.event_shape, d.sample((4,)).shape, d.log_prob(d.sample((4,))).shape
+    (torch.Size([3]), torch.Size([2]), torch.Size([4, 3, 2]), torch.Size([4, 3]))
     """
 
     arg_constraints: dict[str, Constraint] = {}
@@ -203,7 +208,11 @@ class Distribution:
 
 
 class ExponentialFamily(Distribution):
-    """p(x) = exp(t(x) . theta - F(theta) + k(x)): the name under which torch groups such distributions."""
+    """p(x) = exp(t(x) . theta - F(theta) + k(x)): the name under which torch groups such distributions.
+
+    >>> isinstance(rushlight.distributions.Normal(0.0, 1.0), rushlight.distributions.ExponentialFamily)
+    True
+    """
 
 
 def one_of(probs: Any, logits: Any) -> None:

@@ -77,7 +77,12 @@ class StandardDirichlet(StandardGamma):
 
 
 class Gamma(ExponentialFamily):
-    """p(x) = rate^a x^(a - 1) exp(-rate x) / Gamma(a), a the concentration, for x > 0."""
+    """p(x) = rate^a x^(a - 1) exp(-rate x) / Gamma(a), a the concentration, for x > 0.
+
+    >>> d = rushlight.distributions.Gamma(rushlight.tensor(3.), rushlight.tensor(2.))
+    >>> d.mean, d.variance
+    (tensor(1.5000), tensor(0.7500))
+    """
 
     arg_constraints = {"concentration": positive, "rate": positive}
     support = nonnegative
@@ -118,7 +123,12 @@ def at_least(x: Tensor, least: float) -> Tensor:
 
 
 class Chi2(Gamma):
-    """The sum of `df` squares of standard normal variables: Gamma(df / 2, 1 / 2)."""
+    """p(x) = x^(df / 2 - 1) exp(-x / 2) / (2^(df / 2) Gamma(df / 2)): the sum of `df` squares of standard normal variables.
+
+    >>> d = rushlight.distributions.Chi2(rushlight.tensor(3.))
+    >>> d.mean, d.variance
+    (tensor(3.), tensor(6.))
+    """
 
     arg_constraints = {"df": positive}
 
@@ -137,7 +147,12 @@ class Chi2(Gamma):
 
 
 class Dirichlet(ExponentialFamily):
-    """p(x) = Gamma(sum a) prod x_i^(a_i - 1) / Gamma(a_i), for positive x that add up to 1."""
+    """p(x) = Gamma(sum a) prod x_i^(a_i - 1) / Gamma(a_i), for positive x that add up to 1.
+
+    >>> d = rushlight.distributions.Dirichlet(rushlight.tensor([1., 1., 2.]))
+    >>> d.mean, d.sample().sum().isclose(rushlight.tensor(1.))
+    (tensor([0.2500, 0.2500, 0.5000]), tensor(True))
+    """
 
     arg_constraints = {"concentration": independent(positive, 1)}
     support = simplex
@@ -181,7 +196,12 @@ class Dirichlet(ExponentialFamily):
 
 
 class Beta(ExponentialFamily):
-    """p(x) = x^(a - 1) (1 - x)^(b - 1) / B(a, b) for x in [0, 1], a `concentration1`, b `concentration0`."""
+    """p(x) = x^(a - 1) (1 - x)^(b - 1) / B(a, b) for x in [0, 1], a `concentration1`, b `concentration0`.
+
+    >>> d = rushlight.distributions.Beta(2.0, 1.0)
+    >>> d.mean, d.log_prob(rushlight.tensor(0.5)).exp()  # 2 / (2 + 1), 2 x
+    (tensor(0.6667), tensor(1.))
+    """
 
     arg_constraints = {"concentration1": positive, "concentration0": positive}
     support = unit_interval
@@ -217,7 +237,12 @@ class Beta(ExponentialFamily):
 
 
 class StudentT(Base):
-    """A standard normal variable over the root of a Chi2(df) / df, times scale, plus loc."""
+    """x = loc + scale z / sqrt(c / df), z standard normal, c of Chi2(df): heavier tails than a normal variable's.
+
+    >>> d = rushlight.distributions.StudentT(rushlight.tensor(4.))
+    >>> d.mean, d.variance  # df / (df - 2)
+    (tensor(0.), tensor(2.))
+    """
 
     arg_constraints = {"df": positive, "loc": real, "scale": positive}
     support = real
@@ -254,7 +279,11 @@ class StudentT(Base):
 
 
 class FisherSnedecor(Base):
-    """(Chi2(df1) / df1) / (Chi2(df2) / df2)."""
+    """x = (a / df1) / (b / df2), a of Chi2(df1), b of Chi2(df2): the quotient of two variances.
+
+    >>> rushlight.distributions.FisherSnedecor(rushlight.tensor(3.), rushlight.tensor(4.)).mean  # df2 / (df2 - 2)
+    tensor(2.)
+    """
 
     arg_constraints = {"df1": positive, "df2": positive}
     support = positive

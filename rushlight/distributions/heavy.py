@@ -9,13 +9,18 @@ from rushlight.distributions import constraints
 from rushlight.distributions.continuous import LocationScale, Normal
 from rushlight.distributions.distribution import Distribution, broadcast_all, uniform
 from rushlight.distributions.gamma import Gamma
-from rushlight.distributions.transform import AbsTransform, PowerTransform
+from rushlight.distributions.of_numbers import AbsTransform, PowerTransform
 from rushlight.distributions.transformed import TransformedDistribution
 from rushlight.tensor import Tensor
 
 
 class Cauchy(LocationScale):
-    """p(x) = 1 / (pi scale (1 + ((x - loc) / scale)^2)): it has no mean."""
+    """p(x) = 1 / (pi scale (1 + ((x - loc) / scale)^2)): it has no mean.
+
+    >>> d = rushlight.distributions.Cauchy(0.0, 1.0)
+    >>> d.mean, d.cdf(rushlight.tensor([-1., 0., 1.]))
+    (tensor(nan), tensor([0.2500, 0.5000, 0.7500]))
+    """
 
     mean = property(lambda self: rushlight.full_like(self.loc, math.nan), doc="nan.")
     variance = property(lambda self: rushlight.full_like(self.loc, math.inf), doc="inf.")
@@ -69,7 +74,11 @@ class Half(TransformedDistribution):
 
 
 class HalfNormal(Half):
-    """|x| of a normal x around 0."""
+    """p(x) = sqrt(2 / pi) exp(-x^2 / (2 scale^2)) / scale for x >= 0: |x| of a normal x around 0.
+
+    >>> rushlight.distributions.HalfNormal(rushlight.tensor(1.)).mean  # sqrt(2 / pi)
+    tensor(0.7979)
+    """
 
     whole = Normal
     mean = property(lambda self: self.scale * math.sqrt(2 / math.pi), doc="sqrt(2 / pi) scale.")
@@ -77,7 +86,11 @@ class HalfNormal(Half):
 
 
 class HalfCauchy(Half):
-    """|x| of a Cauchy x around 0."""
+    """p(x) = 2 / (pi scale (1 + (x / scale)^2)) for x >= 0: |x| of a Cauchy x around 0.
+
+    >>> rushlight.distributions.HalfCauchy(rushlight.tensor(1.)).cdf(rushlight.tensor(1.))
+    tensor(0.5000)
+    """
 
     whole = Cauchy
     mean = property(lambda self: rushlight.full_like(self.scale, math.inf), doc="inf.")
@@ -85,7 +98,11 @@ class HalfCauchy(Half):
 
 
 class InverseGamma(TransformedDistribution):
-    """1 / x of a Gamma(concentration, rate)."""
+    """p(x) = rate^a x^(-a - 1) exp(-rate / x) / Gamma(a), a the concentration: 1 / x of a Gamma(concentration, rate).
+
+    >>> rushlight.distributions.InverseGamma(rushlight.tensor(3.), rushlight.tensor(4.)).mean  # rate / (a - 1)
+    tensor(2.)
+    """
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.positive  # type: ignore[assignment]
@@ -115,7 +132,12 @@ class InverseGamma(TransformedDistribution):
 
 
 class GeneralizedPareto(Distribution):
-    """P(X <= x) = 1 - (1 + k z)^(-1/k), z = (x - loc) / scale, k the concentration; 1 - exp(-z) for k = 0."""
+    """P(X <= x) = 1 - (1 + k z)^(-1/k), z = (x - loc) / scale, k the concentration; 1 - exp(-z) for k = 0.
+
+    >>> d = rushlight.distributions.GeneralizedPareto(rushlight.tensor(0.), rushlight.tensor(1.), rushlight.tensor(0.5))
+    >>> d.mean, d.cdf(rushlight.tensor(2.))  # 1 - (1 + 1)^-2
+    (tensor(2.), tensor(0.7500))
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
     has_rsample = True

@@ -87,6 +87,10 @@ class MultivariateNormal(OfMatrix):
     """p(x) = exp(-1/2 (x - loc)' C^-1 (x - loc)) / sqrt((2 pi)^n det C), C = L L' with L `scale_tril`.
 
     Give one of `covariance_matrix`, `precision_matrix`, `scale_tril`.
+
+    >>> d = rushlight.distributions.MultivariateNormal(rushlight.zeros(2), rushlight.tensor([[2., 0.], [0., 2.]]))
+    >>> d.log_prob(rushlight.zeros(2)).exp()  # 1 / (4 pi)
+    tensor(0.0796)
     """
 
     arg_constraints = {"loc": constraints.real_vector, **SQUARES}
@@ -123,7 +127,13 @@ class MultivariateNormal(OfMatrix):
 
 
 class LowRankMultivariateNormal(Distribution):
-    """A normal vector of covariance W W' + diag(D): W `cov_factor` (n, m), D `cov_diag`. Its work grows with n m^2."""
+    """p(x) as `MultivariateNormal`'s, C = W W' + diag(D): W `cov_factor` (n, m), D `cov_diag` (n,). Work grows with n m^2.
+
+    >>> W, D = rushlight.tensor([[1.], [2.]]), rushlight.ones(2)
+    >>> rushlight.distributions.LowRankMultivariateNormal(rushlight.zeros(2), W, D).covariance_matrix
+    tensor([[2., 2.],
+            [2., 5.]])
+    """
 
     arg_constraints = {"loc": constraints.real_vector, "cov_factor": constraints.independent(constraints.real, 2),
                        "cov_diag": constraints.independent(constraints.positive, 1)}
@@ -180,8 +190,15 @@ class LowRankMultivariateNormal(Distribution):
 
 
 class Wishart(OfMatrix, ExponentialFamily):
-    """Positive definite matrices X = sum of df outer products of normal vectors of covariance V = L L':
-    p(X) ~ det(X)^((df - n - 1) / 2) exp(-tr(V^-1 X) / 2), for df > n - 1."""
+    """p(X) ~ det(X)^((df - n - 1) / 2) exp(-tr(V^-1 X) / 2): positive definite (n, n) matrices, V = L L', for df > n - 1.
+
+    X is the sum of df outer products of normal vectors of covariance V, if df is whole. Give one of `covariance_matrix`
+    (V), `precision_matrix`, `scale_tril` (L).
+
+    >>> rushlight.distributions.Wishart(rushlight.tensor(3.), rushlight.eye(2)).mean
+    tensor([[3., 0.],
+            [0., 3.]])
+    """
 
     arg_constraints = {**SQUARES, "df": constraints.greater_than(0)}
     support = constraints.positive_definite
@@ -264,8 +281,15 @@ class Wishart(OfMatrix, ExponentialFamily):
 
 
 class LKJCholesky(Distribution):
-    """Cholesky factors of (n, n) correlation matrices C, p(C) ~ det(C)^(concentration - 1)
-    (D. Lewandowski, D. Kurowicka, H. Joe, 2009: the onion method)."""
+    """p(L L') ~ det(L L')^(concentration - 1): Cholesky factors L of (n, n) correlation matrices, n = `dim`.
+
+    With `concentration` 1 all matrices are alike, with more they are near the identity. D. Lewandowski, D. Kurowicka,
+    H. Joe, *Generating random correlation matrices based on vines and extended onion method*, 2009.
+
+    >>> L = rushlight.distributions.LKJCholesky(3, 2.0).sample()
+    >>> (L @ L.mT).diagonal().allclose(rushlight.ones(3))
+    True
+    """
 
     arg_constraints = {"concentration": constraints.positive}
     support = constraints.corr_cholesky

@@ -97,7 +97,12 @@ class MixtureSameFamily(Distribution):
 
 
 class VonMises(Distribution):
-    """p(x) = exp(concentration cos(x - loc)) / (2 pi I0(concentration)), on a circle."""
+    """p(x) = exp(concentration cos(x - loc)) / (2 pi I0(concentration)), on a circle.
+
+    >>> d = rushlight.distributions.VonMises(rushlight.tensor(0.), rushlight.tensor(1.))
+    >>> d.log_prob(rushlight.tensor([0., 3.])).exp(), d.mean
+    (tensor([0.3417, 0.0467]), tensor(0.))
+    """
 
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real

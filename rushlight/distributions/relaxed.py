@@ -9,19 +9,25 @@ from rushlight.distributions import constraints
 from rushlight.distributions.discrete import Categorical, OfCategorical
 from rushlight.distributions.distribution import (
     ROW_OF_OUTCOMES,
+    ExponentialFamily,
     OfOutcomes,
     broadcast_all,
     clamp_probs,
     computed,
     uniform,
 )
-from rushlight.distributions.transform import ExpTransform, SigmoidTransform
+from rushlight.distributions.of_numbers import ExpTransform, SigmoidTransform
 from rushlight.distributions.transformed import TransformedDistribution
 from rushlight.tensor import Tensor
 
 
 class LogitRelaxedBernoulli(OfOutcomes):
-    """The logit of a `RelaxedBernoulli`: (logits + logit(u)) / temperature, u uniform (C. Maddison et al., 2017)."""
+    """x = (logits + logit(u)) / temperature, u uniform: the logit of a `RelaxedBernoulli` (C. Maddison et al., 2017).
+
+    >>> d = rushlight.distributions.LogitRelaxedBernoulli(rushlight.tensor(1.), probs=rushlight.tensor(0.5))
+    >>> d.log_prob(rushlight.tensor(0.)).exp()  # of a logistic variable
+    tensor(0.2500)
+    """
 
     support = constraints.real
     has_rsample = True
@@ -44,7 +50,15 @@ class LogitRelaxedBernoulli(OfOutcomes):
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """A number in (0, 1) that is near 0 or 1 if the temperature is low: sigmoid of `LogitRelaxedBernoulli`."""
+    """x = sigmoid((logits + logit(u)) / temperature), u uniform: in (0, 1), near 0 or 1 if the temperature is low.
+
+    C. Maddison, A. Mnih, Y. W. Teh, *The concrete distribution*, 2017.
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> x = rushlight.distributions.RelaxedBernoulli(rushlight.tensor(0.01), rushlight.tensor([0.2, 0.8])).rsample((1000,))
+    >>> ((x < 0.01) | (x > 0.99)).float().mean() > 0.9
+    tensor(True)
+    """
 
     arg_constraints = OfOutcomes.arg_constraints
     support = constraints.unit_interval  # type: ignore[assignment]
@@ -58,7 +72,12 @@ class RelaxedBernoulli(TransformedDistribution):
 
 
 class ExpRelaxedCategorical(OfCategorical):
-    """The logarithm of a `RelaxedOneHotCategorical`: log softmax((logits + gumbel) / temperature)."""
+    """x = log softmax((logits + gumbel) / temperature): the logarithm of a `RelaxedOneHotCategorical`.
+
+    >>> d = rushlight.distributions.ExpRelaxedCategorical(rushlight.tensor(0.5), rushlight.tensor([1., 2.]))
+    >>> d.sample().exp().sum().isclose(rushlight.tensor(1.))
+    tensor(True)
+    """
 
     support = constraints.real_vector
     has_rsample = True
@@ -84,7 +103,15 @@ class ExpRelaxedCategorical(OfCategorical):
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """A point of the simplex that is near a corner if the temperature is low (E. Jang, S. Gu, B. Poole, 2017)."""
+    """x = softmax((logits + gumbel) / temperature): in the simplex, near a corner if the temperature is low.
+
+    E. Jang, S. Gu, B. Poole, *Categorical reparameterization with Gumbel-softmax*, 2017.
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> d = rushlight.distributions.RelaxedOneHotCategorical(rushlight.tensor(0.01), rushlight.tensor([0.2, 0.8]))
+    >>> (d.rsample((1000,)).amax(-1) > 0.99).float().mean() > 0.9
+    tensor(True)
+    """
 
     arg_constraints = ROW_OF_OUTCOMES
     support = constraints.simplex  # type: ignore[assignment]
@@ -98,10 +125,14 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     logits = property(lambda self: self.base_dist.logits, doc="Their logarithms.")
 
 
-class ContinuousBernoulli(OfOutcomes):
+class ContinuousBernoulli(OfOutcomes, ExponentialFamily):
     """p(x) = C probs^x (1 - probs)^(1 - x) for x in [0, 1] (G. Loaiza-Ganem, J. Cunningham, 2019).
 
     Near probs = 0.5, inside `lims`, C and what follows from it are Taylor polynomials.
+
+    >>> d = rushlight.distributions.ContinuousBernoulli(rushlight.tensor(0.5))  # uniform
+    >>> d.mean, d.log_prob(rushlight.tensor(0.3)).exp()
+    (tensor(0.5000), tensor(1.))
     """
 
     support = constraints.unit_interval

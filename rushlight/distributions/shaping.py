@@ -14,7 +14,12 @@ from rushlight.tensor import Tensor
 
 
 class SoftmaxTransform(Transform):
-    """y = softmax(x) of the last dimension: not one to one."""
+    """y = softmax(x) of the last dimension: not one to one.
+
+    >>> f = rushlight.distributions.SoftmaxTransform()
+    >>> f(rushlight.tensor([0., 0.])), f.inv(rushlight.tensor([0.5, 0.5])).exp()
+    (tensor([0.5000, 0.5000]), tensor([0.5000, 0.5000]))
+    """
 
     domain, codomain = constraints.real_vector, constraints.simplex
 
@@ -26,7 +31,14 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """From n numbers to n + 1 that add up to 1: each takes its share, a sigmoid, of what is left."""
+    """y_i = s_i (1 - s_1) ... (1 - s_(i - 1)): n numbers as n + 1 that add up to 1, each a share of what is left.
+
+    s_i = sigmoid(x_i - log(n + 1 - i)), the last share is 1: x = 0 gives equal parts.
+
+    >>> f = rushlight.distributions.StickBreakingTransform()
+    >>> f(rushlight.tensor([0., 0.])), f(rushlight.tensor([0., 0.])).sum()
+    (tensor([0.3333, 0.3333, 0.3333]), tensor(1.))
+    """
 
     domain, codomain, bijective = constraints.real_vector, constraints.simplex, True
 
@@ -56,7 +68,12 @@ class StickBreakingTransform(Transform):
 
 
 class LowerCholeskyTransform(Transform):
-    """A matrix's lower triangle, its diagonal made positive by exp."""
+    """y = lower triangle of x below the diagonal + exp of its diagonal: any matrix becomes a Cholesky factor.
+
+    >>> rushlight.distributions.LowerCholeskyTransform()(rushlight.tensor([[0., 5.], [2., 0.]]))
+    tensor([[1., 0.],
+            [2., 1.]])
+    """
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
 
@@ -68,7 +85,12 @@ class LowerCholeskyTransform(Transform):
 
 
 class PositiveDefiniteTransform(Transform):
-    """L L', with L as `LowerCholeskyTransform` makes it."""
+    """y = L L', with L as `LowerCholeskyTransform` makes it.
+
+    >>> rushlight.distributions.PositiveDefiniteTransform()(rushlight.tensor([[0., 5.], [2., 0.]]))
+    tensor([[1., 2.],
+            [2., 5.]])
+    """
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.positive_definite
 
@@ -81,8 +103,14 @@ class PositiveDefiniteTransform(Transform):
 
 
 class CorrCholeskyTransform(Transform):
-    """From n (n - 1) / 2 numbers to Cholesky's factor of an (n, n) correlation matrix: rows of length 1 by stick breaking
-    of their squares."""
+    """L L' = C: from n (n - 1) / 2 numbers to Cholesky's factor L of an (n, n) correlation matrix C.
+
+    Its rows have length 1, by stick breaking of their squares.
+
+    >>> L = rushlight.distributions.CorrCholeskyTransform()(rushlight.tensor([0., 0., 0.5]))
+    >>> L.shape, (L @ L.mT).diagonal().allclose(rushlight.ones(3))
+    (torch.Size([3, 3]), True)
+    """
 
     domain, codomain, bijective = constraints.real_vector, constraints.corr_cholesky, True
 
@@ -129,7 +157,12 @@ def of_triangle(x: Tensor, diagonal: int) -> Any:
 
 
 class CumulativeDistributionTransform(Transform):
-    """y = P(X <= x), of a distribution."""
+    """y = P(X <= x), of a distribution.
+
+    >>> f = rushlight.distributions.CumulativeDistributionTransform(rushlight.distributions.Normal(0.0, 1.0))
+    >>> f(rushlight.tensor(0.)), f.inv(rushlight.tensor(0.5))
+    (tensor(0.5000), tensor(0.))
+    """
 
     bijective, codomain, _sign = True, constraints.unit_interval, 1
 
@@ -149,7 +182,13 @@ class CumulativeDistributionTransform(Transform):
 
 
 class CatTransform(Transform):
-    """Transforms of parts of given lengths along `dim`."""
+    """y = (f_1(x_1), f_2(x_2), ...): transforms of parts of given `lengths` along `dim`.
+
+    >>> d = rushlight.distributions
+    >>> f = d.CatTransform([d.ExpTransform(), d.AffineTransform(0.0, 2.0)], lengths=[1, 2])
+    >>> f(rushlight.tensor([0., 1., 2.]))
+    tensor([1., 2., 4.])
+    """
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0):
         super().__init__(cache_size)
@@ -176,7 +215,12 @@ class CatTransform(Transform):
 
 
 class StackTransform(Transform):
-    """Transforms of the slices along `dim`."""
+    """y[i] = f_i(x[i]): transforms of the slices along `dim`.
+
+    >>> d = rushlight.distributions
+    >>> d.StackTransform([d.ExpTransform(), d.AffineTransform(0.0, 2.0)])(rushlight.tensor([0., 1.]))
+    tensor([1., 2.])
+    """
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0):
         super().__init__(cache_size)

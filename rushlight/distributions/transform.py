@@ -7,7 +7,6 @@ from typing import Any
 
 import rushlight
 from rushlight.distributions import constraints
-from rushlight.distributions.distribution import eps_of, tiny_of
 from rushlight.errors import explain
 from rushlight.size import Size
 from rushlight.tensor import Tensor
@@ -18,6 +17,11 @@ class Transform:
 
     A subclass gives `_call(x)`, `_inverse(y)` and `log_abs_det_jacobian(x, y)`. With `cache_size=1` the last pair is
     kept, so that the inverse of a result is the very x that it was made of.
+
+    >>> f = rushlight.distributions.ExpTransform(cache_size=1)
+    >>> x = rushlight.tensor([1., 2.])
+    >>> f.inv(f(x)) is x, f.domain, f.codomain
+    (True, Real(), GreaterThan(lower_bound=0.0))
     """
 
     bijective = False
@@ -140,7 +144,13 @@ class InverseTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """Several transforms, one after another."""
+    """y = f_n(...f_1(x)): several transforms, one after another.
+
+    >>> d = rushlight.distributions
+    >>> f = d.ComposeTransform([d.ExpTransform(), d.AffineTransform(0.0, 2.0)])
+    >>> f(rushlight.tensor(0.)), f.inv(rushlight.tensor(2.))
+    (tensor(2.), tensor(0.))
+    """
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0):
         super().__init__(cache_size)
@@ -219,7 +229,13 @@ def sum_last(x: Tensor, n: int) -> Any:
 
 
 class IndependentTransform(Transform):
-    """Another transform, with more of the last dimensions as one value."""
+    """y = f(x), log |dy/dx| added up over the last `reinterpreted_batch_ndims` dimensions: these are one value.
+
+    >>> f = rushlight.distributions.IndependentTransform(rushlight.distributions.ExpTransform(), 1)
+    >>> x = rushlight.tensor([1., 2.])
+    >>> f.log_abs_det_jacobian(x, f(x))  # log exp(1) + log exp(2)
+    tensor(3.)
+    """
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0):
         super().__init__(cache_size)
@@ -250,7 +266,12 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """Values of one shape as those of another."""
+    """y = x.reshape(..., *out_shape): values of one shape as those of another.
+
+    >>> rushlight.distributions.ReshapeTransform((4,), (2, 2))(rushlight.tensor([1., 2., 3., 4.]))
+    tensor([[1., 2.],
+            [3., 4.]])
+    """
 
     bijective = True
 
@@ -282,156 +303,3 @@ class ReshapeTransform(Transform):
         if n < 0 or tuple(shape[n:]) != tuple(before):
             raise ValueError(explain(f"Shape mismatch: expected {tuple(shape)[max(n, 0):]} but got {tuple(before)}"))
         return Size((*shape[:n], *after))
-
-
-class ExpTransform(Transform):
-    """y = exp(x)."""
-
-    codomain, bijective, _sign = constraints.positive, True, 1
-
-    def _call(self, x: Any) -> Tensor:
-        return x.exp()
-
-    def _inverse(self, y: Any) -> Tensor:
-        return y.log()
-
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return x
-
-
-class PowerTransform(Transform):
-    """y = x^exponent, of positive numbers."""
-
-    domain = codomain = constraints.positive
-    bijective = True
-
-    def __init__(self, exponent: Any, cache_size: int = 0):
-        super().__init__(cache_size)
-        self.exponent = exponent if isinstance(exponent, Tensor) else rushlight.tensor(float(exponent))
-
-    @property
-    def sign(self) -> Any:
-        return self.exponent.sign()  # type: ignore[attr-defined]
-
-    def _call(self, x: Any) -> Tensor:
-        return x.pow(self.exponent)
-
-    def _inverse(self, y: Any) -> Tensor:
-        return y.pow(1 / self.exponent)
-
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
-        return (self.exponent * y / x).abs().log()
-
-    def forward_shape(self, shape: Any) -> Size:
-        return rushlight.broadcast_shapes(shape, self.exponent.shape)
-
-    inverse_shape = forward_shape
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PowerTransform) and bool((self.exponent == other.exponent).all())  # type: ignore
-
-
-def clipped_sigmoid(x: Tensor) -> Tensor:
-    """1 / (1 + exp(-x)), which never is 0 or 1."""
-    return rushlight.sigmoid(x).clamp(tiny_of(x), 1 - eps_of(x))
-
-
-class SigmoidTransform(Transform):
-    """y = 1 / (1 + exp(-x))."""
-
-    codomain, bijective, _sign = constraints.unit_interval, True, 1
-
-    def _call(self, x: Tensor) -> Tensor:
-        return clipped_sigmoid(x)
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        y = y.clamp(tiny_of(y), 1 - eps_of(y))  # type: ignore[attr-defined]
-        return y.log() - (-y).log1p()  # type: ignore[attr-defined, operator]
-
-    def log_abs_det_jacobian(self, x: Any, y: Tensor) -> Tensor:
-        softplus = rushlight.nn.functional.softplus
-        return -softplus(-x) - softplus(x)
-
-
-class SoftplusTransform(Transform):
-    """y = log(1 + exp(x))."""
-
-    codomain, bijective, _sign = constraints.positive, True, 1
-
-    def _call(self, x: Tensor) -> Tensor:
-        return rushlight.nn.functional.softplus(x)
-
-    def _inverse(self, y: Any) -> Tensor:
-        return (-y).expm1().neg().log() + y
-
-    def log_abs_det_jacobian(self, x: Any, y: Tensor) -> Tensor:
-        return -rushlight.nn.functional.softplus(-x)
-
-
-class TanhTransform(Transform):
-    """y = tanh(x)."""
-
-    codomain, bijective, _sign = constraints.interval(-1.0, 1.0), True, 1
-
-    def _call(self, x: Any) -> Tensor:
-        return x.tanh()
-
-    def _inverse(self, y: Any) -> Tensor:
-        return y.atanh()
-
-    def log_abs_det_jacobian(self, x: Any, y: Tensor) -> Tensor:
-        return 2.0 * (math.log(2.0) - x - rushlight.nn.functional.softplus(-2.0 * x))
-
-
-class AbsTransform(Transform):
-    """y = |x|: two x for each y."""
-
-    codomain = constraints.positive
-
-    def _call(self, x: Any) -> Tensor:
-        return x.abs()
-
-    def _inverse(self, y: Tensor) -> Tensor:
-        return y
-
-
-class AffineTransform(Transform):
-    """y = loc + scale x; `event_dim` dimensions are one value."""
-
-    bijective = True
-
-    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0):
-        super().__init__(cache_size)
-        self.loc, self.scale, self._event_dim = loc, scale, event_dim
-        self.domain = self.codomain = constraints.real if event_dim == 0 else constraints.independent(
-            constraints.real, event_dim)
-
-    @property
-    def sign(self) -> Any:
-        return self.scale.sign() if isinstance(self.scale, Tensor) else (self.scale > 0) - (self.scale < 0)  # type: ignore
-
-    def _call(self, x: Any) -> Tensor:
-        return self.loc + self.scale * x
-
-    def _inverse(self, y: Any) -> Tensor:
-        return (y - self.loc) / self.scale
-
-    def log_abs_det_jacobian(self, x: Any, y: Tensor) -> Tensor:
-        scale = self.scale if isinstance(self.scale, Tensor) else rushlight.tensor(float(self.scale), dtype=x.dtype)
-        log = scale.abs().log()  # type: ignore[attr-defined]
-        return sum_last(log.expand(rushlight.broadcast_shapes(x.shape, log.shape)), self._event_dim)
-
-    def forward_shape(self, shape: Any) -> Size:
-        return rushlight.broadcast_shapes(shape, *(v.shape for v in (self.loc, self.scale) if isinstance(v, Tensor)))
-
-    inverse_shape = forward_shape
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AffineTransform) and all(
-            bool((rushlight.as_tensor(a) == rushlight.as_tensor(b)).all())
-            for a, b in ((self.loc, other.loc), (self.scale, other.scale)))
-
-
-__all__ = ["AbsTransform", "AffineTransform", "ComposeTransform", "ExpTransform",
-           "IndependentTransform", "PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftplusTransform",
-           "TanhTransform", "Transform", "identity_transform"]

@@ -1,4 +1,14 @@
 """torch.distributions.transforms."""
+from rushlight.distributions.of_numbers import (
+    AbsTransform,
+    AffineTransform,
+    ExpTransform,
+    PowerTransform,
+    SigmoidTransform,
+    SoftplusTransform,
+    TanhTransform,
+)
+from rushlight.distributions.of_numbers import clipped_sigmoid as _clipped_sigmoid  # noqa: F401  # torch's private name
 from rushlight.distributions.shaping import (
     CatTransform,
     CorrCholeskyTransform,
@@ -10,21 +20,13 @@ from rushlight.distributions.shaping import (
     StickBreakingTransform,
 )
 from rushlight.distributions.transform import (
-    AbsTransform,
-    AffineTransform,
     ComposeTransform,
-    ExpTransform,
     IndependentTransform,
-    PowerTransform,
     ReshapeTransform,
-    SigmoidTransform,
-    SoftplusTransform,
-    TanhTransform,
     Transform,
     identity_transform,
 )
 from rushlight.distributions.transform import InverseTransform as _InverseTransform  # noqa: F401  # torch's private names
-from rushlight.distributions.transform import clipped_sigmoid as _clipped_sigmoid  # noqa: F401
 
 __all__ = ["AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform",
            "CumulativeDistributionTransform", "ExpTransform", "IndependentTransform", "LowerCholeskyTransform",
