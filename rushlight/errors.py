@@ -24,7 +24,14 @@ def ours(file: str) -> bool:
 
 
 class LinAlgError(RuntimeError):
-    """A matrix that the function has no answer for: singular, not positive-definite. torch.linalg.LinAlgError."""
+    """A x = b without an answer: a matrix is singular, or not positive-definite. torch.linalg.LinAlgError, a RuntimeError.
+
+    >>> try:
+    ...     rushlight.linalg.inv(rushlight.zeros(2, 2))
+    ... except rushlight.linalg.LinAlgError:
+    ...     print("singular")
+    singular
+    """
 
 
 class Absent:

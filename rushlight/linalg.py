@@ -5,4 +5,5 @@ from rushlight.errors import LinAlgError as LinAlgError
 from rushlight.ops import library as library
 from rushlight.ops.build import members
 
+__all__ = ["LinAlgError", *sorted(members("linalg"))]
 globals().update(members("linalg"))

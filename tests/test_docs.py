@@ -40,6 +40,7 @@ def test_examples_print_what_they_show(place):
     assert out.getvalue() == shown
 
 
+@pytest.mark.filterwarnings("ignore:.*deprecated")
 @pytest.mark.parametrize("name", MODULES)
 def test_docstrings_examples_run(name):
     module = importlib.import_module(name)
@@ -65,7 +66,8 @@ def test_pages_are_written_in_a_new_process():
 # -- what is public has an example, which needs nothing but `import rushlight`
 
 NAMESPACES = ["nn.functional", "nn", "optim", "optim.lr_scheduler", "optim.swa_utils",
-              "distributions"]
+              "distributions", "nn.init", "nn.utils", "utils.data", "autograd", "autograd.functional",
+              "autograd.forward_ad", "autograd.graph", "func", "linalg", "fft", "special"]
 
 
 def members(namespace):
@@ -84,6 +86,7 @@ EXEMPT = {}
 PUBLIC = {name: value for namespace in NAMESPACES for name, value in members(namespace).items() if name not in EXEMPT}
 
 
+@pytest.mark.filterwarnings("ignore:.*deprecated")
 @pytest.mark.parametrize("name", PUBLIC)
 def test_what_is_public_has_an_example(name):
     test = doctest.DocTestParser().get_doctest(PUBLIC[name].__doc__ or "", {"rushlight": rushlight}, name, None, 0)

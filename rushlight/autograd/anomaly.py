@@ -33,7 +33,12 @@ class detect_anomaly(Setting):
 
 
 class set_detect_anomaly(Setting):
-    """Turn anomaly detection on or off, at once; as a context until the end of the block."""
+    """anomaly detection = mode, at once; as a context until the end of the block. See `detect_anomaly`.
+
+    >>> with rushlight.autograd.set_detect_anomaly(True):
+    ...     rushlight.is_anomaly_enabled()
+    True
+    """
 
     def __init__(self, mode_on: bool, check_nan: bool = True, check_inf: bool = True):
         self.changes = {"checks": looked_for(mode_on and check_nan, check_inf)}

@@ -235,19 +235,39 @@ def by_jvp(node: Any, args: tuple, outs: list, tangents: list, saved: tuple) -> 
 # -- for users -----------------------------------------------------------------------------------------------------
 
 class UnpackedDualTensor(NamedTuple):
-    """The two parts of a dual number; `tangent` is None for one that is none."""
+    """x + e t as (primal, tangent): the two parts of a dual number; `tangent` is None for one that is none.
+
+    >>> rushlight.autograd.forward_ad.unpack_dual(rushlight.ones(2))
+    UnpackedDualTensor(primal=tensor([1., 1.]), tangent=None)
+    """
 
     primal: Tensor
     tangent: Tensor | None
 
 
 def enter_dual_level() -> int:
-    """Open a level and return its number: 0, or one more than that of the level it is opened in."""
+    """level = its number: opens a level, 0, or one more than that of the level it is opened in.
+
+    >>> from rushlight.autograd import forward_ad as fwAD
+    >>> fwAD.enter_dual_level()
+    0
+    >>> fwAD.exit_dual_level()
+    """
     return Level().number
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Close the innermost level: its tangents are gone. RuntimeError for a level that is not the innermost."""
+    """t = dx/de is forgotten for all dual numbers of the innermost level, which is closed.
+
+    RuntimeError for a level that is not the innermost.
+
+    >>> from rushlight.autograd import forward_ad as fwAD
+    >>> level = fwAD.enter_dual_level()
+    >>> x = fwAD.make_dual(rushlight.ones(1), rushlight.ones(1))
+    >>> fwAD.exit_dual_level(level=level)
+    >>> fwAD.unpack_dual(x).tangent is None
+    True
+    """
     last = innermost(Level, mode().watch)
     if last is None:
         raise RuntimeError(explain("Dual level must be a positive number.", "there is no open level to exit"))
@@ -286,10 +306,16 @@ def level_of(number: int | None) -> Level | None:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """The dual number tensor + e tangent: a new tensor on the same memory, whose results have tangents too.
+    """x + e t: the dual number of a tensor and its tangent, on the tensor's memory, whose results have tangents too.
 
     RuntimeError outside a level, for shapes that differ and for a tensor that has a tangent of this level already;
     ValueError unless both are floating-point or complex. Differentiable in reverse mode.
+
+    >>> from rushlight.autograd import forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     x = fwAD.make_dual(rushlight.tensor(3.), rushlight.tensor(1.))
+    ...     print(fwAD.unpack_dual(x ** 2).tangent)  # 2 x
+    tensor(6.)
     """
     here = level_of(level)
     if here is None:
@@ -339,7 +365,14 @@ def check_size(x: Tensor, tangent: Tensor) -> None:
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """(primal, tangent) of a dual number; the tangent is None outside a level, and for any other tensor."""
+    """(x, t) of x + e t; the tangent is None outside a level, and for any tensor that is no dual number.
+
+    >>> from rushlight.autograd import forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     primal, tangent = fwAD.unpack_dual(fwAD.make_dual(rushlight.tensor(3.), rushlight.tensor(1.)).exp())
+    >>> primal.equal(tangent)  # exp is its own derivative
+    True
+    """
     here = level_of(level)
     if here is None:
         return UnpackedDualTensor(tensor, None)

@@ -22,6 +22,8 @@ from rushlight.tensor import Tensor, created, from_array
 
 Tensors = tuple[Tensor, ...]
 
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
 
 def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """(f(x), v' J): the gradient of the outputs weighted by `v`, which may be left out for one number.
@@ -163,7 +165,12 @@ def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
 
 
 def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
-    """(f(x), H v): the same as `vhp`, for H is symmetric."""
+    """(f(x), H v), H[i, j] = d^2 f / d x_i d x_j: the same as `vhp`, for H is symmetric.
+
+    >>> x, v = rushlight.tensor([1.0, 2.0]), rushlight.tensor([1.0, 1.0])
+    >>> rushlight.autograd.functional.hvp(lambda x: (x ** 3).sum(), x, v)
+    (tensor(9.), tensor([ 6., 12.]))
+    """
     return vhp(func, inputs, v, create_graph, strict)
 
 

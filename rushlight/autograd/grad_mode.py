@@ -262,8 +262,17 @@ class no_grad(Setting):
 
 
 class enable_grad(no_grad):
-    """Inside it ops are recorded again, also within `no_grad`, but not within `inference_mode`. Context manager and
-    decorator."""
+    """grad mode = on inside it: ops are recorded again, also within `no_grad`, but not within `inference_mode`.
+
+    Context manager and decorator.
+
+    >>> x = rushlight.ones(2, requires_grad=True)
+    >>> with rushlight.no_grad():
+    ...     with rushlight.enable_grad():
+    ...         y = x * 2
+    >>> y.requires_grad
+    True
+    """
 
     @property
     def changes(self) -> dict[str, Any]:  # type: ignore[override]
@@ -300,7 +309,14 @@ class set_grad_enabled(Setting):
 
 
 class inference_mode(Setting):
-    """Like `no_grad`, for code that will never be differentiated. Context manager and decorator."""
+    """grad mode = off inside it, for code that will never be differentiated. Context manager and decorator.
+
+    >>> x = rushlight.ones(2, requires_grad=True)
+    >>> with rushlight.inference_mode():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
 
     def __new__(cls, mode: Any = True) -> Any:
         self = object.__new__(cls)

@@ -19,10 +19,14 @@ __all__ = ["GradientEdge", "Handle", "Node", "allow_mutation_on_saved_tensors", 
 
 
 class saved_tensors_hooks(Setting, Inner):
-    """Inside it, what nodes save goes through `pack_hook(tensor)`, and back through `unpack_hook(packed)` in backward.
+    """saved = unpack_hook(pack_hook(tensor)): what nodes save inside it goes through the one, and in backward the other.
 
-    >>> with rushlight.autograd.graph.saved_tensors_hooks(lambda t: t.numpy(force=True), rushlight.from_numpy):
-    ...     y = rushlight.ones(2, requires_grad=True).exp()
+    >>> def pack(x):
+    ...     print("saves", x.item())
+    ...     return x
+    >>> with rushlight.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
+    ...     y = rushlight.tensor([3.], requires_grad=True).square()
+    saves 3.0
     """
 
     def __init__(self, pack_hook: Callable, unpack_hook: Callable):
@@ -99,18 +103,30 @@ def unwatched(hook: Callable, value: Any) -> Any:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keeps saved tensors on the CPU: where they are anyway."""
+    """saved tensors lie on the CPU: where they are anyway.
+
+    >>> x = rushlight.tensor([3.], requires_grad=True)
+    >>> with rushlight.autograd.graph.save_on_cpu():
+    ...     y = x * x
+    >>> y.backward()
+    >>> x.grad
+    tensor([6.])
+    """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cpu"):
         super().__init__(lambda t: t, lambda t: t)
 
 
 class disable_saved_tensors_hooks(Setting, Inner):
-    """Says that `saved_tensors_hooks` do not go with what is done inside it: RuntimeError(error_message) for those inside
-    it, and where it is entered inside one.
+    """RuntimeError(error_message) for `saved_tensors_hooks` inside it, and where it is entered inside one.
 
-    >>> with rushlight.autograd.graph.disable_saved_tensors_hooks("no hooks here"):
-    ...     y = rushlight.ones(2, requires_grad=True).exp()
+    >>> graph = rushlight.autograd.graph
+    >>> try:
+    ...     with graph.disable_saved_tensors_hooks("no hooks here"), graph.save_on_cpu():
+    ...         rushlight.ones(2, requires_grad=True).exp()
+    ... except RuntimeError as error:
+    ...     print(error)
+    no hooks here
     """
 
     def __init__(self, error_message: str):
@@ -127,7 +143,14 @@ class disable_saved_tensors_hooks(Setting, Inner):
 
 
 def increment_version(tensor: Tensor) -> None:
-    """Say that the tensor's memory was written to, by means that rushlight did not see."""
+    """version <- version + 1: the tensor's memory was written to, by means that rushlight did not see.
+
+    >>> x = rushlight.zeros(2)
+    >>> x.numpy()[0] = 1
+    >>> rushlight.autograd.graph.increment_version(x)
+    >>> x._version
+    1
+    """
     stamp(writes_of(tensor), None)
 
 
@@ -193,7 +216,13 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
 
 
 class GradientEdge(NamedTuple):
-    """A tensor's place in the graph: the node that made it (or accumulates its gradient), and which output it is."""
+    """(node, output_nr): a tensor's place in the graph, what made it (or accumulates its gradient), and which output it is.
+
+    >>> x = rushlight.tensor(3., requires_grad=True)
+    >>> edge = rushlight.autograd.graph.get_gradient_edge(x)
+    >>> rushlight.autograd.grad(x * x, edge)
+    (tensor(6.),)
+    """
 
     node: Node
     output_nr: int

@@ -44,8 +44,16 @@ def remember(node: Node, f: FrameType) -> int:
 
 
 class Node:
-    """`edges`: the inputs' nodes (None: no gradient); `saved`: what the rules need; `seq`: when it was made;
-    `shape`: of the output; `code`, `at`: code object and instruction of the statement that made it."""
+    """inputs' gradients = node(output's gradient): what an op that is recorded leaves in the graph, a tensor's `grad_fn`.
+
+    `edges`: the inputs' nodes (None: no gradient); `saved`: what the rules need; `seq`: when it was made;
+    `shape`: of the output; `code`, `at`: code object and instruction of the statement that made it.
+
+    >>> x = rushlight.tensor(3., requires_grad=True)
+    >>> node = (x * 2 + 1).grad_fn
+    >>> isinstance(node, rushlight.autograd.graph.Node), node.name(), node.next_functions[0][0].name()
+    (True, 'AddBackward0', 'MulBackward0')
+    """
 
     __slots__ = ("edges", "saved", "seq", "shape", "code", "at", "writes", "extra")
 
@@ -173,7 +181,15 @@ class Parts(dict):
 
 
 class Handle:
-    """What registering a hook returns: `remove()` takes the hook away; usable as a context."""
+    """hook = called no more after `remove()`: what registering a hook returns; usable as a context.
+
+    >>> x = rushlight.tensor(3., requires_grad=True)
+    >>> handle = x.register_hook(lambda g: 10 * g)
+    >>> handle.remove()
+    >>> (2 * x).backward()
+    >>> x.grad
+    tensor(2.)
+    """
 
     __slots__ = ("hooks", "key")
 

@@ -9,7 +9,12 @@ __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_s
 
 
 def replace_all_batch_norm_modules_(root: Module) -> Module:
-    """Let the batch norms in a module keep no running statistics, so that `vmap` can run it. Returns the module."""
+    """running statistics <- None, of all batch norms in a module, so that `vmap` can run it. Returns the module.
+
+    >>> net = rushlight.nn.Sequential(rushlight.nn.BatchNorm1d(2))
+    >>> rushlight.func.replace_all_batch_norm_modules_(net)[0].running_mean is None
+    True
+    """
     for module in root.modules():
         if isinstance(module, _BatchNorm):
             module.running_mean = module.running_var = module.num_batches_tracked = None

@@ -19,11 +19,17 @@ GAINS = {"linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv_trans
          "conv_transpose3d": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
 Seed = Generator | None
 
+__all__ = ["calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal",
+           "kaiming_normal_", "kaiming_uniform", "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal",
+           "orthogonal_", "sparse", "sparse_", "trunc_normal_", "uniform", "uniform_", "xavier_normal",
+           "xavier_normal_", "xavier_uniform", "xavier_uniform_", "zeros_"]
+
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """By how much weights must be larger for a signal to keep its variance through a nonlinearity.
+    """gain = by how much weights must be larger for a signal to keep its variance through a nonlinearity.
 
-    `param`: leaky_relu's slope, 0.01 unless told. ValueError for an unknown name or a slope that is no number.
+    1 for a linear layer and sigmoid, 5 / 3 for tanh, sqrt 2 for relu, 3 / 4 for selu, sqrt(2 / (1 + slope^2)) for
+    leaky_relu, `param` its slope, 0.01 unless told. ValueError for an unknown name or a slope that is no number.
 
     >>> rushlight.nn.init.calculate_gain("tanh")
     1.6666666666666667
@@ -38,30 +44,52 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Seed = None) -> Tensor:
-    """Uniform numbers in [a, b)."""
+    """tensor <- uniform numbers in [a, b).
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.nn.init.uniform_(rushlight.empty(3), 2.0, 3.0)
+    tensor([2.4963, 2.7682, 2.0885])
+    """
     with no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Seed = None) -> Tensor:
-    """Normal numbers."""
+    """tensor <- normal numbers of mean `mean` and deviation `std`.
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.nn.init.normal_(rushlight.empty(3))
+    tensor([ 1.5410, -0.2934, -2.1788])
+    """
     with no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """One number everywhere."""
+    """tensor <- val, everywhere.
+
+    >>> rushlight.nn.init.constant_(rushlight.empty(2), 0.3)
+    tensor([0.3000, 0.3000])
+    """
     with no_grad():
         return tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """1 everywhere."""
+    """tensor <- 1, everywhere.
+
+    >>> rushlight.nn.init.ones_(rushlight.empty(2))
+    tensor([1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """0 everywhere."""
+    """tensor <- 0, everywhere.
+
+    >>> rushlight.nn.init.zeros_(rushlight.empty(2))
+    tensor([0., 0.])
+    """
     return constant_(tensor, 0.0)
 
 
@@ -72,16 +100,25 @@ def put(tensor: Tensor, array: np.ndarray) -> Tensor:
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """1 on the diagonal of a matrix, 0 elsewhere."""
+    """tensor[i, j] <- 1 where i = j, else 0: a linear layer that gives back its input. ValueError unless it is a matrix.
+
+    >>> rushlight.nn.init.eye_(rushlight.empty(2, 3))
+    tensor([[1., 0., 0.],
+            [0., 1., 0.]])
+    """
     if tensor.dim() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     return put(tensor, np.eye(*tensor.array.shape))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """A convolution's weight that passes through as many input channels as it can.
+    """tensor[d, d, middle] <- 1, else 0: a convolution that passes through as many input channels as it can.
 
     ValueError unless it has 3 to 5 dimensions, and for groups that do not divide the output channels.
+
+    >>> x = rushlight.arange(4.).reshape(1, 1, 4)
+    >>> rushlight.nn.functional.conv1d(x, rushlight.nn.init.dirac_(rushlight.empty(1, 1, 3)), padding=1)
+    tensor([[[0., 1., 2., 3.]]])
     """
     shape = tensor.array.shape
     if len(shape) not in (3, 4, 5):
@@ -125,20 +162,42 @@ _calculate_correct_fan = fan
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Seed = None) -> Tensor:
-    """Uniform in [-a, a), a = gain sqrt(6 / (fan_in + fan_out)) (X. Glorot, Y. Bengio, 2010)."""
+    """tensor <- uniform in [-a, a), a = gain sqrt(6 / (fan_in + fan_out)).
+
+    The fans are the numbers that go into and come out of each element: in and out of a weight (out, in), times the
+    kernel's elements. ValueError for fewer than 2 dimensions. X. Glorot, Y. Bengio, *Understanding the difficulty of
+    training deep feedforward neural networks*, 2010.
+
+    >>> w = rushlight.nn.init.xavier_uniform_(rushlight.empty(100, 50))
+    >>> bool(w.abs().max() <= 0.2)  # sqrt(6 / 150)
+    True
+    """
     std = gain * math.sqrt(2.0 / float(sum(fans(tensor))))
     a = math.sqrt(3.0) * std
     return uniform_(tensor, -a, a, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Seed = None) -> Tensor:
-    """Normal with deviation gain sqrt(2 / (fan_in + fan_out)) (X. Glorot, Y. Bengio, 2010)."""
+    """tensor <- normal of deviation gain sqrt(2 / (fan_in + fan_out)); fans and paper as for `xavier_uniform_`.
+
+    >>> w = rushlight.nn.init.xavier_normal_(rushlight.empty(100, 100))
+    >>> round(w.std().item(), 2)  # sqrt(2 / 200)
+    0.1
+    """
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(sum(fans(tensor)))), generator)
 
 
 def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
                      generator: Seed = None) -> Tensor:
-    """Uniform in [-b, b), b = gain sqrt(3 / fan) (K. He et al., 2015); `a`: leaky_relu's slope."""
+    """tensor <- uniform in [-b, b), b = gain sqrt(3 / fan); `mode`: 'fan_in' or 'fan_out'; `a`: leaky_relu's slope.
+
+    The gain is `calculate_gain(nonlinearity, a)`. ValueError for fewer than 2 dimensions or another mode. K. He et al.,
+    *Delving deep into rectifiers*, 2015.
+
+    >>> w = rushlight.nn.init.kaiming_uniform_(rushlight.empty(10, 150), nonlinearity="relu")
+    >>> bool(w.abs().max() <= 0.2)  # sqrt(2) sqrt(3 / 150)
+    True
+    """
     if empty(tensor):
         return tensor
     std = calculate_gain(nonlinearity, a) / math.sqrt(fan(tensor, mode))
@@ -148,7 +207,12 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonline
 
 def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
                     generator: Seed = None) -> Tensor:
-    """Normal with deviation gain / sqrt(fan) (K. He et al., 2015); `a`: leaky_relu's slope."""
+    """tensor <- normal of deviation gain / sqrt(fan); settings, errors and paper as for `kaiming_uniform_`.
+
+    >>> w = rushlight.nn.init.kaiming_normal_(rushlight.empty(100, 200), nonlinearity="relu")
+    >>> round(w.std().item(), 2)  # sqrt(2 / 200)
+    0.1
+    """
     if empty(tensor):
         return tensor
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(fan(tensor, mode)), generator)
@@ -163,10 +227,14 @@ def empty(tensor: Tensor) -> bool:
 
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
                   generator: Seed = None) -> Tensor:
-    """Normal numbers that lie in [a, b].
+    """tensor <- normal numbers that lie in [a, b].
 
     Where more than 30 % would lie inside, those outside are drawn again; otherwise uniform numbers are kept with a
     probability that follows the density.
+
+    >>> w = rushlight.nn.init.trunc_normal_(rushlight.empty(1000), std=2.0)
+    >>> bool(w.abs().max() <= 2)
+    True
     """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
@@ -200,9 +268,14 @@ def rejected(like: np.ndarray, mean: float, std: float, a: float, b: float, gene
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Seed = None) -> Tensor:
-    """gain times a matrix (rows, all else) with orthonormal rows or columns, from normal numbers by QR.
+    """tensor <- gain Q, Q (rows, all else) with orthonormal rows or columns, from normal numbers by QR.
 
-    The draws are torch's; QR is LAPACK's, so the last bits may differ. ValueError for fewer than 2 dimensions.
+    The draws are torch's; QR is LAPACK's, so the last bits may differ. ValueError for fewer than 2 dimensions. A. Saxe,
+    J. McClelland, S. Ganguli, *Exact solutions to the nonlinear dynamics of learning in deep linear neural networks*, 2014.
+
+    >>> Q = rushlight.nn.init.orthogonal_(rushlight.empty(3, 5))
+    >>> rushlight.allclose(Q @ Q.mT, rushlight.eye(3), atol=1e-6)
+    True
     """
     if tensor.dim() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
@@ -217,7 +290,13 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Seed = None) -> Tens
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Seed = None) -> Tensor:
-    """Normal numbers, in each column of a matrix the fraction `sparsity` set to 0. ValueError unless 2 dimensions."""
+    """tensor <- normal numbers, the fraction `sparsity` of each column set to 0. ValueError unless it is a matrix.
+
+    J. Martens, *Deep learning via Hessian-free optimization*, 2010.
+
+    >>> (rushlight.nn.init.sparse_(rushlight.empty(10, 4), sparsity=0.3) == 0).sum(0)
+    tensor([3, 3, 3, 3])
+    """
     if tensor.dim() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.array.shape
@@ -229,19 +308,24 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Seed 
     return put(tensor, x)
 
 
-def deprecated(function: Any) -> Any:
-    """The old name, without underscore."""
+def deprecated(function: Any, given: str = "rushlight.empty(2, 3)") -> Any:
+    """The old name, without underscore; `given`: arguments that fit it."""
     name = function.__name__[:-1]
 
     def call(*args: Any, **kwargs: Any) -> Tensor:
         warnings.warn(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.", FutureWarning, stacklevel=2)
         return function(*args, **kwargs)
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"`{name}_`, by its old name."
+    call.__doc__ = f"""tensor <- {name}_(tensor, ...)'s numbers: `{name}_`, by its old name, with a warning.
+
+    >>> rushlight.nn.init.{name}({given}).numel()
+    6
+    """
     return call
 
 
-uniform, normal, constant, eye, dirac = (deprecated(f) for f in (uniform_, normal_, constant_, eye_, dirac_))
+uniform, normal, eye = deprecated(uniform_), deprecated(normal_), deprecated(eye_)
+constant, sparse = deprecated(constant_, "rushlight.empty(2, 3), 0.3"), deprecated(sparse_, "rushlight.empty(2, 3), 0.5")
 xavier_uniform, xavier_normal = deprecated(xavier_uniform_), deprecated(xavier_normal_)
 kaiming_uniform, kaiming_normal = deprecated(kaiming_uniform_), deprecated(kaiming_normal_)
-orthogonal, sparse = deprecated(orthogonal_), deprecated(sparse_)
+orthogonal, dirac = deprecated(orthogonal_), deprecated(dirac_, "rushlight.empty(2, 3, 1)")

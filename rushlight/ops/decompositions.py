@@ -98,7 +98,7 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
 
 @composite("linalg_eigvalsh")
 def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor:
-    """The eigenvalues of a Hermitian matrix, real and rising; it reads the triangle that `UPLO` names.
+    """w with A = V diag(w) V^H: the eigenvalues of a Hermitian matrix, real and rising; it reads the triangle `UPLO`.
 
     >>> rushlight.linalg.eigvalsh(rushlight.tensor([[2., 0.], [0., 1.]]))
     tensor([1., 2.])
@@ -131,7 +131,7 @@ def eig(A: Tensor, *, out: Any = None) -> Any:
 
 @composite("linalg_eigvals")
 def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The eigenvalues of a square matrix, complex, in no defined order.
+    """w with A v = w v for some v: the eigenvalues of a square matrix, complex, in no defined order.
 
     >>> rushlight.linalg.eigvals(rushlight.tensor([[2., 0.], [0., 1.]]))
     tensor([2.+0.j, 1.+0.j])
@@ -158,7 +158,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
 
 @composite("linalg_svdvals")
 def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor:
-    """The singular values of A, (..., m, n) -> (..., min(m, n)), falling; differentiable also where some are equal.
+    """S with A = U diag(S) V^H, falling: (..., m, n) -> (..., min(m, n)); differentiable also where some are equal.
 
     >>> rushlight.linalg.svdvals(rushlight.tensor([[3., 0.], [0., 2.]]))
     tensor([3., 2.])

@@ -53,7 +53,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 
 @composite()
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The diagonals of matrices, a view: `diagonal` of the last two dimensions.
+    """out[..., i] = A[..., i, i + offset]: the diagonals of matrices, a view; `diagonal` of the last two dimensions.
 
     >>> rushlight.linalg.diagonal(rushlight.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])

@@ -40,7 +40,7 @@ OldSlogdet = return_type("slogdet", ["sign", "logabsdet"])
 
 @composite("linalg_det")
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """det(A), for square matrices (..., n, n); its gradient, the cofactors, is exact for singular ones too.
+    """out = det(A), for square matrices (..., n, n); its gradient, the cofactors, is exact for singular ones too.
 
     >>> rushlight.linalg.det(rushlight.tensor([[2., 1.], [0., 3.]]))
     tensor(6.)
@@ -336,7 +336,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 
 @composite("linalg_tensorinv", tensor=False)
 def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of A as a map from its dimensions after the first `ind` to those: tensordot(inverse, A, ind) is 1.
+    """X with tensordot(X, A, ind) = 1: the inverse of A as a map from its dimensions after the first `ind` to those.
 
     >>> rushlight.linalg.tensorinv(rushlight.eye(6).reshape(2, 3, 6)).shape
     torch.Size([6, 2, 3])

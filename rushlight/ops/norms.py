@@ -132,7 +132,7 @@ def largest(x: Tensor, dim: int) -> Tensor:
 @composite("linalg_norm", tensor=False)
 def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None,
                 dtype: Any = None) -> Tensor:
-    """A norm of vectors or matrices: of all elements, as a vector, if neither `ord` nor `dim` is given.
+    """|A|, a norm of vectors or matrices: sqrt(sum |A_ij|^2) of all elements if neither `ord` nor `dim` is given.
 
     With one `dim`, or a vector, `linalg.vector_norm`; with two, or a matrix and an `ord`, `linalg.matrix_norm`.
 
@@ -197,7 +197,7 @@ def tolerances(A: Tensor, atol: Any, rtol: Any) -> tuple[np.ndarray, np.ndarray]
 @composite("linalg_matrix_rank", tensor=False, looks=True)
 def matrix_rank(A: Tensor, *args: Any, tol: Any = None, atol: Any = None, rtol: Any = None, hermitian: bool = False,
                 out: Tensor | None = None) -> Tensor:
-    """How many singular values are above max(atol, rtol * the largest), int64; of eigenvalues' sizes if `hermitian`.
+    """rank = count of singular values > max(atol, rtol * the largest), int64; of eigenvalues' sizes if `hermitian`.
 
     rtol is max(m, n) times the dtype's eps unless told, and 0 where only `atol` is given; `tol` is another name of atol.
 

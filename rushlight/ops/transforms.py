@@ -210,7 +210,7 @@ def fft_rfftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: An
 
 @composite(tensor=False)
 def fft_fftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """The frequencies of `fft` in ascending order: 0 in the middle, along `dim` (all if None).
+    """out[i] = input[(i - n // 2) mod n]: frequencies of `fft` ascend, 0 in the middle, along `dim` (all if None).
 
     >>> rushlight.fft.fftshift(rushlight.fft.fftfreq(4))
     tensor([-0.5000, -0.2500,  0.0000,  0.2500])
@@ -220,7 +220,7 @@ def fft_fftshift(input: Tensor, dim: Any = None) -> Tensor:
 
 @composite(tensor=False)
 def fft_ifftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """What undoes `fftshift`: 0 comes first.
+    """out[i] = input[(i + n // 2) mod n]: what undoes `fftshift`, 0 comes first.
 
     >>> rushlight.fft.ifftshift(rushlight.tensor([-2, -1, 0, 1]))
     tensor([ 0,  1, -2, -1])

@@ -27,6 +27,9 @@ def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite:
     """|(|t_1|_p, |t_2|_p, ...)|_p: the length of all tensors as one vector.
 
     RuntimeError if `error_if_nonfinite` and it is nan or infinite. `foreach` changes nothing here.
+
+    >>> rushlight.nn.utils.get_total_norm([rushlight.tensor([3.]), rushlight.tensor([0., 4.])])
+    tensor(5.)
     """
     given = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not given:
@@ -43,7 +46,14 @@ def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite:
 @no_grad()
 def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tensor,
                           foreach: bool | None = None) -> None:
-    """Multiply the gradients by max_norm / (total_norm + 1e-6), if that is less than 1."""
+    """g <- g min(1, max_norm / (total_norm + 1e-6)), all gradients, in place.
+
+    >>> w = rushlight.ones(2, requires_grad=True)
+    >>> (w * rushlight.tensor([3., 4.])).sum().backward()
+    >>> rushlight.nn.utils.clip_grads_with_norm_(w, max_norm=1.0, total_norm=rushlight.tensor(5.))
+    >>> w.grad
+    tensor([0.6000, 0.8000])
+    """
     factor = e.clamp_max(max_norm / e.add(total_norm, 1e-6), 1.0)
     if mode().watch is None and factor.array.__class__ is ndarray and (factor.array == 1).all():
         return                                    # x 1 = x: a pass over all gradients less. Programs are recorded with it
@@ -75,7 +85,14 @@ clip_grad_norm = clip_grad_norm_
 
 @no_grad()
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
-    """Bring every element of the gradients, in place, into [-clip_value, clip_value]."""
+    """g <- min(max(g, -clip_value), clip_value), every element of the gradients, in place.
+
+    >>> w = rushlight.ones(2, requires_grad=True)
+    >>> (w * rushlight.tensor([3., -5.])).sum().backward()
+    >>> rushlight.nn.utils.clip_grad_value_(w, 4.0)
+    >>> w.grad
+    tensor([ 3., -4.])
+    """
     bound = float(clip_value)
     for g in gradients(parameters):
         g.clamp_(-bound, bound)

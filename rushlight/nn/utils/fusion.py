@@ -28,8 +28,13 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
 
 
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
-    """A Linear that computes bn(linear(x)), both in evaluation. AssertionError in training mode, or if the norm's
-    features are neither the Linear's nor one.
+    """y = bn(linear(x)), as one Linear, both in evaluation.
+
+    AssertionError in training mode, or if the norm's features are neither the Linear's nor one.
+
+    >>> linear, bn, x = rushlight.nn.Linear(2, 3).eval(), rushlight.nn.BatchNorm1d(3).eval(), rushlight.ones(4, 2)
+    >>> rushlight.allclose(rushlight.nn.utils.fuse_linear_bn_eval(linear, bn)(x), bn(linear(x)))
+    True
     """
     in_evaluation(linear, bn)
     if bn.num_features not in (linear.out_features, 1):
@@ -55,7 +60,13 @@ def in_evaluation(layer: Module, bn: Module) -> None:
 def fuse_conv_bn_weights(conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float,
                          bn_w: Tensor | None, bn_b: Tensor | None,
                          transpose: bool = False) -> tuple[Parameter, Parameter]:
-    """Weight and bias of the convolution that computes both: w s and (b - mean) s + beta, s = gamma / sqrt(var + eps)."""
+    """w' = w s, b' = (b - mean) s + beta, s = gamma / sqrt(var + eps): of the convolution that computes both.
+
+    >>> w, b, mean, var = rushlight.ones(1, 1, 1), rushlight.tensor([5.]), rushlight.tensor([1.]), rushlight.tensor([4.])
+    >>> w, b = rushlight.nn.utils.fuse_conv_bn_weights(w, b, mean, var, 0.0, None, None)
+    >>> w.item(), b.item()  # 1 / sqrt 4, (5 - 1) / sqrt 4
+    (0.5, 2.0)
+    """
     scale, shift = scale_and_shift(conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
     ndim = conv_w.array.ndim
     shape = (1, -1) + (1,) * (ndim - 2) if transpose else (-1,) + (1,) * (ndim - 1)
@@ -64,7 +75,13 @@ def fuse_conv_bn_weights(conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, b
 
 def fuse_linear_bn_weights(linear_w: Tensor, linear_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float,
                            bn_w: Tensor, bn_b: Tensor) -> tuple[Parameter, Parameter]:
-    """Weight and bias of the Linear that computes both: w s and (b - mean) s + beta, s = gamma / sqrt(var + eps)."""
+    """w' = w s, b' = (b - mean) s + beta, s = gamma / sqrt(var + eps): of the Linear that computes both.
+
+    >>> w, b, mean, var = rushlight.ones(1, 1), rushlight.tensor([5.]), rushlight.tensor([1.]), rushlight.tensor([4.])
+    >>> w, b = rushlight.nn.utils.fuse_linear_bn_weights(w, b, mean, var, 0.0, rushlight.ones(1), rushlight.zeros(1))
+    >>> w.item(), b.item()  # 1 / sqrt 4, (5 - 1) / sqrt 4
+    (0.5, 2.0)
+    """
     scale, shift = scale_and_shift(linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
     return like(linear_w, e.mul(linear_w, reshape(scale, (-1, 1))), linear_w), like(linear_b, shift, linear_w)
 

@@ -7,10 +7,20 @@ M = TypeVar("M")
 
 
 def convert_conv2d_weight_memory_format(module: M, memory_format: Any) -> M:
-    """The module itself: its weights stay as they lie."""
+    """module = module: its weights stay as they lie; what they compute is the same in any memory format.
+
+    >>> conv = rushlight.nn.Conv2d(1, 2, 3)
+    >>> rushlight.nn.utils.convert_conv2d_weight_memory_format(conv, rushlight.channels_last) is conv
+    True
+    """
     return module
 
 
 def convert_conv3d_weight_memory_format(module: M, memory_format: Any) -> M:
-    """The module itself: its weights stay as they lie."""
+    """module = module: its weights stay as they lie; what they compute is the same in any memory format.
+
+    >>> conv = rushlight.nn.Conv3d(1, 2, 3)
+    >>> rushlight.nn.utils.convert_conv3d_weight_memory_format(conv, rushlight.channels_last_3d) is conv
+    True
+    """
     return module

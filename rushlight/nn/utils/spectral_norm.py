@@ -89,7 +89,12 @@ def rows_of(module: Module) -> int:
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
-    """Make the weight an ordinary parameter again. Returns the module. ValueError if it has no spectral norm."""
+    """w = w / sigma, as it is now: an ordinary parameter again. Returns the module. ValueError if it has no spectral norm.
+
+    >>> m = rushlight.nn.utils.spectral_norm(rushlight.nn.Linear(2, 3))
+    >>> [name for name, _ in rushlight.nn.utils.remove_spectral_norm(m).named_parameters()]
+    ['bias', 'weight']
+    """
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, SpectralNorm) and hook.name == name:
             with no_grad():

@@ -51,7 +51,12 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
-    """Make the weight an ordinary parameter again. Returns the module. ValueError if it has no weight norm."""
+    """w = g v / |v|, as it is now: an ordinary parameter again. Returns the module. ValueError if it has no weight norm.
+
+    >>> m = rushlight.nn.utils.weight_norm(rushlight.nn.Linear(2, 3))
+    >>> [name for name, _ in rushlight.nn.utils.remove_weight_norm(m).named_parameters()]
+    ['bias', 'weight']
+    """
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, WeightNorm) and hook.name == name:
             weight = hook.compute_weight(module)

@@ -109,6 +109,7 @@ default_collate_fn_map: Table = {
 def default_convert(data: Any) -> Any:
     """A sample that is not to be batched: arrays become tensors, also inside containers; anything else stays.
 
+    >>> import numpy as np
     >>> rushlight.utils.data.default_convert([np.ones(2), "text"])
     [tensor([1., 1.], dtype=torch.float64), 'text']
     """

@@ -19,9 +19,17 @@ T = TypeVar("T", covariant=True)
 
 
 class Dataset(Generic[T]):
-    """Samples by number: a subclass has `__getitem__`, and `__len__` for samplers. `a + b` is one after the other.
+    """data[i] is sample i: a subclass has `__getitem__`, and `__len__` for samplers. `a + b` is one after the other.
 
     It may have `__getitems__(numbers)`, which returns a list of samples, where that is cheaper than one by one.
+
+    >>> class Squares(rushlight.utils.data.Dataset):
+    ...     def __len__(self):
+    ...         return 4
+    ...     def __getitem__(self, i):
+    ...         return i * i
+    >>> list(rushlight.utils.data.DataLoader(Squares(), batch_size=2))
+    [tensor([0, 1]), tensor([4, 9])]
     """
 
     def __getitem__(self, index: Any) -> T:
@@ -32,7 +40,14 @@ class Dataset(Generic[T]):
 
 
 class IterableDataset(Dataset[T]):
-    """Samples one after the other: a subclass has `__iter__`. For streams, and where access by number is dear."""
+    """iter(data) gives samples one after the other: for streams, and where access by number is dear.
+
+    >>> class Count(rushlight.utils.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter(range(3))
+    >>> list(rushlight.utils.data.DataLoader(Count(), batch_size=2))
+    [tensor([0, 1]), tensor([2])]
+    """
 
     def __iter__(self) -> Iterator[T]:
         raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
@@ -72,7 +87,12 @@ class TensorDataset(Dataset[tuple]):
 
 
 class StackDataset(Dataset[Any]):
-    """Sample i is (a[i], b[i], ...), or {"a": a[i], ...} for data sets given by name. ValueError if lengths differ."""
+    """Sample i is (a[i], b[i], ...), or {"a": a[i], ...} for data sets given by name. ValueError if lengths differ.
+
+    >>> data = rushlight.utils.data.StackDataset(x=range(3), y=range(10, 13))
+    >>> data[1]
+    {'x': 1, 'y': 11}
+    """
 
     def __init__(self, *args: Dataset, **kwargs: Dataset):
         if args and kwargs:
@@ -104,7 +124,7 @@ class StackDataset(Dataset[Any]):
 
 
 class ConcatDataset(Dataset[Any]):
-    """One data set after the other. AssertionError for none, or one that has no numbers.
+    """data[i] = the i-th of all samples, one data set after the other. AssertionError for none, or one without a length.
 
     >>> data = rushlight.utils.data.ConcatDataset([range(3), range(10, 12)])
     >>> len(data), data[3], data[-1]
@@ -143,7 +163,14 @@ class ConcatDataset(Dataset[Any]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """One iterable data set after the other."""
+    """samples of the first, then of the second, ...: one iterable data set after the other.
+
+    >>> class Count(rushlight.utils.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter(range(3))
+    >>> list(rushlight.utils.data.ChainDataset([Count(), Count()]))
+    [0, 1, 2, 0, 1, 2]
+    """
 
     def __init__(self, datasets: Iterable[Any]):
         self.datasets = datasets
@@ -162,7 +189,11 @@ class ChainDataset(IterableDataset[Any]):
 
 
 class Subset(Dataset[Any]):
-    """The samples of a data set with the numbers `indices`, in their order."""
+    """subset[i] = dataset[indices[i]]: the samples of a data set with the numbers `indices`, in their order.
+
+    >>> list(rushlight.utils.data.Subset(range(10, 20), [7, 2]))
+    [17, 12]
+    """
 
     def __init__(self, dataset: Any, indices: Sequence[int]):
         self.dataset, self.indices = dataset, indices

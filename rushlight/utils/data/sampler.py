@@ -30,7 +30,14 @@ def check_positive(**numbers: Any) -> None:
 
 
 class Sampler(Generic[T]):
-    """The base of all samplers: a subclass has `__iter__`, which yields numbers of samples (or lists of them)."""
+    """iter(sampler) gives numbers of samples, or lists of them: the base of all samplers; a subclass has `__iter__`.
+
+    >>> class Even(rushlight.utils.data.Sampler):
+    ...     def __iter__(self):
+    ...         return iter(range(0, 6, 2))
+    >>> list(rushlight.utils.data.DataLoader(range(10, 16), sampler=Even(), batch_size=None))
+    [10, 12, 14]
+    """
 
     def __init__(self, data_source: Any = None):
         pass
@@ -40,7 +47,11 @@ class Sampler(Generic[T]):
 
 
 class SequentialSampler(Sampler[int]):
-    """0, 1, 2, ..."""
+    """0, 1, 2, ..., len(data_source) - 1.
+
+    >>> list(rushlight.utils.data.SequentialSampler("abc"))
+    [0, 1, 2]
+    """
 
     def __init__(self, data_source: Sized):
         self.data_source = data_source
@@ -97,7 +108,12 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """The given numbers in random order."""
+    """The given numbers in random order, each once a round; drawn from `generator` or the default one.
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> list(rushlight.utils.data.SubsetRandomSampler([10, 20, 30]))
+    [30, 10, 20]
+    """
 
     def __init__(self, indices: Sequence[int], generator: Generator | None = None):
         self.indices, self.generator = indices, generator
@@ -111,7 +127,14 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """`num_samples` numbers, each drawn in proportion to its weight. ValueError for weights that are no vector."""
+    """P(i) = weights[i] / sum of weights: `num_samples` numbers, with `replacement` or each at most once.
+
+    ValueError for weights that are no vector.
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> list(rushlight.utils.data.WeightedRandomSampler([1.0, 0.0, 3.0], num_samples=8))
+    [2, 2, 2, 2, 2, 2, 0, 2]
+    """
 
     def __init__(self, weights: Any, num_samples: int, replacement: bool = True, generator: Generator | None = None):
         check_positive(num_samples=num_samples)
@@ -156,11 +179,14 @@ class BatchSampler(Sampler[list]):
 
 
 class DistributedSampler(Sampler[int]):
-    """The share of one of several processes: every `num_replicas`-th number from `rank` on, in an order all agree on.
+    """order[rank], order[rank + num_replicas], ...: the share of one of several processes, in an order all agree on.
 
     The order is random by seed + epoch (`set_epoch`) unless shuffle=False. What is missing for equal shares is taken
     from the beginning again, or left away with `drop_last`. What is not given is asked of `torch.distributed`. ValueError
     for a rank out of range, or where there is no process group to ask.
+
+    >>> list(rushlight.utils.data.DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False))
+    [1, 3, 0]
     """
 
     def __init__(self, dataset: Sized, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True,
