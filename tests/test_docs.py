@@ -67,7 +67,9 @@ def test_pages_are_written_in_a_new_process():
 
 NAMESPACES = ["nn.functional", "nn", "optim", "optim.lr_scheduler", "optim.swa_utils",
               "distributions", "nn.init", "nn.utils", "utils.data", "autograd", "autograd.functional",
-              "autograd.forward_ad", "autograd.graph", "func", "linalg", "fft", "special"]
+              "autograd.forward_ad", "autograd.graph", "func", "linalg", "fft", "special", "nn.utils.prune",
+              "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.rnn", "nn.utils.stateless",
+              "distributions.constraints", "distributions.transforms", "distributions.utils", "masked", "signal.windows"]
 
 
 def members(namespace):

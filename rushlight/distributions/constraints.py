@@ -9,7 +9,7 @@ from rushlight.tensor import Tensor
 
 
 class Constraint:
-    """A set of values: `check(x)` says of each value, of `event_dim` dimensions, whether it belongs to it.
+    """x in a set of values: `check(x)` says of each value, of `event_dim` dimensions, whether it belongs to it.
 
     >>> rushlight.distributions.constraints.positive.check(rushlight.tensor([-1., 2.]))
     tensor([False,  True])
@@ -37,12 +37,22 @@ class Dependent(Constraint):
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Whether the set depends on other arguments."""
+    """True if the set depends on other arguments.
+
+    >>> c = rushlight.distributions.constraints
+    >>> c.is_dependent(c.dependent), c.is_dependent(c.real)
+    (True, False)
+    """
     return isinstance(constraint, Dependent)
 
 
 class dependent_property(property, Dependent):
-    """A property whose value, on an object, is a set."""
+    """x in support(self): a property whose value, on an object, is a set; on the class, one that nothing is checked against.
+
+    >>> Uniform = rushlight.distributions.Uniform
+    >>> Uniform(0.0, 2.0).support, rushlight.distributions.constraints.is_dependent(Uniform.support)
+    (Interval(lower_bound=0.0, upper_bound=2.0), True)
+    """
 
     def __init__(self, fn: Callable | None = None, *, is_discrete: bool = False, event_dim: int | None = 0):
         property.__init__(self, fn)
@@ -81,7 +91,11 @@ class Between(Constraint):
 
 
 class greater_than(From):
-    """x > lower_bound."""
+    """x > lower_bound.
+
+    >>> rushlight.distributions.constraints.greater_than(1.0).check(rushlight.tensor([1., 2.]))
+    tensor([False,  True])
+    """
 
     name = "GreaterThan(lower_bound={lower_bound})"
 
@@ -90,7 +104,11 @@ class greater_than(From):
 
 
 class greater_than_eq(From):
-    """x >= lower_bound."""
+    """x >= lower_bound.
+
+    >>> rushlight.distributions.constraints.greater_than_eq(1.0).check(rushlight.tensor([0., 1.]))
+    tensor([False,  True])
+    """
 
     name = "GreaterThanEq(lower_bound={lower_bound})"
 
@@ -109,7 +127,11 @@ class integers_from(From):
 
 
 class less_than(UpTo):
-    """x < upper_bound."""
+    """x < upper_bound.
+
+    >>> rushlight.distributions.constraints.less_than(1.0).check(rushlight.tensor([0., 1.]))
+    tensor([ True, False])
+    """
 
     name = "LessThan(upper_bound={upper_bound})"
 
@@ -118,7 +140,11 @@ class less_than(UpTo):
 
 
 class interval(Between):
-    """lower_bound <= x <= upper_bound."""
+    """lower_bound <= x <= upper_bound.
+
+    >>> rushlight.distributions.constraints.interval(0.0, 1.0).check(rushlight.tensor([-1., 0., 1.]))
+    tensor([False,  True,  True])
+    """
 
     name = "Interval(lower_bound={lower_bound}, upper_bound={upper_bound})"
 
@@ -127,7 +153,11 @@ class interval(Between):
 
 
 class half_open_interval(Between):
-    """lower_bound <= x < upper_bound."""
+    """lower_bound <= x < upper_bound.
+
+    >>> rushlight.distributions.constraints.half_open_interval(0.0, 1.0).check(rushlight.tensor([0., 1.]))
+    tensor([ True, False])
+    """
 
     name = "HalfOpenInterval(lower_bound={lower_bound}, upper_bound={upper_bound})"
 
@@ -136,7 +166,11 @@ class half_open_interval(Between):
 
 
 class integer_interval(Between):
-    """Whole numbers from lower_bound to upper_bound, both included."""
+    """x = lower_bound, lower_bound + 1, ..., upper_bound.
+
+    >>> rushlight.distributions.constraints.integer_interval(0, 2).check(rushlight.tensor([0., 0.5, 2., 3.]))
+    tensor([ True, False,  True, False])
+    """
 
     name = "IntegerInterval(lower_bound={lower_bound}, upper_bound={upper_bound})"
     is_discrete = True
@@ -147,7 +181,11 @@ class integer_interval(Between):
 
 
 class multinomial(UpTo):
-    """Counts that add up to `upper_bound`, in the last dimension."""
+    """x_i >= 0, sum of x_i <= upper_bound, in the last dimension: counts.
+
+    >>> rushlight.distributions.constraints.multinomial(3).check(rushlight.tensor([[1., 2.], [2., 2.]]))
+    tensor([ True, False])
+    """
 
     name = "Multinomial()"
     is_discrete, event_dim = True, 1
@@ -157,7 +195,12 @@ class multinomial(UpTo):
 
 
 class independent(Constraint):
-    """The last `reinterpreted_batch_ndims` more dimensions of `base_constraint` as one value."""
+    """x_1, x_2, ... in a set: `reinterpreted_batch_ndims` more dimensions of `base_constraint` are one value.
+
+    >>> c = rushlight.distributions.constraints
+    >>> c.independent(c.positive, 1).check(rushlight.tensor([[1., 2.], [-1., 2.]]))
+    tensor([ True, False])
+    """
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int):
         super().__init__("IndependentConstraint({base_constraint}, {reinterpreted_batch_ndims})", None,
@@ -171,7 +214,12 @@ class independent(Constraint):
 
 
 class cat(Constraint):
-    """Parts of given lengths along `dim`, each with its own set."""
+    """x_i in set i, for parts of given `lengths` along `dim`.
+
+    >>> c = rushlight.distributions.constraints
+    >>> c.cat([c.positive, c.real], lengths=[1, 2]).check(rushlight.tensor([-1., -1., 2.]))
+    tensor([False,  True,  True])
+    """
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None):
         super().__init__("Cat()", None, max(c.event_dim for c in cseq), any(c.is_discrete for c in cseq))
@@ -183,7 +231,12 @@ class cat(Constraint):
 
 
 class stack(Constraint):
-    """Slices along `dim`, each with its own set."""
+    """x[i] in set i, for the slices along `dim`.
+
+    >>> c = rushlight.distributions.constraints
+    >>> c.stack([c.positive, c.real]).check(rushlight.tensor([-1., -1.]))
+    tensor([False,  True])
+    """
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0):
         super().__init__("Stack()", None, max(c.event_dim for c in cseq), any(c.is_discrete for c in cseq))

@@ -280,23 +280,41 @@ ROW_OF_OUTCOMES = {"probs": simplex, "logits": real_vector}
 
 
 def clamp_probs(p: Tensor) -> Any:
-    """Away from 0 and 1 by the dtype's epsilon, so that logarithms are finite."""
+    """min(max(p, eps), 1 - eps), eps the dtype's: away from 0 and 1, so that logarithms are finite.
+
+    >>> rushlight.distributions.utils.clamp_probs(rushlight.tensor([0., 0.5])).log()
+    tensor([-15.9424,  -0.6931])
+    """
     return p.clamp(eps_of(p), 1 - eps_of(p))  # type: ignore[attr-defined]
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Any:
-    """softmax of the last dimension, or sigmoid if each logit stands for itself."""
+    """p_i = exp(x_i) / sum over j of exp(x_j) in the last dimension, or sigmoid(x) if each logit stands for itself.
+
+    >>> convert = rushlight.distributions.utils.logits_to_probs
+    >>> convert(rushlight.tensor([0., 0.])), convert(rushlight.tensor(0.), is_binary=True)
+    (tensor([0.5000, 0.5000]), tensor(0.5000))
+    """
     return rushlight.sigmoid(logits) if is_binary else rushlight.softmax(logits, -1)
 
 
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Any:
-    """log p, or log(p / (1 - p)) if each probability stands for itself; away from infinity by the dtype's epsilon."""
+    """log p, or log(p / (1 - p)) if each probability stands for itself; away from infinity by the dtype's epsilon.
+
+    >>> convert = rushlight.distributions.utils.probs_to_logits
+    >>> convert(rushlight.tensor(0.5)), convert(rushlight.tensor(0.5), is_binary=True)
+    (tensor(-0.6931), tensor(0.))
+    """
     p = clamp_probs(probs)
     return p.log() - rushlight.log1p(-p) if is_binary else p.log()
 
 
 def broadcast_all(*values: Any) -> tuple[Any, ...]:
-    """Numbers and tensors as tensors of one shape; numbers take the tensors' dtype."""
+    """(x, y, ...) of one shape: numbers and tensors broadcast; numbers take the tensors' dtype. ValueError for others.
+
+    >>> rushlight.distributions.utils.broadcast_all(rushlight.tensor([1., 2.]), 3)
+    (tensor([1., 2.]), tensor([3., 3.]))
+    """
     if not all(isinstance(v, (Tensor, int, float)) for v in values):
         raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing "
                          "__torch_function__.")

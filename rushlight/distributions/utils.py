@@ -13,7 +13,18 @@ from rushlight.tensor import Tensor
 
 
 class lazy_property(cached_property):
-    """A cached_property whose value, as it stays, is a part of the graph also where no_grad asks first."""
+    """self.name = func(self), computed when first asked for, and kept; a part of the graph also where no_grad asks first.
+
+    >>> class Circle:
+    ...     @rushlight.distributions.utils.lazy_property
+    ...     def area(self):
+    ...         print("computes")
+    ...         return rushlight.tensor(3.14)
+    >>> c = Circle()
+    >>> c.area, c.area
+    computes
+    (tensor(3.1400), tensor(3.1400))
+    """
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         with enable_grad():
@@ -21,7 +32,11 @@ class lazy_property(cached_property):
 
 
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
-    """The lower triangle of an (n, n) matrix, row by row."""
+    """(m_00, m_10, m_11, m_20, ...): the lower triangle of (n, n) matrices, row by row, up to diagonal `diag`.
+
+    >>> rushlight.distributions.utils.tril_matrix_to_vec(rushlight.tensor([[1., 0.], [2., 3.]]))
+    tensor([1., 2., 3.])
+    """
     n = mat.shape[-1]
     if not -n <= diag < n:
         raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
@@ -29,7 +44,12 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
 
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Any:
-    """The (n, n) matrix with these numbers in its lower triangle, row by row."""
+    """m_00, m_10, m_11, m_20, ... = v: (n, n) matrices with these numbers in their lower triangle, row by row.
+
+    >>> rushlight.distributions.utils.vec_to_tril_matrix(rushlight.tensor([1., 2., 3.]))
+    tensor([[1., 0.],
+            [2., 3.]])
+    """
     return in_triangle(vec, diag)
 
 

@@ -18,6 +18,8 @@ from rushlight.ops.shape import cat, tril
 from rushlight.sampling import randn
 from rushlight.tensor import Tensor, created, from_array
 
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
+
 
 class _WeightNorm(Module):
     """g v / |v|."""

@@ -18,6 +18,9 @@ from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.tensor import Tensor
 
+__all__ = ["ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
+           "transfer_parametrizations_and_params", "type_before_parametrizations"]
+
 # (id of a module, name) -> what was computed, inside `cached()`; None outside.
 CACHE: ContextVar[dict[tuple[int, str], Tensor] | None] = ContextVar("parametrized values", default=None)
 
@@ -40,10 +43,15 @@ def cached() -> Iterator[None]:
 
 
 class ParametrizationList(ModuleList):
-    """The modules that one tensor goes through, and the tensor, `original`, or several, `original0`, `original1`...
+    """value = last(...(first(original))): the modules that one tensor goes through, and the tensor, or several.
 
-    A module's `right_inverse(value)`, if it has one, says what `original` is to be, so that the tensor has a value; what
-    it returns, a tensor or a sequence, the first module's forward takes. `unsafe`: dtype and shape may change.
+    `original` is trained on; there are `original0`, `original1`... where the first module takes several. A module's
+    `right_inverse(value)`, if it has one, says what `original` is to be, so that the tensor has a value; what it returns, a
+    tensor or a sequence, the first module's forward takes. `unsafe`: dtype and shape may change.
+
+    >>> m = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(2, 3))
+    >>> [name for name, _ in m.parametrizations.weight.named_parameters()]
+    ['original0', 'original1']
     """
 
     original: Parameter | Tensor
@@ -243,7 +251,13 @@ def append(module: Module, name: str, parametrization: Module, unsafe: bool) -> 
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether a tensor of the module is computed by a parametrization, or any."""
+    """True if a tensor of the module is computed by a parametrization: the one named, or any.
+
+    >>> m = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(2, 3))
+    >>> P = rushlight.nn.utils.parametrize
+    >>> P.is_parametrized(m, "weight"), P.is_parametrized(m, "bias")
+    (True, False)
+    """
     found = module.__dict__.get("_modules", {}).get("parametrizations")
     if not isinstance(found, ModuleDict):
         return False
@@ -251,9 +265,14 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
-    """Make a tensor an ordinary one again, with its computed value, or with that of the original. Returns the module.
+    """weight = its computed value, or the original, an ordinary tensor again. Returns the module.
 
-    ValueError if it is not parametrized, and for the original's value where there are several originals.
+    ValueError if it is not parametrized, and for the original's value (`leave_parametrized=False`) where there are several
+    originals.
+
+    >>> m = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(2, 3))
+    >>> [name for name, _ in rushlight.nn.utils.parametrize.remove_parametrizations(m, "weight").named_parameters()]
+    ['bias', 'weight']
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
@@ -280,13 +299,24 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """The class that the module had before it was parametrized."""
+    """The class that the module had before it was parametrized.
+
+    >>> m = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(2, 3))
+    >>> rushlight.nn.utils.parametrize.type_before_parametrizations(m).__name__, type(m).__name__
+    ('Linear', 'ParametrizedLinear')
+    """
     return getattr(type(module), "_parametrized", type(module))
 
 
 def transfer_parametrizations_and_params(from_module: Module, to_module: Module,
                                          tensor_name: str | None = None) -> Module:
-    """Give `to_module` the parametrizations, and their values, of `from_module`: of one tensor, or all. Returns it."""
+    """to_module's weight = from_module's: its parametrizations and their values, of one tensor, or all. Returns to_module.
+
+    >>> m, to = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(2, 3)), rushlight.nn.Linear(2, 3)
+    >>> to = rushlight.nn.utils.parametrize.transfer_parametrizations_and_params(m, to)
+    >>> to.weight.equal(m.weight), rushlight.nn.utils.parametrize.is_parametrized(to)
+    (True, True)
+    """
     names: Iterable[str] = [tensor_name] if tensor_name is not None else (
         list(from_module.parametrizations) if is_parametrized(from_module) else [])
     for name in names:

@@ -18,11 +18,22 @@ from rushlight.ops.shape import cat, reshape, to
 from rushlight.sampling import rand_like
 from rushlight.tensor import Tensor, from_array
 
+__all__ = ["BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
+           "RandomStructured", "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity", "is_pruned",
+           "l1_unstructured", "ln_structured", "random_structured", "random_unstructured", "remove"]
+
 
 class BasePruningMethod:
-    """A way of pruning, and the hook that applies it. A subclass defines `compute_mask(t, default_mask)`.
+    """weight = weight_orig * compute_mask(weight_orig, mask so far): a way of pruning, and the hook that applies it.
 
-    `PRUNING_TYPE`: 'unstructured' removes elements, 'structured' slices, 'global' elements of several tensors at once.
+    A subclass defines `compute_mask(t, default_mask)`, 1 for what stays. `PRUNING_TYPE`: 'unstructured' removes elements,
+    'structured' slices, 'global' elements of several tensors at once.
+
+    >>> class Least(rushlight.nn.utils.prune.BasePruningMethod):
+    ...     def compute_mask(self, t, default_mask):
+    ...         return default_mask * (t > t.min())
+    >>> Least().prune(rushlight.tensor([1., 3., 2.]))
+    tensor([0., 3., 2.])
     """
 
     PRUNING_TYPE = "unstructured"
@@ -99,7 +110,14 @@ def hook_of(module: Module, name: str) -> tuple[int, BasePruningMethod] | None:
 
 
 class PruningContainer(BasePruningMethod):
-    """Several methods, one after the other, each on what the last one left."""
+    """mask = mask_1 * mask_2 * ...: several methods, one after the other, each on what the last one left.
+
+    >>> prune = rushlight.nn.utils.prune
+    >>> m = prune.l1_unstructured(rushlight.nn.Linear(4, 1), "weight", amount=2)
+    >>> m = prune.l1_unstructured(m, "weight", amount=1)
+    >>> m.weight_mask.sum().item()  # 4 - 2 - 1
+    1.0
+    """
 
     def __init__(self, *args: BasePruningMethod):
         self._pruning_methods: tuple[BasePruningMethod, ...] = ()
@@ -146,14 +164,22 @@ class PruningContainer(BasePruningMethod):
 
 
 class Identity(BasePruningMethod):
-    """Removes nothing."""
+    """mask = 1: removes nothing.
+
+    >>> rushlight.nn.utils.prune.Identity().prune(rushlight.tensor([1., 2.]))
+    tensor([1., 2.])
+    """
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         return default_mask
 
 
 class RandomUnstructured(BasePruningMethod):
-    """Removes elements at random: a number of them, or a fraction."""
+    """mask = 0 at `amount` elements chosen at random: a number of them, or a fraction.
+
+    >>> rushlight.nn.utils.prune.RandomUnstructured(amount=2).prune(rushlight.ones(5)).sum()
+    tensor(3.)
+    """
 
     def __init__(self, amount: float):
         check_amount(amount)
@@ -164,7 +190,11 @@ class RandomUnstructured(BasePruningMethod):
 
 
 class L1Unstructured(BasePruningMethod):
-    """Removes the elements of least size: a number of them, or a fraction."""
+    """mask = 0 at the `amount` elements of least |t|: a number of them, or a fraction.
+
+    >>> rushlight.nn.utils.prune.L1Unstructured(amount=2).prune(rushlight.tensor([3., 1., 2., -4.]))
+    tensor([ 3.,  0.,  0., -4.])
+    """
 
     def __init__(self, amount: float):
         check_amount(amount)
@@ -175,7 +205,11 @@ class L1Unstructured(BasePruningMethod):
 
 
 class RandomStructured(BasePruningMethod):
-    """Removes slices along `dim` at random: a number of them, or a fraction."""
+    """mask = 0 in `amount` slices along `dim`, chosen at random: a number of them, or a fraction.
+
+    >>> rushlight.nn.utils.prune.RandomStructured(amount=1, dim=0).prune(rushlight.ones(3, 2)).sum()
+    tensor(4.)
+    """
 
     PRUNING_TYPE = "structured"
 
@@ -190,7 +224,12 @@ class RandomStructured(BasePruningMethod):
 
 
 class LnStructured(BasePruningMethod):
-    """Removes the slices along `dim` of the least n-norm: a number of them, or a fraction."""
+    """mask = 0 in the `amount` slices along `dim` of the least n-norm: a number of them, or a fraction.
+
+    >>> rushlight.nn.utils.prune.LnStructured(amount=1, n=2, dim=0).prune(rushlight.tensor([[3., 4.], [1., 2.]]))
+    tensor([[3., 4.],
+            [0., 0.]])
+    """
 
     PRUNING_TYPE = "structured"
 
@@ -206,7 +245,11 @@ class LnStructured(BasePruningMethod):
 
 
 class CustomFromMask(BasePruningMethod):
-    """Removes what a mask says."""
+    """mask = the one given. ValueError for one of another shape.
+
+    >>> rushlight.nn.utils.prune.CustomFromMask(rushlight.tensor([1., 0.])).prune(rushlight.tensor([3., 4.]))
+    tensor([3., 0.])
+    """
 
     PRUNING_TYPE = "global"
 
@@ -269,19 +312,29 @@ def without_slices(mask: Tensor, scores: Tensor, n: int, dim: int) -> Tensor:
 # -- what users call ---------------------------------------------------------------------------------------------------
 
 def identity(module: Module, name: str) -> Module:
-    """Give a parameter a mask of ones. Returns the module."""
+    """weight = weight_orig * 1: gives a parameter a mask of ones. Returns the module.
+
+    >>> m = rushlight.nn.utils.prune.identity(rushlight.nn.Linear(2, 1), "weight")
+    >>> m.weight_mask
+    tensor([[1., 1.]])
+    """
     Identity.apply(module, name)
     return module
 
 
 def random_unstructured(module: Module, name: str, amount: float) -> Module:
-    """Remove elements at random: a number of them, or a fraction. Returns the module."""
+    """weight = weight_orig * mask, 0 at elements chosen at random: a number of them, or a fraction. Returns the module.
+
+    >>> m = rushlight.nn.utils.prune.random_unstructured(rushlight.nn.Linear(4, 1), "weight", amount=0.5)
+    >>> m.weight_mask.sum()
+    tensor(2.)
+    """
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
 def l1_unstructured(module: Module, name: str, amount: float, importance_scores: Tensor | None = None) -> Module:
-    """Remove the elements of least size, or of the least scores: a number of them, or a fraction. Returns the module.
+    """weight = weight_orig * mask, 0 at the elements of least size or score: a number, or a fraction. Returns the module.
 
     >>> m = rushlight.nn.utils.prune.l1_unstructured(rushlight.nn.Linear(4, 1), "weight", amount=0.5)
     >>> int((m.weight == 0).sum()), list(m.state_dict())
@@ -292,29 +345,53 @@ def l1_unstructured(module: Module, name: str, amount: float, importance_scores:
 
 
 def random_structured(module: Module, name: str, amount: float, dim: int) -> Module:
-    """Remove slices along `dim` at random: a number of them, or a fraction. Returns the module."""
+    """weight = weight_orig * mask, 0 in slices along `dim` chosen at random: a number, or a fraction. Returns the module.
+
+    >>> m = rushlight.nn.utils.prune.random_structured(rushlight.nn.Linear(4, 3), "weight", amount=1, dim=0)
+    >>> m.weight_mask.sum()  # 2 of 3 rows
+    tensor(8.)
+    """
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
 def ln_structured(module: Module, name: str, amount: float, n: Any, dim: int,
                   importance_scores: Tensor | None = None) -> Module:
-    """Remove the slices along `dim` of the least n-norm: a number of them, or a fraction. Returns the module."""
+    """weight = weight_orig * mask, 0 in the slices along `dim` of least n-norm: a number, or a fraction. Returns the module.
+
+    >>> m = rushlight.nn.Linear(2, 2)
+    >>> m.weight.data = rushlight.tensor([[3., 4.], [1., 2.]])
+    >>> rushlight.nn.utils.prune.ln_structured(m, "weight", amount=1, n=2, dim=0).weight_mask
+    tensor([[1., 1.],
+            [0., 0.]])
+    """
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
 def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
-    """Remove the elements where the mask is 0. Returns the module."""
+    """weight = weight_orig * mask. Returns the module.
+
+    >>> m = rushlight.nn.utils.prune.custom_from_mask(rushlight.nn.Linear(2, 1), "weight", rushlight.tensor([[1., 0.]]))
+    >>> m.weight == 0
+    tensor([[False,  True]])
+    """
     CustomFromMask.apply(module, name, mask)
     return module
 
 
 def global_unstructured(parameters: Iterable[tuple[Module, str]], pruning_method: type[BasePruningMethod],
                         importance_scores: dict | None = None, **kwargs: Any) -> None:
-    """Remove elements of several parameters as if they were one: (module, name) pairs, and a method's class.
+    """weight_i = weight_i_orig * mask_i: elements of several parameters are removed as if they were one.
 
-    `importance_scores`: {(module, name): tensor} for some of them. TypeError for other arguments, or a structured method.
+    `parameters`: (module, name) pairs. `importance_scores`: {(module, name): tensor} for some of them. TypeError for other
+    arguments, or a structured method.
+
+    >>> prune, a, b = rushlight.nn.utils.prune, rushlight.nn.Linear(2, 1), rushlight.nn.Linear(2, 1)
+    >>> a.weight.data, b.weight.data = rushlight.tensor([[1., 4.]]), rushlight.tensor([[2., 3.]])
+    >>> prune.global_unstructured([(a, "weight"), (b, "weight")], prune.L1Unstructured, amount=2)
+    >>> a.weight_mask, b.weight_mask
+    (tensor([[0., 1.]]), tensor([[0., 1.]]))
     """
     if not isinstance(parameters, Iterable):
         raise TypeError("global_unstructured(): parameters is not an Iterable")
@@ -339,9 +416,14 @@ def global_unstructured(parameters: Iterable[tuple[Module, str]], pruning_method
 
 
 def remove(module: Module, name: str) -> Module:
-    """End the pruning of a parameter: its zeros stay, in an ordinary parameter. Returns the module.
+    """weight = weight_orig * weight_mask, an ordinary parameter again, whose zeros stay. Returns the module.
 
     ValueError if it is not pruned.
+
+    >>> prune, m = rushlight.nn.utils.prune, rushlight.nn.Linear(4, 1)
+    >>> m = prune.remove(prune.l1_unstructured(m, "weight", amount=2), "weight")
+    >>> int((m.weight == 0).sum()), list(m.state_dict())
+    (2, ['bias', 'weight'])
     """
     found = hook_of(module, name)
     if found is None:
@@ -353,6 +435,11 @@ def remove(module: Module, name: str) -> Module:
 
 
 def is_pruned(module: Module) -> bool:
-    """Whether a parameter of the module, or of one below it, is pruned."""
+    """True if a parameter of the module, or of one below it, is pruned.
+
+    >>> prune, m = rushlight.nn.utils.prune, rushlight.nn.Linear(2, 1)
+    >>> prune.is_pruned(m), prune.is_pruned(prune.identity(m, "bias"))
+    (False, True)
+    """
     return any(isinstance(hook, BasePruningMethod)
                for m in module.modules() for hook in m._forward_pre_hooks.values())

@@ -17,6 +17,9 @@ from rushlight.ops.positions import index_copy, index_select
 from rushlight.ops.shape import cat, reshape
 from rushlight.tensor import Tensor, created, from_array
 
+__all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
+           "pad_sequence", "unpack_sequence", "unpad_sequence"]
+
 
 class _Parts(NamedTuple):
     data: Any

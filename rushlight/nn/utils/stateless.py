@@ -10,6 +10,8 @@ from rushlight.nn.parameter import Parameter
 from rushlight.ops.shape import stack
 from rushlight.tensor import Tensor
 
+__all__ = ["functional_call"]
+
 
 def functional_call(module: Module, parameters_and_buffers: Mapping[str, Tensor] | tuple, args: Any = None,
                     kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False) -> Any:
