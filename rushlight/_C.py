@@ -24,7 +24,14 @@ class Value:
 
 
 class PyTorchFileReader:
-    """torch's reader of files: NotImplementedError, as `torch.load` reads them here."""
+    """torch's reader of files: NotImplementedError, as `torch.load` reads them here.
+
+    >>> try:
+    ...     rushlight.PyTorchFileReader("weights.pt")
+    ... except NotImplementedError as error:
+    ...     print(error)
+    torch.PyTorchFileReader is not there; cure: torch.load reads the file
+    """
 
     def __init__(self, *args: Any):
         raise NotImplementedError("torch.PyTorchFileReader is not there; cure: torch.load reads the file")

@@ -52,8 +52,8 @@ from rushlight.dtypes import (  # noqa: E402
 )
 from rushlight.memory_format import FORMATS, memory_format  # noqa: E402
 from rushlight.ops import later  # noqa: E402
-from rushlight.ops.build import offered  # noqa: E402
-from rushlight.ops.table import in_namespace  # noqa: E402
+from rushlight.ops.build import offered as _offered  # noqa: E402
+from rushlight.ops.table import in_namespace as _in_namespace  # noqa: E402
 from rushlight.size import Size  # noqa: E402
 from rushlight.tensor import Tensor  # noqa: E402
 
@@ -65,7 +65,7 @@ globals().update(creation.FUNCTIONS | dtypes.NAMES | FORMATS)
 
 def _offer() -> None:
     """Let the ops that are loaded be the package's; what is there stays."""
-    globals().update((name, f) for name, f in offered().items() if name not in globals() and not in_namespace(name))
+    globals().update((name, f) for name, f in _offered().items() if name not in globals() and not _in_namespace(name))
 
 
 later.left.insert(0, "rushlight.common")

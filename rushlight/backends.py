@@ -71,12 +71,24 @@ _precision = "highest"
 
 
 def get_float32_matmul_precision() -> str:
-    """What `set_float32_matmul_precision` was told; products are always computed in full single precision."""
+    """What `set_float32_matmul_precision` was told; products are always computed in full single precision.
+
+    >>> rushlight.get_float32_matmul_precision()
+    'highest'
+    """
     return _precision
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Accepts 'highest', 'high' and 'medium': on the CPU each is full single precision, as in torch without bfloat16."""
+    """Accepts 'highest', 'high' and 'medium': on the CPU each is full single precision, as in torch without bfloat16.
+
+    RuntimeError for another.
+
+    >>> rushlight.set_float32_matmul_precision("high")
+    >>> rushlight.get_float32_matmul_precision()
+    'high'
+    >>> rushlight.set_float32_matmul_precision("highest")
+    """
     global _precision
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError(explain(f"{precision} is not one of 'highest', 'high', or 'medium'"))

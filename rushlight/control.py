@@ -88,40 +88,72 @@ def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: Sequence[An
 
 
 def sym_int(a: Any) -> int:
-    """int(a)."""
+    """int(a).
+
+    >>> rushlight.sym_int(2.5)
+    2
+    """
     return int(a)
 
 
 def sym_float(a: Any) -> float:
-    """float(a)."""
+    """float(a).
+
+    >>> rushlight.sym_float(2)
+    2.0
+    """
     return float(a)
 
 
 def sym_not(a: Any) -> bool:
-    """not a."""
+    """not a.
+
+    >>> rushlight.sym_not(2 > 1)
+    False
+    """
     return not a
 
 
 def sym_max(a: Any, b: Any) -> Any:
-    """The larger one; a float if either is."""
+    """max(a, b); a float if either is.
+
+    >>> rushlight.sym_max(2, 1.0)
+    2.0
+    """
     return float(max(a, b)) if isinstance(a, float) or isinstance(b, float) else max(a, b)
 
 
 def sym_min(a: Any, b: Any) -> Any:
-    """The smaller one; a float if either is."""
+    """min(a, b); a float if either is.
+
+    >>> rushlight.sym_min(2, 3.0)
+    2.0
+    """
     return float(min(a, b)) if isinstance(a, float) or isinstance(b, float) else min(a, b)
 
 
 def sym_sum(args: Sequence[Any]) -> Any:
-    """sum(args)."""
+    """sum(args).
+
+    >>> rushlight.sym_sum([1, 2, 3])
+    6
+    """
     return sum(args)
 
 
 def sym_sqrt(a: Any) -> float:
-    """math.sqrt(a)."""
+    """math.sqrt(a).
+
+    >>> rushlight.sym_sqrt(9)
+    3.0
+    """
     return math.sqrt(a)
 
 
 def sym_ite(b: Any, t: Any, f: Any) -> Any:
-    """t if b else f."""
+    """t if b else f.
+
+    >>> rushlight.sym_ite(2 > 1, "then", "else")
+    'then'
+    """
     return t if b else f

@@ -10,6 +10,7 @@ import numpy as np
 from rushlight import dtypes
 from rushlight.device import CPU, on_meta, strided
 from rushlight.errors import explain, overflowed, suggesting
+from rushlight.inspection import is_complex, is_floating_point, is_tensor, numel, result_type
 from rushlight.memory_format import memory_format, preserve_format, room_for, room_like
 from rushlight.nested import depth_of, dtype_of, first_leaf, plain_lists, uneven
 from rushlight.ops.kernels.strided import Memory, lie
@@ -142,6 +143,7 @@ def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | N
 def from_numpy(ndarray: np.ndarray) -> Tensor:
     """The tensor on a NumPy array's memory: a write to either shows in both. TypeError for dtypes torch lacks.
 
+    >>> import numpy as np
     >>> a = np.zeros(2)
     >>> rushlight.from_numpy(a)[0] = 1
     >>> a
@@ -161,7 +163,15 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
 
 
 def from_dlpack(other: Any) -> Tensor:
-    """The tensor on the memory of another library's array, by the DLPack protocol; or of such a library's capsule."""
+    """The tensor on the memory of another library's array, by the DLPack protocol; or of such a library's capsule.
+
+    >>> import numpy as np
+    >>> a = np.zeros(2)
+    >>> x = rushlight.from_dlpack(a)
+    >>> a[0] = 1
+    >>> x
+    tensor([1., 0.], dtype=torch.float64)
+    """
     if isinstance(other, Tensor) and other.node is None and isinstance(other.array, np.ndarray):
         return from_array(other.array)            # NumPy has no DLPack for bfloat16
     if hasattr(other, "__dlpack__"):
@@ -186,7 +196,11 @@ class Capsule:
 
 def frombuffer(buffer: Any, *, dtype: dtypes.dtype, count: int = -1, offset: int = 0,
                requires_grad: bool = False) -> Tensor:
-    """The tensor on the bytes of a buffer."""
+    """The tensor on the bytes of a buffer.
+
+    >>> rushlight.frombuffer(bytearray([1, 2, 3]), dtype=rushlight.uint8, offset=1)
+    tensor([2, 3], dtype=torch.uint8)
+    """
     return made(np.frombuffer(buffer, dtype.numpy, count, offset), None, requires_grad)
 
 
@@ -383,32 +397,6 @@ def eye(n: int, m: int | None = None, *, out: Tensor | None = None, dtype: Dtype
             raise RuntimeError(explain(f"{name} must be greater or equal to 0, got {size}", op="eye"))
     d = of_dtype(dtype, out)
     return made(np.eye(n, m, dtype=d.numpy), None, requires_grad, device, out)
-
-
-def is_tensor(obj: Any) -> bool:
-    """Whether the object is a tensor."""
-    return isinstance(obj, Tensor)
-
-
-def is_floating_point(input: Tensor) -> bool:
-    """Whether the elements are floating-point numbers."""
-    return input.is_floating_point()
-
-
-def is_complex(input: Tensor) -> bool:
-    """Whether the elements are complex numbers."""
-    return input.is_complex()
-
-
-def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
-    """The dtype of an operation on two operands, tensors or numbers."""
-    return dtypes.result_dtype([(t.dtype, 0 if t.array.ndim else 1) if isinstance(t, Tensor) else
-                                (dtypes.of_scalar(t), 2) for t in (tensor1, tensor2)])
-
-
-def numel(input: Tensor) -> int:
-    """The number of elements."""
-    return input.numel()
 
 
 def new_like(create: Callable) -> Callable:

@@ -21,7 +21,7 @@ class device:
     can be named and compared; tensors can only be put on the CPU, and on "meta" without their elements: see `placed`.
     RuntimeError for an unknown device or a malformed string.
 
-    >>> device("cpu", 0), device("cpu").index
+    >>> rushlight.device("cpu", 0), rushlight.device("cpu").index
     (device(type='cpu', index=0), None)
     """
 
@@ -134,7 +134,11 @@ ENTERED: ContextVar[tuple[Token, ...]] = ContextVar("entered", default=())
 
 
 class Layout:
-    """How a tensor lies in memory: `strided`, side by side, or `sparse_coo`. The others are names that are refused."""
+    """layout = how a tensor lies in memory: `strided`, side by side, or `sparse_coo`. The others are names that are refused.
+
+    >>> rushlight.ones(2).layout
+    torch.strided
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name

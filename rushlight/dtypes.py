@@ -24,7 +24,7 @@ class dtype:
     integer, 2 floating, 3 complex), `is_floating_point`, `is_complex`, `is_signed`, and `scalar_type`
     (torch's name in messages and `Tensor.type()`: 'Float'). There is one object per dtype, also after pickling and copying.
 
-    >>> float32, float32.itemsize, complex64.to_real()
+    >>> rushlight.float32, rushlight.float32.itemsize, rushlight.complex64.to_real()
     (torch.float32, 4, torch.float32)
     """
 
@@ -203,7 +203,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
     RuntimeError for uint16, uint32 and uint64 with another bool, integer or complex dtype, as in torch.
 
-    >>> promote_types(int64, float16)
+    >>> rushlight.promote_types(rushlight.int64, rushlight.float16)
     torch.float16
     """
     if not (isinstance(type1, dtype) and isinstance(type2, dtype)):
@@ -257,7 +257,7 @@ def _combine(first: dtype, later: dtype) -> dtype:
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether torch's rules allow the conversion in type promotion: never to a lower category.
 
-    >>> can_cast(float64, float16), can_cast(float32, int64)
+    >>> rushlight.can_cast(rushlight.float64, rushlight.float16), rushlight.can_cast(rushlight.float32, rushlight.int64)
     (True, False)
     """
     return from_.category <= to.category
@@ -269,7 +269,11 @@ _default = float32
 
 
 def get_default_dtype() -> dtype:
-    """The dtype of tensors made from Python floats, and of integers divided: float32 unless set otherwise."""
+    """The dtype of tensors made from Python floats, and of integers divided: float32 unless set otherwise.
+
+    >>> rushlight.get_default_dtype()
+    torch.float32
+    """
     return _default
 
 
@@ -277,6 +281,11 @@ def set_default_dtype(d: dtype) -> None:
     """Sets the default dtype, in the whole process as in torch (by one assignment: safe with threads).
 
     TypeError unless `d` is a floating-point dtype.
+
+    >>> rushlight.set_default_dtype(rushlight.float64)
+    >>> rushlight.tensor(1.).dtype
+    torch.float64
+    >>> rushlight.set_default_dtype(rushlight.float32)
     """
     global _default
     if not isinstance(d, dtype) or not d.is_floating_point:
@@ -300,9 +309,8 @@ class finfo:
     With m stored mantissa bits and largest exponent e: eps = 2^-m, max = (2 - eps) 2^e, tiny = 2^(1-e),
     resolution = 10^-floor(m log10 2). TypeError for other dtypes.
 
-    >>> finfo(float16)
-    finfo(resolution=0.001, min=-65504, max=65504, eps=0.000976562, smallest_normal=6.10352e-05, \
-tiny=6.10352e-05, dtype=float16)
+    >>> rushlight.finfo(rushlight.float16).max, rushlight.finfo(rushlight.float32).eps
+    (65504.0, 1.1920928955078125e-07)
     """
 
     __slots__ = ("bits", "eps", "max", "min", "tiny", "smallest_normal", "resolution", "dtype")
@@ -335,7 +343,7 @@ tiny=6.10352e-05, dtype=float16)
 class iinfo:
     """The limits of an integer dtype: bits, min, max, dtype. TypeError for other dtypes, bool among them.
 
-    >>> iinfo(int8)
+    >>> rushlight.iinfo(rushlight.int8)
     iinfo(min=-128, max=127, dtype=int8)
     """
 

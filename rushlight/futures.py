@@ -16,7 +16,14 @@ T = TypeVar("T")
 
 
 class Future(Generic[T]):
-    """A result that somebody sets, once, and others wait for. `devices` means nothing here."""
+    """result = future.wait(): what somebody sets, once, and others wait for. `devices` means nothing here.
+
+    >>> future = rushlight.futures.Future()
+    >>> twice = future.then(lambda f: 2 * f.value())
+    >>> future.set_result(21)
+    >>> twice.wait()
+    42
+    """
 
     def __init__(self, *, devices: Any = None):
         self.inner: futures.Future = futures.Future()

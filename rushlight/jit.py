@@ -87,11 +87,19 @@ class TracerWarning(Warning):
 
 
 class ScriptModule:
-    """torch's class of scripted modules: modules are run as the Python they are, so that none is one."""
+    """torch's class of scripted modules: modules are run as the Python they are, so that none is one.
+
+    >>> isinstance(rushlight.jit.script(rushlight.nn.ReLU()), rushlight.jit.ScriptModule)
+    False
+    """
 
 
 class ScriptFunction:
-    """torch's class of scripted functions; none is one."""
+    """torch's class of scripted functions; none is one.
+
+    >>> isinstance(rushlight.jit.script(lambda x: x), rushlight.jit.ScriptFunction)
+    False
+    """
 
 
 def save(m: Any, f: Any, *args: Any) -> None:

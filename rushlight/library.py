@@ -141,7 +141,11 @@ Tag = Enum("Tag", "core cudagraph_unsafe data_dependent_output dynamic_output_sh
            "inplace_view maybe_aliasing_or_mutating needs_contiguous_strides needs_exact_strides needs_fixed_stride_order "
            "nondeterministic_bitwise nondeterministic_seeded out out_variant pointwise pt2_compliant_tag reduction "
            "view_copy")
-Tag.__doc__ = "torch's words for what a compiler may do with an op, for `tags=`: they are taken, and change nothing."
+Tag.__doc__ = """torch's words for what a compiler may do with an op, for `tags=`: they are taken, and change nothing.
+
+>>> rushlight.Tag.pointwise.name
+'pointwise'
+"""
 
 
 def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> None:

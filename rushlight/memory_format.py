@@ -10,7 +10,12 @@ from rushlight.errors import explain
 
 
 class memory_format:
-    """An order of dimensions in memory: `contiguous_format`, `preserve_format`, `channels_last`, `channels_last_3d`."""
+    """An order of dimensions in memory: `contiguous_format`, `preserve_format`, `channels_last`, `channels_last_3d`.
+
+    >>> x = rushlight.empty(1, 2, 3, 4, memory_format=rushlight.channels_last)
+    >>> x.shape, x.stride()
+    (torch.Size([1, 2, 3, 4]), (24, 1, 8, 2))
+    """
 
     __slots__ = ("name", "ndim")
     name: str

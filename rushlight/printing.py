@@ -54,9 +54,10 @@ def set_printoptions(precision: int | None = None, threshold: float | None = Non
 
     ValueError for an unknown profile or a negative number.
 
-    >>> set_printoptions(precision=2)
+    >>> rushlight.set_printoptions(precision=2)
     >>> rushlight.tensor([3.14159])
     tensor([3.14])
+    >>> rushlight.set_printoptions(profile="default")
     """
     global _everywhere
     chosen = _changed(_options(), precision, threshold, edgeitems, linewidth, profile, sci_mode)

@@ -110,7 +110,12 @@ def randint(low: int = 0, high: Any = None, size: Any = None, *, generator: Gene
 
 def randperm(n: int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: Dtype = dtypes.int64,
              layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """0, ..., n - 1 in random order."""
+    """out = 0, ..., n - 1 in random order.
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.randperm(4)
+    tensor([0, 1, 3, 2])
+    """
     return drawn(source(generator, device).randperm(n, dtype.numpy), None, requires_grad, device, out)
 
 
@@ -127,7 +132,11 @@ def like(name: str, create: Callable, fill: Callable) -> Callable:
         options.setdefault("device", input.device)
         return create(*args, tuple(input.array.shape), dtype=input.dtype if dtype is None else dtype, **options)
     draw.__name__ = draw.__qualname__ = name
-    draw.__doc__ = f"`{create.__name__}` in the input's shape and dtype."
+    draw.__doc__ = f"""out = {create.__name__}(input.shape), in the input's dtype.
+
+    >>> rushlight.{name}(rushlight.zeros(2, 3, dtype=rushlight.float64)).dtype
+    torch.float64
+    """
     return draw
 
 
@@ -138,7 +147,12 @@ integers_like: Callable = like("randint_like", randint, lambda t, low, high, **h
 
 def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Dtype | None = None,
                  **options: Any) -> Tensor:
-    """`randint` in the input's shape and dtype."""
+    """out = whole numbers from low to high - 1, alike: `randint` in the input's shape and dtype.
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.randint_like(rushlight.zeros(4), 10)
+    tensor([4., 9., 3., 0.])
+    """
     low, high = (0, low) if high is None else (low, high)
     return integers_like(input, low, high, dtype=dtype, **options)
 
@@ -193,7 +207,12 @@ def unmoved(t: Tensor, *parameters: Any) -> Tensor:
 
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None,
               out: Tensor | None = None) -> Tensor:
-    """1 with the probability that each element says, else 0, in the input's dtype; with `p`, one for all."""
+    """P(out = 1) = the element, else 0, in the input's dtype; with `p`, one probability for all.
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.bernoulli(rushlight.tensor([0., 0.5, 0.5, 1.]))
+    tensor([0., 0., 1., 1.])
+    """
     if input.is_meta:
         return unmoved(input.new_zeros(input.shape), input)  # type: ignore[attr-defined]
     g = source(generator)
@@ -216,12 +235,21 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Poisson numbers with the rate that each element says."""
+    """P(out = k) = exp(-rate) rate^k / k!, the rate being the element; in the input's dtype.
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.poisson(rushlight.tensor([0., 2., 100.]))
+    tensor([ 0.,  6., 96.])
+    """
     return drawn(source(generator).poisson(input.contiguous().array), None)  # type: ignore[attr-defined]
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
-    """How many of `count` trials of probability `prob` succeed, element by element."""
+    """out = how many of `count` trials of probability `prob` succeed, element by element.
+
+    >>> rushlight.binomial(rushlight.tensor([10., 10.]), rushlight.tensor([0., 1.]))
+    tensor([ 0., 10.])
+    """
     return drawn(source(generator).binomial(count.contiguous().array, prob.contiguous().array), None)  # type: ignore
 
 
@@ -314,13 +342,27 @@ method(bernoulli)
 # -- the state -------------------------------------------------------------------------------------------------------
 
 def get_rng_state() -> Tensor:
-    """The default generator's state: 5056 bytes, which torch understands too."""
+    """state of the default generator: 5056 bytes, which torch understands too.
+
+    >>> state = rushlight.get_rng_state()
+    >>> x = rushlight.rand(2)
+    >>> rushlight.set_rng_state(state)
+    >>> rushlight.rand(2).equal(x)
+    True
+    """
     from rushlight import random
     return random.get_rng_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """The default generator goes on from a state that `get_rng_state` gave, here or in torch."""
+    """state of the default generator = one that `get_rng_state` gave, here or in torch: it goes on from there.
+
+    >>> state = rushlight.get_rng_state()
+    >>> x = rushlight.rand(2)
+    >>> rushlight.set_rng_state(state)
+    >>> rushlight.rand(2).equal(x)
+    True
+    """
     from rushlight import random
     random.set_rng_state(new_state)
 

@@ -49,6 +49,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     >>> rushlight.use_deterministic_algorithms(True)
     >>> rushlight.are_deterministic_algorithms_enabled()
     True
+    >>> rushlight.use_deterministic_algorithms(False)
     """
     if not isinstance(mode, bool):
         raise TypeError(explain(f"use_deterministic_algorithms takes a bool, not {type(mode).__name__}"))
@@ -69,17 +70,31 @@ def fill_uninitialized_memory(fill: bool) -> None:
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether `use_deterministic_algorithms(True)` was said last."""
+    """True if `use_deterministic_algorithms(True)` was said last.
+
+    >>> rushlight.are_deterministic_algorithms_enabled()
+    False
+    """
     return chosen.deterministic > 0
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether `warn_only` was said with it."""
+    """True if `warn_only` was said with it.
+
+    >>> rushlight.is_deterministic_algorithms_warn_only_enabled()
+    False
+    """
     return chosen.deterministic == 1
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """The same as a level: 0 'default', 1 'warn', 2 'error'. RuntimeError for another."""
+    """level = 0 'default', 1 'warn', 2 'error': `use_deterministic_algorithms` as a number. RuntimeError for another.
+
+    >>> rushlight.set_deterministic_debug_mode("warn")
+    >>> rushlight.get_deterministic_debug_mode()
+    1
+    >>> rushlight.set_deterministic_debug_mode(0)
+    """
     if isinstance(debug_mode, str):
         if debug_mode not in LEVELS:
             raise RuntimeError(explain("invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
@@ -91,29 +106,51 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_deterministic_debug_mode() -> int:
-    """0, 1 or 2: see `set_deterministic_debug_mode`."""
+    """level = 0, 1 or 2: see `set_deterministic_debug_mode`.
+
+    >>> rushlight.get_deterministic_debug_mode()
+    0
+    """
     return chosen.deterministic
 
 
 # -- warnings, anomalies, small numbers ----------------------------------------------------------------------------------
 
 def set_warn_always(b: bool) -> None:
-    """Accepted: Python's `warnings` say which of them are shown once. RuntimeError for anything but a bool."""
+    """Accepted: Python's `warnings` say which of them are shown once. RuntimeError for anything but a bool.
+
+    >>> rushlight.set_warn_always(True)
+    >>> rushlight.is_warn_always_enabled()
+    True
+    >>> rushlight.set_warn_always(False)
+    """
     if not isinstance(b, bool):
         raise RuntimeError(explain(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}"))
     chosen.warn_always = b
 
 
 def is_warn_always_enabled() -> bool:
-    """What `set_warn_always` was given last."""
+    """What `set_warn_always` was given last.
+
+    >>> rushlight.is_warn_always_enabled()
+    False
+    """
     return chosen.warn_always
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether backward looks for nan: see `autograd.detect_anomaly`."""
+    """True if backward looks for nan: see `autograd.detect_anomaly`.
+
+    >>> rushlight.is_anomaly_enabled()
+    False
+    """
     return bool(mode().checks)
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """False: numbers smaller than the smallest normal one are always kept here, as NumPy keeps them."""
+    """False: numbers smaller than the smallest normal one are always kept here, as NumPy keeps them.
+
+    >>> rushlight.set_flush_denormal(True)
+    False
+    """
     return False

@@ -14,7 +14,7 @@ class Size(tuple[int, ...]):
     TypeError unless all are ints or convert to them, as NumPy's integers and 0-d integer tensors do. Where a
     shape is known to hold Python ints, `tuple.__new__(Size, shape)` makes a Size without looking at them.
 
-    >>> shape = Size([2, 3])
+    >>> shape = rushlight.Size([2, 3])
     >>> shape, shape.numel(), shape[1:] + (4,)
     (torch.Size([2, 3]), 6, torch.Size([3, 4]))
     """

@@ -122,10 +122,6 @@ class Tensor(Methods):
         """Whether the elements are complex numbers."""
         return self.array.dtype.kind == "c"
 
-    def get_device(self) -> int:
-        """The device's index: -1, the CPU."""
-        return -1
-
     # -- its place in the graph ------------------------------------------------------------------------------
 
     @property
@@ -219,10 +215,6 @@ class Tensor(Methods):
     def _is_view(self) -> bool:
         """Whether it views a recorded tensor's memory."""
         return self.viewing is not None
-
-    def is_inference(self) -> bool:
-        """Whether it was made for inference only: never, as tensors made in `inference_mode` may be used again."""
-        return False
 
     # -- hooks -----------------------------------------------------------------------------------------------
 

@@ -73,7 +73,11 @@ def pools() -> Any:
 
 
 def get_num_threads() -> int:
-    """How many threads BLAS uses."""
+    """How many threads BLAS uses.
+
+    >>> rushlight.get_num_threads() >= 1
+    True
+    """
     info, _ = pools()
     return max((pool["num_threads"] for pool in info() if pool["user_api"] == "blas"), default=1)
 
@@ -96,9 +100,16 @@ def set_num_threads(n: int) -> None:
 
 
 def get_num_interop_threads() -> int:
-    """1: ops run one after another."""
+    """1: ops run one after another.
+
+    >>> rushlight.get_num_interop_threads()
+    1
+    """
     return 1
 
 
 def set_num_interop_threads(n: int) -> None:
-    """Accepted: ops run one after another."""
+    """Accepted: ops run one after another.
+
+    >>> rushlight.set_num_interop_threads(4)
+    """

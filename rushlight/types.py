@@ -16,19 +16,35 @@ _TensorOrTensors = Tensor | Sequence[Tensor]
 Number = int | float | bool
 Device = _device | str | int | None
 class SymInt:
-    """torch's class of whole numbers that a compiler does not know yet; sizes are numbers here, so that none is one."""
+    """torch's class of whole numbers that a compiler does not know yet; sizes are numbers here, so that none is one.
+
+    >>> isinstance(rushlight.ones(3).shape[0], rushlight.SymInt)
+    False
+    """
 
 
 class SymFloat:
-    """As SymInt."""
+    """torch's class of numbers that a compiler does not know yet; none is one here.
+
+    >>> isinstance(0.5, rushlight.SymFloat)
+    False
+    """
 
 
 class SymBool:
-    """As SymInt."""
+    """torch's class of truths that a compiler does not know yet; none is one here.
+
+    >>> isinstance(True, rushlight.SymBool)
+    False
+    """
 
 
 class DeviceObjType:
-    """torch's name in annotations of what takes a device; none is one there either."""
+    """torch's name in annotations of what takes a device; none is one there either.
+
+    >>> isinstance(rushlight.device("cpu"), rushlight.DeviceObjType)
+    False
+    """
 
 
 FileLike = str | os.PathLike | IO[bytes]

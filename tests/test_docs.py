@@ -65,27 +65,26 @@ def test_pages_are_written_in_a_new_process():
     assert "Backward, step by step" in made.stdout
 # -- what is public has an example, which needs nothing but `import rushlight`
 
-NAMESPACES = ["nn.functional", "nn", "optim", "optim.lr_scheduler", "optim.swa_utils",
-              "distributions", "nn.init", "nn.utils", "utils.data", "autograd", "autograd.functional",
-              "autograd.forward_ad", "autograd.graph", "func", "linalg", "fft", "special", "nn.utils.prune",
-              "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.rnn", "nn.utils.stateless",
-              "distributions.constraints", "distributions.transforms", "distributions.utils", "masked", "signal.windows"]
+NAMESPACES = ["", "amp", "autograd", "autograd.forward_ad", "autograd.functional", "autograd.graph", "distributions",
+              "distributions.constraints", "distributions.transforms", "distributions.utils", "fft", "func", "linalg",
+              "masked", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.parametrizations", "nn.utils.parametrize",
+              "nn.utils.prune", "nn.utils.rnn", "nn.utils.stateless", "optim", "optim.lr_scheduler", "optim.swa_utils",
+              "signal.windows", "sparse", "special", "utils.data"]
 
 
 def members(namespace):
     """{name: function or class} of what is public in a namespace, once each: its list, or else what comes from its files."""
-    home = importlib.import_module(f"rushlight.{namespace}")
+    home = importlib.import_module(f"rushlight.{namespace}".rstrip("."))
     names = getattr(home, "__all__", None) or [name for name in dir(home) if not name.startswith("_")]
     found = {}
     for name in names:
         value = getattr(home, name)
         if (inspect.isclass(value) or inspect.isroutine(value)) and value.__module__.startswith("rushlight"):
-            found.setdefault(id(value), (f"{namespace}.{name}", value))
+            found.setdefault(id(value), (f"{namespace}.{name}".lstrip("."), value))
     return dict(found.values())
 
 
-EXEMPT = {}
-PUBLIC = {name: value for namespace in NAMESPACES for name, value in members(namespace).items() if name not in EXEMPT}
+PUBLIC = {name: value for namespace in NAMESPACES for name, value in members(namespace).items()}
 
 
 @pytest.mark.filterwarnings("ignore:.*deprecated")

@@ -30,7 +30,8 @@ from rushlight.ops.table import TABLE
 def users():
     """{path: function or method made from an entry} that users can call."""
     dir(rushlight)                                # loads all that is loaded later
-    found = {f"rushlight.{name}": f for name, f in [*vars(rushlight).items()] if hasattr(f, "op")}
+    found = {f"rushlight.{name}": f for name, f in [*vars(rushlight).items()]
+             if not isinstance(f, types.ModuleType) and hasattr(f, "op")}           # torch.classes has all names
     return found | {f"Tensor.{name}": f for name, f in vars(Tensor).items() if hasattr(f, "op")}
 
 

@@ -202,7 +202,8 @@ def test_what_is_no_dtype(call):
 
 @pytest.mark.parametrize("module", ["dtypes", "device", "size"])
 def test_examples(module):
-    found = doctest.testmod(importlib.import_module(f"rushlight.{module}"))  # rushlight.device is the class
+    found = doctest.testmod(importlib.import_module(f"rushlight.{module}"),  # rushlight.device is the class
+                            extraglobs={"rushlight": rushlight})
     assert found.attempted > 0
     assert found.failed == 0
 

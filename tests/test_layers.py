@@ -19,7 +19,7 @@ LAYERS = [
     ["tensor"],
     # the engine hands out tensors
     ["autograd", "ops.later", "ops.worlds", "ops.large", "ops.chains", "ops.rows", "copying", "compile.expressions"],
-    ["ops", "creation", "nested", "ranges", "settings", "sparse", "random", "sampling", "serialization"],
+    ["ops", "creation", "inspection", "nested", "ranges", "settings", "sparse", "random", "sampling", "serialization"],
     ["autograd.forward_ad", "autograd.tangents", "autograd.gradcheck", "autograd.checking", "func.batching"],
     ["futures", "library", "overrides", "return_types", "storage", "types", "common", "control", "functional", "_utils",
      "linalg", "fft", "special", "masked", "signal", "backends", "accelerator", "jit", "hub", "onnx", "multiprocessing",

@@ -90,52 +90,105 @@ def check_device(name: str) -> None:
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether `autocast` has an effect on this device: on the CPU."""
+    """True on the CPU: where `autocast` has an effect.
+
+    >>> rushlight.amp.is_autocast_available("cpu")
+    True
+    """
     check_device(device_type)
     return device_type == "cpu"
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """Whether autocast is on for a device; torch asks about 'cuda' unless told, which is not here."""
+    """True inside `autocast` of this device; torch asks about 'cuda' unless told, which is not here.
+
+    >>> with rushlight.autocast("cpu"):
+    ...     rushlight.is_autocast_enabled("cpu")
+    True
+    """
     check_device(device_type)
     return device_type == "cpu" and state.get()[0]
 
 
 def is_autocast_cpu_enabled() -> bool:
-    """Whether autocast is on."""
+    """True inside `autocast("cpu")`.
+
+    >>> rushlight.is_autocast_cpu_enabled()
+    False
+    """
     return state.get()[0]
 
 
 def get_autocast_dtype(device_type: str) -> dtype:
-    """The lower precision of autocast: bfloat16 unless told."""
+    """dtype = the lower precision of autocast: bfloat16 unless told.
+
+    >>> rushlight.get_autocast_dtype("cpu")
+    torch.bfloat16
+    """
     check_device(device_type)
     return state.get()[1] if device_type == "cpu" else float16
 
 
 def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -> None:
-    """Turn autocast on or off from here on; prefer `with autocast(...)`."""
+    """autocast = on or off from here on; prefer `with autocast(...)`.
+
+    >>> rushlight.set_autocast_enabled("cpu", True)
+    >>> (rushlight.ones(2, 2) @ rushlight.ones(2, 2)).dtype
+    torch.bfloat16
+    >>> rushlight.set_autocast_enabled("cpu", False)
+    """
     if device_type == "cpu":
         put((bool(enabled), *state.get()[1:]))
 
 
 def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
-    """Set the lower precision from here on."""
+    """the lower precision of autocast = dtype, from here on.
+
+    >>> rushlight.set_autocast_dtype("cpu", rushlight.float16)
+    >>> rushlight.get_autocast_dtype("cpu")
+    torch.float16
+    >>> rushlight.set_autocast_dtype("cpu", rushlight.bfloat16)
+    """
     if device_type == "cpu":
         put((state.get()[0], dtype, state.get()[2]))
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether torch would keep converted weights; they are converted anew here."""
+    """True if torch would keep converted weights; they are converted anew here.
+
+    >>> rushlight.is_autocast_cache_enabled()
+    True
+    """
     return state.get()[2]
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Accepted: weights are converted anew each time."""
+    """Accepted: weights are converted anew each time.
+
+    >>> rushlight.set_autocast_cache_enabled(False)
+    >>> rushlight.is_autocast_cache_enabled()
+    False
+    >>> rushlight.set_autocast_cache_enabled(True)
+    """
     put((*state.get()[:2], bool(enabled)))
 
 
 def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dtype | None = None) -> Callable:
-    """For the forward of an autograd.Function: run as the surroundings say, or with `cast_inputs` outside of autocast."""
+    """forward = fwd, run as the surroundings say, or with `cast_inputs` outside of autocast: for an autograd.Function.
+
+    >>> class Double(rushlight.autograd.Function):
+    ...     @staticmethod
+    ...     @rushlight.amp.custom_fwd(device_type="cpu", cast_inputs=rushlight.float32)
+    ...     def forward(ctx, x):
+    ...         return 2 * x
+    ...     @staticmethod
+    ...     @rushlight.amp.custom_bwd(device_type="cpu")
+    ...     def backward(ctx, g):
+    ...         return 2 * g
+    >>> with rushlight.autocast("cpu"):
+    ...     Double.apply(rushlight.ones(1, dtype=rushlight.bfloat16)).dtype
+    torch.float32
+    """
     if fwd is None:
         return lambda fwd: custom_fwd(fwd, device_type=device_type, cast_inputs=cast_inputs)
     check_device(device_type)
@@ -154,7 +207,22 @@ def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dt
 
 
 def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
-    """For the backward of an autograd.Function: run with autocast as its forward was."""
+    """backward = bwd, run with autocast as its forward was, which `custom_fwd` decorates: for an autograd.Function.
+
+    >>> class Double(rushlight.autograd.Function):
+    ...     @staticmethod
+    ...     @rushlight.amp.custom_fwd(device_type="cpu")
+    ...     def forward(ctx, x):
+    ...         return 2 * x
+    ...     @staticmethod
+    ...     @rushlight.amp.custom_bwd(device_type="cpu")
+    ...     def backward(ctx, g):
+    ...         return 2 * g
+    >>> x = rushlight.ones(1, requires_grad=True)
+    >>> Double.apply(x).backward()
+    >>> x.grad
+    tensor([2.])
+    """
     if bwd is None:
         return lambda bwd: custom_bwd(bwd, device_type=device_type)
     check_device(device_type)

@@ -45,28 +45,48 @@ def names_of(place: str, lower: dtype) -> dict[str, Any]:
 
 
 def get_autocast_cpu_dtype() -> dtype:
-    """`get_autocast_dtype("cpu")`."""
+    """dtype = get_autocast_dtype("cpu").
+
+    >>> rushlight.get_autocast_cpu_dtype()
+    torch.bfloat16
+    """
     return autocast_mode.get_autocast_dtype("cpu")
 
 
 def get_autocast_gpu_dtype() -> dtype:
-    """`get_autocast_dtype("cuda")`."""
+    """dtype = get_autocast_dtype("cuda").
+
+    >>> rushlight.get_autocast_gpu_dtype()
+    torch.float16
+    """
     return autocast_mode.get_autocast_dtype("cuda")
 
 
 def set_autocast_cpu_dtype(dtype: dtype) -> None:
-    """`set_autocast_dtype("cpu", dtype)`."""
+    """get_autocast_dtype("cpu") = dtype, from here on.
+
+    >>> rushlight.set_autocast_cpu_dtype(rushlight.bfloat16)
+    """
     autocast_mode.set_autocast_dtype("cpu", dtype)
 
 
 def set_autocast_gpu_dtype(dtype: dtype) -> None:
-    """Accepted: there is no GPU."""
+    """Accepted: there is no GPU.
+
+    >>> rushlight.set_autocast_gpu_dtype(rushlight.float16)
+    """
 
 
 def set_autocast_cpu_enabled(enabled: bool) -> None:
-    """`set_autocast_enabled("cpu", enabled)`."""
+    """is_autocast_enabled("cpu") = enabled, from here on.
+
+    >>> rushlight.set_autocast_cpu_enabled(False)
+    """
     autocast_mode.set_autocast_enabled("cpu", enabled)
 
 
 def clear_autocast_cache() -> None:
-    """Nothing to clear: weights are converted anew each time."""
+    """Nothing to clear: weights are converted anew each time.
+
+    >>> rushlight.clear_autocast_cache()
+    """

@@ -325,10 +325,20 @@ class inference_mode(Setting):
 
 
 def is_grad_enabled() -> bool:
-    """Whether ops are recorded at the moment."""
+    """True if ops are recorded at the moment.
+
+    >>> with rushlight.no_grad():
+    ...     rushlight.is_grad_enabled()
+    False
+    """
     return mode().grad
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether `inference_mode` is on."""
+    """True inside `inference_mode`.
+
+    >>> with rushlight.inference_mode():
+    ...     rushlight.is_inference_mode_enabled()
+    True
+    """
     return mode().inference

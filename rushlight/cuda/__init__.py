@@ -45,7 +45,11 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
 
 
 class OutOfMemoryError(RuntimeError):
-    """Never raised: what does not fit the CPU's memory is a MemoryError."""
+    """Never raised: what does not fit the CPU's memory is a MemoryError.
+
+    >>> issubclass(rushlight.OutOfMemoryError, RuntimeError)
+    True
+    """
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
@@ -97,8 +101,14 @@ current_device, get_device_name, get_device_capability, get_device_properties, s
     absent, ("current_device", "get_device_name", "get_device_capability", "get_device_properties", "stream",
              "current_stream"))
 Event, Stream, StreamContext, CUDAGraph = (                        # classes, for annotations and isinstance
-    type(name, (), {"__init__": absent(name), "__doc__": "AssertionError: there is only the CPU."})
-    for name in ("Event", "Stream", "StreamContext", "CUDAGraph"))
+    type(name, (), {"__init__": absent(name), "__doc__": f"""AssertionError: there is only the CPU.
+
+    >>> try:
+    ...     rushlight.cuda.{name}()
+    ... except AssertionError:
+    ...     print(rushlight.cuda.is_available())
+    False
+    """}) for name in ("Event", "Stream", "StreamContext", "CUDAGraph"))
 device, get_rng_state, set_rng_state, mem_get_info, default_stream, init, ipc_collect, graph = map(
     absent, ("device", "get_rng_state", "set_rng_state", "mem_get_info", "default_stream", "init", "ipc_collect", "graph"))
 for _name in ("FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor",

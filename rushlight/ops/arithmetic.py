@@ -35,8 +35,22 @@ def writing(function: Callable, onto: bool = False) -> Callable:
         before = as_it_is(input) if recorded(input, (*args, *kwargs.values())) else input
         return assign(input, function(before, *args, **kwargs), name)
     written.__name__ = written.__qualname__ = name
-    written.__doc__ = f"`{function.__name__}`, written back into the tensor. Returns the tensor."
+    written.__doc__ = in_place_text(function)
     return written
+
+
+def in_place_text(function: Callable) -> str:
+    """The documentation of the form with an underscore, its example made of the function's own: f(x, y) is x.f_(y)."""
+    name = function.__name__
+    says = f"input = {name}(input, ...), written back into the tensor, which is returned."
+    _, call, rest = (function.__doc__ or "").partition(f">>> rushlight.{name}(")
+    line, _, shown = rest.partition("\n")
+    first, comma, others = line.partition("), ")
+    if not call or not shown or line.count("rushlight." + name) or ";" in line:
+        return says
+    first, others = (f"{first})", others) if comma else (line.removesuffix(")"), ")")
+    shown = shown.partition("\n\n")[0].rstrip()
+    return f"{says}\n\n    >>> x = {first}\n    >>> x.{name}_({others}\n{shown}\n    "
 
 
 # -- sums with a factor, quotients with a rounding -----------------------------------------------------------------
@@ -213,7 +227,12 @@ written_back = writing(clamp)
 
 
 def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """`clamp`, written back into the tensor. Returns the tensor."""
+    """input = clamp(input, min, max), written back into the tensor, which is returned.
+
+    >>> x = rushlight.tensor([-3., 0.5, 9.])
+    >>> x.clamp_(0, 1)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
     a = input.array
     if a.__class__ is ndarray and a.dtype.char in "fd" and stays(input, min) and stays(input, max) and unrecorded(input, ()):
         try:

@@ -85,7 +85,11 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, 
 
 @composite(tensor=False)
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
-    """`trapezoid`, by its old name."""
+    """out = sum of (y_i + y_(i + 1)) / 2 (x_(i + 1) - x_i): `trapezoid`, by its old name.
+
+    >>> rushlight.trapz(rushlight.tensor([1., 2., 3.]))
+    tensor(4.)
+    """
     return trapezoid(y, x, dim=dim) if x is not None else trapezoid(y, dx=dx, dim=dim)
 
 

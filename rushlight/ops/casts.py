@@ -66,13 +66,23 @@ for f in (contiguous, is_contiguous):
 
 @composite()
 def detach(input: Tensor) -> Tensor:
-    """The same memory outside the graph; a write to either is noticed by both."""
+    """out = input, outside the graph, on the same memory; a write to either is noticed by both.
+
+    >>> x = rushlight.ones(2, requires_grad=True)
+    >>> rushlight.detach(x * 2).requires_grad
+    False
+    """
     return detached(input)
 
 
 @composite()
 def detach_(input: Tensor) -> Tensor:
-    """Take this tensor out of the graph."""
+    """input = itself, out of the graph. RuntimeError for a view.
+
+    >>> x = rushlight.ones(2, requires_grad=True) * 2
+    >>> x.detach_().requires_grad
+    False
+    """
     if input.viewing is not None:
         raise RuntimeError(explain("Can't detach views in-place. Use detach() instead"))
     input.node = None
@@ -110,7 +120,11 @@ def one_value(value: Any, input: Tensor, name: str) -> Tensor:
 
 @composite(function=False)
 def fill_(input: Tensor, value: Any) -> Tensor:
-    """Write one number everywhere."""
+    """input = value, everywhere.
+
+    >>> rushlight.zeros(2).fill_(3)
+    tensor([3., 3.])
+    """
     if (value.__class__ is int or value.__class__ is float) and unrecorded(input, ()):         # 14 us become 8
         write(input, from_array(dtypes.holding(value, input.dtype)), "fill_")
         return input
@@ -130,7 +144,11 @@ def fill(input: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
 
 @composite()
 def zero_(input: Tensor) -> Tensor:
-    """Write 0 everywhere."""
+    """input = 0, everywhere.
+
+    >>> rushlight.ones(2).zero_()
+    tensor([0., 0.])
+    """
     return fill_(input, 0)
 
 

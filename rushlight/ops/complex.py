@@ -77,13 +77,21 @@ def complex_of(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tens
 
 @composite(tensor=False)
 def real(input: Tensor) -> Tensor:
-    """The real part, a view; a real tensor is its own."""
+    """a of a + ib: the real part, a view; a real tensor is its own.
+
+    >>> rushlight.real(rushlight.tensor([1 + 2j]))
+    tensor([1.])
+    """
     return real_part(input) if input.is_complex() else input
 
 
 @composite(tensor=False)
 def imag(input: Tensor) -> Tensor:
-    """The imaginary part, a view. RuntimeError for a real tensor."""
+    """b of a + ib: the imaginary part, a view. RuntimeError for a real tensor.
+
+    >>> rushlight.imag(rushlight.tensor([1 + 2j]))
+    tensor([2.])
+    """
     if not input.is_complex():
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return imag_part(input)
@@ -91,13 +99,21 @@ def imag(input: Tensor) -> Tensor:
 
 @composite()
 def conj(input: Tensor) -> Tensor:
-    """a - ib for a + ib; a real tensor itself."""
+    """a - ib for a + ib; a real tensor itself.
+
+    >>> rushlight.conj(rushlight.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
     return conjugate(input) if input.is_complex() else input
 
 
 @composite()
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """a - ib for a + ib, as `conj` here always is; a real tensor itself."""
+    """a - ib for a + ib, as `conj` here always is; a real tensor itself.
+
+    >>> rushlight.conj_physical(rushlight.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
     made = conj(input)
     return made if out is None else into(out, made)
 
@@ -107,7 +123,11 @@ method(writing(conj_physical))
 
 @composite("resolve_conj", "resolve_neg")
 def resolved(input: Tensor) -> Tensor:
-    """The tensor itself: conjugates and negatives are computed at once here."""
+    """out = input: conjugates and negatives are computed at once here.
+
+    >>> rushlight.resolve_conj(rushlight.tensor([1 + 2j]).conj())
+    tensor([1.-2.j])
+    """
     return input
 
 

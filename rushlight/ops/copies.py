@@ -105,10 +105,28 @@ def offer(function: Callable, name: str, says: str, method: bool, parameters: Pa
     composite(name, tensor=method, looks=name.endswith("_scatter"))(function)
 
 
+# How an example calls them, for x of shape (2, 2).
+CALLS = {"as_strided": ", (2,), (3,)", "expand": ", (3, 2, 2)", "narrow": ", 0, 0, 1", "permute": ", (1, 0)",
+         "select": ", 0, 1", "slice": ", 0, 1", "split": ", 1", "split_with_sizes": ", [1, 1]", "transpose": ", 0, 1",
+         "unfold": ", 0, 2, 1", "unsqueeze": ", 0", "view": ", (4,)"}
+SHOWN = {"as_strided": (2, "1., 0.", "0., 1."), "diagonal": (2, "1., 0.", "0., 1."),
+         "select": (2, "0., 0.", "1., 1."), "slice": ("1, 2", "0., 0.", "1., 1.")}
+
 for name, view in VIEWS.items():
-    offer(copied(view), f"{name}_copy", f"What `{name}` shows, with its own memory.", name == "narrow",
-          Parameters(view))
-for name in ("as_strided", "diagonal", "select", "slice"):
+    dtype = ", dtype=rushlight.complex64" if name == "view_as_real" else ""
+    first = "[0]" if name in ("split", "split_with_sizes", "unbind") else ""
+    offer(copied(view), f"{name}_copy", f"""out = {name}(input, ...).clone(): what `{name}` shows, with its own memory.
+
+    >>> x = rushlight.ones(2, 2{dtype})
+    >>> made = rushlight.{name}_copy(x{CALLS.get(name, "")}){first}
+    >>> made.data_ptr() == x.data_ptr()
+    False
+    """, name == "narrow", Parameters(view))
+for name, (size, *rows) in SHOWN.items():
     offer(scattered(VIEWS[name], f"{name}_scatter"), f"{name}_scatter",
-          f"The tensor with `src` written where `{name}` looks; a copy. RuntimeError if src has another shape.", True,
-          Parameters(VIEWS[name], "src"))
+          f"""out = input, but {name}(out, ...) = src; a copy. RuntimeError if src has another shape.
+
+    >>> rushlight.{name}_scatter(rushlight.zeros(2, 2), rushlight.ones({size}){CALLS.get(name, "")})
+    tensor([[{rows[0]}],
+            [{rows[1]}]])
+    """, True, Parameters(VIEWS[name], "src"))

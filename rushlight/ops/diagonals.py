@@ -47,7 +47,12 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
 
 @composite()
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """The matrix with all of the input's elements on a diagonal, 0 elsewhere."""
+    """out[i, i + offset] = input_i, 0 elsewhere: the matrix with all of the input's elements on a diagonal.
+
+    >>> rushlight.diagflat(rushlight.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
     return diag_embed(s.reshape(input, (-1,)), offset)
 
 

@@ -255,7 +255,7 @@ def example(op: Op, known: Text) -> str:
 
 def example_in_place(op: Op, known: Text) -> str:
     """A call of the form with an underscore, on the same numbers."""
-    if not op.elementwise or op.settings:
+    if not op.elementwise or any(name not in op.defaults for name in op.settings):
         return ""
     first, *others = data(op, known)
     return run(f"x = rushlight.tensor({first})\nx.{op.name}_({', '.join(f'rushlight.tensor({x})' for x in others)})")

@@ -58,9 +58,12 @@ class tensortype(type):
         return f"<class 'torch.{cls.__name__}'>"
 
 
-TYPES = {f"{d.scalar_type}Tensor": d for d in dtypes.NAMES.values() if not d.is_complex and d.scalar_type[:4] != "UInt"}
-MORE.update((name, tensortype(name, (), {"dtype": d, "__doc__": f"Tensors of {d}; older than dtypes."}))
-            for name, d in TYPES.items())
+TYPES = {f"{d.scalar_type}Tensor": d for d in dtypes.DTYPES if not d.is_complex and d.scalar_type[:4] != "UInt"}
+MORE.update((name, tensortype(name, (), {"dtype": d, "__doc__": f"""x = {name}(numbers): a tensor of {d}, by an older name.
+
+    >>> rushlight.{name}([1, 0]).dtype
+    {d}
+    """})) for name, d in TYPES.items())
 
 
 def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
@@ -86,7 +89,13 @@ def meant(dtype: Any) -> dtypes.dtype:
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """The default dtype, by the old name of its tensors: `set_default_dtype` is the newer way."""
+    """default dtype = that of a type by its old name: `set_default_dtype` is the newer way.
+
+    >>> rushlight.set_default_tensor_type(rushlight.DoubleTensor)
+    >>> rushlight.tensor(1.).dtype
+    torch.float64
+    >>> rushlight.set_default_tensor_type("torch.FloatTensor")
+    """
     dtypes.set_default_dtype(meant(t))
 
 

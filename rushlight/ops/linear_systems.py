@@ -61,7 +61,12 @@ def slogdet(A: Tensor, *, out: Any = None) -> Any:
 
 
 def old_slogdet(input: Tensor, *, out: Any = None) -> Any:
-    """det(input) = sign exp(logabsdet), as (sign, logabsdet): see `linalg.slogdet`."""
+    """det(input) = sign exp(logabsdet), as (sign, logabsdet): see `linalg.slogdet`.
+
+    >>> sign, logabsdet = rushlight.slogdet(rushlight.tensor([[2., 0.], [0., -3.]]))
+    >>> sign, logabsdet.exp()
+    (tensor(-1.), tensor(6.))
+    """
     return given(out, OldSlogdet(slogdet(input)))
 
 

@@ -91,7 +91,12 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @composite()
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """out_ij = input_i vec2_j, for two vectors."""
+    """out_ij = input_i vec2_j, for two vectors.
+
+    >>> rushlight.outer(rushlight.tensor([1., 2.]), rushlight.tensor([1., 10., 100.]))
+    tensor([[  1.,  10., 100.],
+            [  2.,  20., 200.]])
+    """
     if input.array.ndim != 1 or vec2.array.ndim != 1:
         raise RuntimeError(explain(f"outer: Expected 1-D argument self and vec2, but got {input.array.ndim}-D and "
                                    f"{vec2.array.ndim}-D"))
@@ -104,21 +109,33 @@ composite("ger")(outer)
 @composite(factors=("beta", "alpha"))
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1,
           out: Tensor | None = None) -> Tensor:
-    """beta * input + alpha * (mat1 @ mat2); with beta 0 the input is not looked at."""
+    """beta * input + alpha * (mat1 @ mat2); with beta 0 the input is not looked at.
+
+    >>> rushlight.addmm(rushlight.ones(1, 1), rushlight.tensor([[1., 2.]]), rushlight.tensor([[3.], [4.]]), beta=10)
+    tensor([[21.]])
+    """
     return plus_product(input, mat1, mat2, of_matrices, beta, alpha, out, "AddmmBackward0")
 
 
 @composite(factors=("beta", "alpha"))
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1,
           out: Tensor | None = None) -> Tensor:
-    """beta * input + alpha * (mat @ vec); with beta 0 the input is not looked at."""
+    """beta * input + alpha * (mat @ vec); with beta 0 the input is not looked at.
+
+    >>> rushlight.addmv(rushlight.ones(1), rushlight.tensor([[1., 2.]]), rushlight.tensor([3., 4.]), beta=10)
+    tensor([21.])
+    """
     return plus_product(input, mat, vec, on_a_vector, beta, alpha, out, "AddmvBackward0")
 
 
 @composite(factors=("beta", "alpha"))
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1,
             out: Tensor | None = None) -> Tensor:
-    """beta * input + alpha * (batch1 @ batch2), matrix by matrix; with beta 0 the input is not looked at."""
+    """beta * input + alpha * (batch1 @ batch2), matrix by matrix; with beta 0 the input is not looked at.
+
+    >>> rushlight.baddbmm(rushlight.ones(2, 1, 1), rushlight.ones(2, 1, 3), rushlight.ones(2, 3, 1)).flatten()
+    tensor([4., 4.])
+    """
     return plus_product(input, batch1, batch2, bmm, beta, alpha, out, "BaddbmmBackward0")
 
 
@@ -176,7 +193,11 @@ for function in (addmm, addmv, baddbmm):
 # -- transposes as properties ----------------------------------------------------------------------------------------
 
 def t(input: Tensor) -> Tensor:
-    """The transpose of a matrix; a vector or a number is itself."""
+    """out_ij = input_ji: the transpose of a matrix, a view; a vector or a number is itself. RuntimeError for more.
+
+    >>> rushlight.t(rushlight.tensor([[1., 2., 3.]])).shape
+    torch.Size([3, 1])
+    """
     if input.array.ndim > 2:
         raise RuntimeError(explain(f"t() expects a tensor with <= 2 dimensions, but self is {input.array.ndim}D",
                                    "use .mT or permute()"))

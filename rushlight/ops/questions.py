@@ -41,31 +41,51 @@ def is_nonzero(input: Tensor) -> bool:
 
 @question
 def is_signed(input: Tensor) -> bool:
-    """Whether the dtype has negative numbers."""
+    """True if the dtype has negative numbers.
+
+    >>> rushlight.is_signed(rushlight.zeros(1)), rushlight.is_signed(rushlight.zeros(1, dtype=rushlight.uint8))
+    (True, False)
+    """
     return input.dtype.is_signed
 
 
 @question
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape."""
+    """True if two tensors have the same shape.
+
+    >>> rushlight.is_same_size(rushlight.zeros(2, 3), rushlight.ones(2, 3))
+    True
+    """
     return input.shape == other.shape
 
 
 @question
 def is_conj(input: Tensor) -> bool:
-    """False: conjugates are computed at once here."""
+    """False: conjugates are computed at once here.
+
+    >>> rushlight.is_conj(rushlight.tensor([1j]).conj())
+    False
+    """
     return False
 
 
 @question
 def is_neg(input: Tensor) -> bool:
-    """False: negatives are computed at once here."""
+    """False: negatives are computed at once here.
+
+    >>> rushlight.is_neg(rushlight.ones(1))
+    False
+    """
     return False
 
 
 @question
 def is_distributed(input: Tensor) -> bool:
-    """False: a tensor is in one process."""
+    """False: a tensor is in one process.
+
+    >>> rushlight.is_distributed(rushlight.ones(1))
+    False
+    """
     return False
 
 
@@ -188,6 +208,28 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     mask = np.zeros(shape, bool)
     np.fill_diagonal(mask, True, wrap)
     return self.masked_fill_(created(from_array(mask)), fill_value)  # type: ignore[attr-defined]
+
+
+@method
+def get_device(self: Tensor) -> int:
+    """The device's index: -1, the CPU.
+
+    >>> rushlight.get_device(rushlight.ones(2))
+    -1
+    """
+    return -1
+
+
+@method
+def is_inference(self: Tensor) -> bool:
+    """Whether it was made for inference only: never, as tensors made in `inference_mode` may be used again.
+
+    >>> with rushlight.inference_mode():
+    ...     x = rushlight.ones(2)
+    >>> rushlight.is_inference(x)
+    False
+    """
+    return False
 
 
 MORE["typename"] = typename

@@ -28,7 +28,11 @@ def ravel(input: Tensor) -> Tensor:
 
 @composite()
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """Two dimensions exchanged, a view: `transpose`."""
+    """out_ji = input_ij: two dimensions exchanged, a view; `transpose` by NumPy's name.
+
+    >>> rushlight.swapaxes(rushlight.zeros(2, 3), 0, 1).shape
+    torch.Size([3, 2])
+    """
     return s.transpose(input, axis0, axis1)
 
 
@@ -45,7 +49,12 @@ def adjoint(input: Tensor) -> Tensor:
 
 @composite()
 def fliplr(input: Tensor) -> Tensor:
-    """The second dimension in opposite order, a copy. RuntimeError for less than two dimensions."""
+    """out[:, i] = input[:, n - 1 - i]: the second dimension in opposite order, a copy. RuntimeError for less than two.
+
+    >>> rushlight.fliplr(rushlight.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 1],
+            [4, 3]])
+    """
     if input.array.ndim < 2:
         raise RuntimeError(explain("Input must be >= 2-d.", "use flip(0)", op="fliplr"))
     return s.flip(input, (1,))
@@ -53,7 +62,12 @@ def fliplr(input: Tensor) -> Tensor:
 
 @composite()
 def flipud(input: Tensor) -> Tensor:
-    """The first dimension in opposite order, a copy. RuntimeError for a number."""
+    """out[i] = input[n - 1 - i]: the first dimension in opposite order, a copy. RuntimeError for a number.
+
+    >>> rushlight.flipud(rushlight.tensor([[1, 2], [3, 4]]))
+    tensor([[3, 4],
+            [1, 2]])
+    """
     if input.array.ndim < 1:
         raise RuntimeError(explain("Input must be >= 1-d.", op="flipud"))
     return s.flip(input, (0,))

@@ -105,7 +105,11 @@ def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: b
 @composite(tensor=False)
 def var_mean(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
              correction: float | None = None) -> tuple[Tensor, Tensor]:
-    """(var, mean) over the same dimensions."""
+    """(var, mean) over the same dimensions.
+
+    >>> rushlight.var_mean(rushlight.tensor([1., 2., 3.]))  # over n - 1
+    (tensor(1.), tensor(2.))
+    """
     dims, _ = dims_and_correction(input, dim, unbiased, correction)
     return var(input, dim, unbiased, keepdim, correction=correction), r.mean(input, dims, keepdim)
 
@@ -113,7 +117,11 @@ def var_mean(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepd
 @composite(tensor=False)
 def std_mean(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
              correction: float | None = None) -> tuple[Tensor, Tensor]:
-    """(std, mean) over the same dimensions."""
+    """(std, mean) over the same dimensions.
+
+    >>> rushlight.std_mean(rushlight.tensor([1., 2., 3.]))
+    (tensor(1.), tensor(2.))
+    """
     dims, _ = dims_and_correction(input, dim, unbiased, correction)
     return std(input, dim, unbiased, keepdim, correction=correction), r.mean(input, dims, keepdim)
 
@@ -244,20 +252,34 @@ for function in (cumsum, cumprod):
 @composite("argsort")
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False, *,
             out: Tensor | None = None) -> Tensor:
-    """The indices that put the elements along `dim` in order."""
+    """indices with input[indices] in order along `dim`; `stable`: equal elements stay in their order.
+
+    >>> rushlight.argsort(rushlight.tensor([3., 1., 2.])), rushlight.argsort(rushlight.tensor([3., 1., 2.]), descending=True)
+    (tensor([1, 2, 0]), tensor([0, 2, 1]))
+    """
     made = r.sort(input, dim, descending)[1]
     return made if out is None else into(out, made)
 
 
 @composite()
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
-    """How many elements are not 0, over `dim` (all if None)."""
+    """count of elements that are not 0, over `dim` (all if None), int64.
+
+    >>> x = rushlight.tensor([[0., 1.], [2., 3.]])
+    >>> rushlight.count_nonzero(x), rushlight.count_nonzero(x, dim=0)
+    (tensor(3), tensor([1, 2]))
+    """
     return r.sum(input != 0, dim)  # type: ignore[arg-type]
 
 
 @composite()
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape and elements."""
+    """True if both have one shape and input_i = other_i everywhere.
+
+    >>> x = rushlight.tensor([1., 2.])
+    >>> rushlight.equal(x, x.clone()), rushlight.equal(x, x[:1])
+    (True, False)
+    """
     for i, t in enumerate((input, other)):
         if not isinstance(t, Tensor):
             raise TypeError(explain(f"equal(): argument '{('input', 'other')[i]}' (position {i + 1}) must be Tensor, not "
@@ -268,7 +290,11 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 @composite()
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    """|input - other| <= atol + rtol |other|, element by element."""
+    """|input - other| <= atol + rtol |other|, element by element.
+
+    >>> rushlight.isclose(rushlight.tensor([1., 1.]), rushlight.tensor([1 + 1e-7, 1.1]))
+    tensor([ True, False])
+    """
     for i, t in enumerate((input, other)):
         if not isinstance(t, Tensor):
             raise TypeError(explain(f"isclose(): argument '{('input', 'other')[i]}' (position {i + 1}) must be Tensor, not "
@@ -285,7 +311,12 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
 
 @composite()
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """Whether all elements are close: |input - other| <= atol + rtol |other|."""
+    """all of |input - other| <= atol + rtol |other|, a bool; `equal_nan`: nan is close to nan.
+
+    >>> x = rushlight.tensor([0.1, 0.2])
+    >>> rushlight.allclose(x, x + 1e-9), rushlight.allclose(x, x + 0.1)
+    (True, False)
+    """
     return bool(r.all(isclose(input, other, rtol, atol, equal_nan)).item())
 
 

@@ -105,7 +105,11 @@ method(split_method, "split")
 
 @composite()
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Parts of the given sizes along `dim`: views. RuntimeError if they do not add up to the dimension."""
+    """input = cat(parts): parts of the given sizes along `dim`, views. RuntimeError if they do not add up to the dimension.
+
+    >>> rushlight.split_with_sizes(rushlight.arange(5), [1, 4])
+    (tensor([0]), tensor([1, 2, 3, 4]))
+    """
     return split(input, tuple(split_sizes), dim)
 
 
@@ -128,7 +132,11 @@ def chunk_lengths(n: int, chunks: int) -> tuple[int, ...]:
 
 @composite()
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` parts of equal size (the last may be smaller) along `dim`: views."""
+    """input = cat(chunks): at most `chunks` parts of equal size (the last may be smaller) along `dim`, views.
+
+    >>> rushlight.chunk(rushlight.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
     return split(input, chunk_lengths(input.array.shape[wrap(dim, input.array.ndim)], chunks), dim)
 
 
@@ -236,13 +244,23 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 
 @composite()
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
-    """The tensor repeated to `size`, without a copy."""
+    """out[i] = input[i], or input[0] along dimensions of 1: the tensor repeated to `size`, a view.
+
+    >>> rushlight.broadcast_to(rushlight.tensor([[1.], [2.]]), (2, 3))
+    tensor([[1., 1., 1.],
+            [2., 2., 2.]])
+    """
     return s.expand(input, sizes(size))
 
 
 @composite(tensor=False)
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """All tensors repeated to their common shape."""
+    """(x, y, ...) repeated to their common shape: views. RuntimeError where there is none.
+
+    >>> x, y = rushlight.broadcast_tensors(rushlight.zeros(3, 1), rushlight.zeros(2))
+    >>> x.shape, y.shape
+    (torch.Size([3, 2]), torch.Size([3, 2]))
+    """
     ts = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
     try:
         shape = np.broadcast_shapes(*(t.array.shape for t in ts))
@@ -253,7 +271,11 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 @composite()
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """Dimensions at `source` moved to `destination`, the others in their order."""
+    """Dimensions at `source` moved to `destination`, the others in their order.
+
+    >>> rushlight.movedim(rushlight.zeros(2, 3, 4), 0, -1).shape
+    torch.Size([3, 4, 2])
+    """
     n = input.array.ndim
     given = [listed(d) for d in (source, destination)]
     if len(given[0]) != len(given[1]):
@@ -275,7 +297,14 @@ composite("moveaxis")(movedim)
 
 @composite()
 def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
-    """Each element (or slice along `dim`) `repeats` times in a row."""
+    """out = x_0, x_0, ..., x_1, x_1, ...: each element (or slice along `dim`) `repeats` times in a row.
+
+    `repeats`: one number, or a tensor with one for each.
+
+    >>> x = rushlight.tensor([1, 2, 3])
+    >>> rushlight.repeat_interleave(x, 2), rushlight.repeat_interleave(x, rushlight.tensor([0, 1, 2]))
+    (tensor([1, 1, 2, 2, 3, 3]), tensor([2, 3, 3]))
+    """
     from_all = dim is None
     x = s.flatten(input) if from_all else input
     d = 0 if from_all else wrap(dim, input.array.ndim)
@@ -290,7 +319,12 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None, *, ou
 
 @composite()
 def tile(input: Tensor, *repeats: Any, dims: Any = None) -> Tensor:
-    """The tensor repeated `dims` times along its last dimensions."""
+    """out = input, input, ...: the tensor repeated `dims` times along its last dimensions.
+
+    >>> rushlight.tile(rushlight.tensor([1, 2]), (2, 2))
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
     given = repeats if dims is None else (dims,)
     times = sizes(given[0] if len(given) == 1 and isinstance(given[0], Iterable) else given)
     return s.repeat(input, (1,) * (input.array.ndim - len(times)) + times)
@@ -298,7 +332,11 @@ def tile(input: Tensor, *repeats: Any, dims: Any = None) -> Tensor:
 
 @composite()
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
-    """Elements moved by `shifts` along `dims`, those that fall off coming in at the other end."""
+    """out[(i + shifts) mod n] = input[i] along `dims`: what falls off comes in at the other end.
+
+    >>> rushlight.roll(rushlight.arange(5), 2)
+    tensor([3, 4, 0, 1, 2])
+    """
     moves = sizes(shifts)
     if not moves:
         raise RuntimeError(explain("`shifts` required"))

@@ -64,8 +64,8 @@ def plain_places(t: Tensor) -> Any:
     return t.tolist()
 
 
-def splitting(name: str, least: int, dim_of: Callable[[int], int], says: str) -> None:
-    """Define hsplit and its like: tensor_split along one dimension, into equal parts."""
+def splitting(name: str, least: int, dim_of: Callable[[int], int], says: str, shape: str) -> None:
+    """Define hsplit and its like: tensor_split along one dimension, into equal parts. `shape`: of half of (2, 2, 2)."""
     def split(input: Tensor, indices_or_sections: Any = None, *, indices: Any = None,
               sections: int | None = None) -> tuple[Tensor, ...]:
         where = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
@@ -84,32 +84,52 @@ def splitting(name: str, least: int, dim_of: Callable[[int], int], says: str) ->
                                        "tensor_split() takes any number of parts"))
         return tensor_split(input, where, dim)
     split.__name__ = split.__qualname__ = name
-    split.__doc__ = f"Equal parts along the {says}, so many, or the parts between indices: views. See `tensor_split`."
+    split.__doc__ = f"""input = cat(parts): equal parts along the {says}, so many, or those between indices.
+
+    Views; see `tensor_split`. RuntimeError for too few dimensions, or a size that is no multiple.
+
+    >>> [part.shape for part in rushlight.{name}(rushlight.ones(2, 2, 2), [1])]
+    [torch.Size([{shape}]), torch.Size([{shape}])]
+    """
     composite(name)(split)
 
 
-splitting("hsplit", 1, lambda ndim: min(ndim - 1, 1), "second dimension (of a vector the first)")
-splitting("vsplit", 2, lambda ndim: 0, "first dimension")
-splitting("dsplit", 3, lambda ndim: 2, "third dimension")
+splitting("hsplit", 1, lambda ndim: min(ndim - 1, 1), "second dimension (of a vector the first)", "2, 1, 2")
+splitting("vsplit", 2, lambda ndim: 0, "first dimension", "1, 2, 2")
+splitting("dsplit", 3, lambda ndim: 2, "third dimension", "2, 2, 1")
 
 # -- not watched -------------------------------------------------------------------------------------------------------
 
 
 @composite()
 def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """`split`, but writes to a part are not seen by the graph of the others: for who knows that nobody else looks."""
+    """input = cat(parts) as `split` gives them, but writes to a part are not seen by the graph of the others.
+
+    For who knows that nobody else looks.
+
+    >>> rushlight.unsafe_split(rushlight.arange(5), 2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
     dim = wrap(dim, input.array.ndim)
     return s.split_sizes(input, split_lengths(input.array.shape[dim], split_size), dim)
 
 
 @composite()
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """`split_with_sizes`, but writes to a part are not seen by the graph of the others."""
+    """input = cat(parts) as `split_with_sizes` gives them, but writes to a part are not seen by the graph of the others.
+
+    >>> rushlight.unsafe_split_with_sizes(rushlight.arange(5), [1, 4])
+    (tensor([0]), tensor([1, 2, 3, 4]))
+    """
     return unsafe_split(input, tuple(split_sizes), dim)
 
 
 @composite()
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """`chunk`, but writes to a part are not seen by the graph of the others."""
+    """input = cat(parts) as `chunk` gives them, but writes to a part are not seen by the graph of the others.
+
+    >>> rushlight.unsafe_chunk(rushlight.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
     n = input.array.shape[wrap(dim, input.array.ndim)]
     return unsafe_split(input, chunk_lengths(n, chunks), dim)

@@ -23,6 +23,12 @@ def from_file(filename: str, shared: bool | None = None, size: int | None = 0, *
     into the file, which is made, and grows, if need be.
 
     RuntimeError if there are not as many. `numpy.ndarray.tofile` writes such files.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "numbers")
+    >>> rushlight.tensor([1., 2., 3.]).numpy().tofile(path)
+    >>> rushlight.from_file(path, size=2)
+    tensor([1., 2.])
     """
     dtype = dtype or dtypes.get_default_dtype()
     made = in_file(filename, bool(shared), size * dtype.itemsize) if size else np.empty(0, np.uint8)
@@ -95,7 +101,12 @@ method(storage, "_typed_storage")
 
 
 def is_storage(obj: Any) -> bool:
-    """Whether it is the memory of a tensor."""
+    """True if it is the memory of a tensor.
+
+    >>> x = rushlight.zeros(2)
+    >>> rushlight.is_storage(x.untyped_storage()), rushlight.is_storage(x)
+    (True, False)
+    """
     return isinstance(obj, Storage)
 
 

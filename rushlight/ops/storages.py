@@ -97,9 +97,14 @@ class Storage:
 
 
 class UntypedStorage(Storage):
-    """Bytes that tensors stand on; what is written here is seen in them.
+    """bytes that tensors stand on; what is written here is seen in them.
 
     Of a number of bytes, which are not set, or of a list of them.
+
+    >>> x = rushlight.tensor([1, 2], dtype=rushlight.uint8)
+    >>> x.untyped_storage()[0] = 7
+    >>> x
+    tensor([7, 2], dtype=torch.uint8)
     """
 
     def __init__(self, *args: Any, device: Any = None):
@@ -152,9 +157,12 @@ class UntypedStorage(Storage):
 
 
 class TypedStorage(Storage):
-    """The same in elements of a dtype; older than `untyped_storage`.
+    """numbers that tensors stand on, of one dtype; older than `untyped_storage`.
 
     Of a number of elements, which are not set, of a list of them, or with `wrap_storage` of the bytes of another storage.
+
+    >>> rushlight.TypedStorage([1., 2.], dtype=rushlight.float32).tolist()
+    [1.0, 2.0]
     """
 
     dtype: dtypes.dtype
@@ -306,8 +314,13 @@ def converter(dtype: dtypes.dtype) -> Any:
 
 
 STORAGES = {f"{d.scalar_type}Storage": d for d in dtypes.NAMES.values() if d.scalar_type[:4] != "UInt"}
-MORE.update((name, storagetype(name, (TypedStorage,), {"dtype": d, "__doc__": f"Storages of {d}; older than dtypes."}))
-            for name, d in STORAGES.items())
+MORE.update((name, storagetype(name, (TypedStorage,), {"dtype": d, "__doc__": f"""s = {name}(numbers): memory of {d}.
+
+    Older than `untyped_storage`, as all typed storages. NotImplementedError for numbers of a dtype that is only a name.
+
+    >>> rushlight.{name}.dtype
+    {d}
+    """})) for name, d in STORAGES.items())
 for name in ("float", "double", "half", "int", "long", "short", "char", "byte", "bool", "bfloat16"):
     of = {"char": dtypes.int8, "byte": dtypes.uint8}.get(name) or dtypes.NAMES[name]
     setattr(TypedStorage, name, converter(of))

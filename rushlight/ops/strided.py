@@ -109,7 +109,13 @@ def turning(view: Callable) -> Callable:
     def turn(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return become(input, lambda x: view(x, *args, **kwargs), name)
     turn.__name__ = turn.__qualname__ = name
-    turn.__doc__ = f"The tensor itself becomes its `{view.__name__}`; its memory stays. Returns the tensor."
+    given = {"as_strided": "(2,), (3,)", "t": "", "squeeze": "", "unsqueeze": "0"}.get(view.__name__, "0, 1")
+    turn.__doc__ = f"""input = {view.__name__}(input, ...): the tensor itself; its memory stays. Returns the tensor.
+
+    >>> x = rushlight.ones(2, 2)
+    >>> x.{name}({given}) is x
+    True
+    """
     return turn
 
 
@@ -162,7 +168,12 @@ def enlarged(x: Tensor, n: int) -> Tensor:
 
 
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: memory_format | None = None) -> Tensor:
-    """The tensor itself in the size of another: see `resize_`; with `preserve_format` it lies as that one does."""
+    """input's size = that of another: see `resize_`; with `preserve_format` it lies as that one does.
+
+    >>> rushlight.arange(4).resize_as_(rushlight.zeros(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     if memory_format is preserve_format:
         memory_format = next((form for form in (channels_last, channels_last_3d) if lies_so(the_template.array, form)),
                              contiguous_format)

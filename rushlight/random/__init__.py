@@ -30,19 +30,30 @@ default_generator.restart(None)
 def manual_seed(seed: int) -> Generator:
     """Starts the default generator from int(seed), in [-2^63, 2^64), and returns it; ValueError for another.
 
-    >>> manual_seed(42).uniform(1)
-    array([0.88226926], dtype=float32)
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.rand(2)
+    tensor([0.4963, 0.7682])
     """
     return default_generator.manual_seed(int(seed))
 
 
 def seed() -> int:
-    """Starts the default generator from a seed of the operating system's noise, and returns the seed."""
+    """seed = the operating system's noise: starts the default generator from it, and returns it.
+
+    >>> seed = rushlight.seed()
+    >>> seed == rushlight.initial_seed()
+    True
+    """
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed from which the default generator last started."""
+    """seed from which the default generator last started.
+
+    >>> _ = rushlight.manual_seed(7)
+    >>> rushlight.initial_seed()
+    7
+    """
     return default_generator.initial_seed()
 
 
@@ -61,10 +72,10 @@ def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, device_
     """What is drawn or seeded inside leaves the default generator as it was. `devices` and `device_type` say which
     other devices to keep, of which there are none; `enabled=False` does nothing.
 
-    >>> _ = manual_seed(0)
-    >>> with fork_rng():
-    ...     inside = default_generator.uniform(1)
-    >>> bool(inside == default_generator.uniform(1))
+    >>> _ = rushlight.manual_seed(0)
+    >>> with rushlight.random.fork_rng():
+    ...     inside = rushlight.rand(1)
+    >>> rushlight.rand(1).equal(inside)
     True
     """
     if not enabled:

@@ -52,8 +52,11 @@ def save(obj: Any, f: File, pickle_module: Any = pickle, pickle_protocol: int = 
     tensors (`save_file`). RuntimeError if the folder is missing, or for one memory in two dtypes. Pickles are of
     protocol 2, which every reader knows, whatever `pickle_protocol` says.
 
-    >>> save(rushlight.arange(3), "/tmp/three.pt")
-    >>> load("/tmp/three.pt")
+    >>> import io
+    >>> file = io.BytesIO()  # or a path
+    >>> rushlight.save(rushlight.arange(3), file)
+    >>> _ = file.seek(0)
+    >>> rushlight.load(file)
     tensor([0, 1, 2])
     """
     if pickle_module is not pickle:
@@ -104,8 +107,11 @@ def load(f: File, map_location: Any = None, pickle_module: Any = None, *, weight
     them: what is not used is not read, and writes do not reach the file. RuntimeError for a file that is cut off or
     not of torch.
 
-    >>> save({"a": rushlight.zeros(1)}, "/tmp/a.pt")
-    >>> load("/tmp/a.pt", map_location="cpu", mmap=True)
+    >>> import io
+    >>> file = io.BytesIO()  # or a path
+    >>> rushlight.save({"a": rushlight.zeros(1)}, file)
+    >>> _ = file.seek(0)
+    >>> rushlight.load(file, map_location="cpu")
     {'a': tensor([0.])}
     """
     if pickle_module not in (None, pickle):

@@ -290,7 +290,14 @@ def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: An
 def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *,
                              dtype: Any = None, layout: Layout, device: Any = None, pin_memory: bool = False,
                              requires_grad: bool = False, check_invariants: bool | None = None) -> CompressedTensor:
-    """`sparse_csr_tensor` or `sparse_csc_tensor`, as the layout says; NotImplementedError for others."""
+    """out[row, column] = value: `sparse_csr_tensor` or `sparse_csc_tensor`, as the layout says.
+
+    NotImplementedError for other layouts.
+
+    >>> rushlight.sparse_compressed_tensor([0, 1, 2], [1, 0], [3., 4.], (2, 2), layout=rushlight.sparse_csr).to_dense()
+    tensor([[0., 3.],
+            [4., 0.]])
+    """
     if layout not in LAYOUTS:
         raise NotImplementedError(explain(f"sparse tensors of layout {layout} are not there", "torch.sparse_csr is"))
     return from_parts(LAYOUTS.index(layout), compressed_indices, plain_indices, values, size, dtype, device, requires_grad)

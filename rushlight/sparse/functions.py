@@ -193,7 +193,12 @@ def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor
 
 
 def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
-    """The logarithm of `softmax`."""
+    """x_i - log sum over j of exp(x_j) over `dim`, where elements are stored: the logarithm of `softmax`.
+
+    >>> a = rushlight.sparse_coo_tensor([[0, 0, 1], [0, 1, 1]], [1., 1., 5.])
+    >>> rushlight.sparse.log_softmax(a, 1).values()
+    tensor([-0.6931, -0.6931,  0.0000])
+    """
     return through_rows(input, dim, dtype, "log_softmax")
 
 

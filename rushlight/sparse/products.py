@@ -30,7 +30,13 @@ build(globals())
 
 @offers("matmul", "mm", "mv", "spmm")
 def product(x: Tensor, y: Tensor) -> Tensor:
-    """x @ y, at least one of them a sparse matrix: dense unless both are sparse."""
+    """x @ y, at least one of them a sparse matrix: dense unless both are sparse.
+
+    >>> x = rushlight.tensor([[0., 2.], [1., 0.]]).to_sparse()
+    >>> rushlight.dsmm(x, rushlight.tensor([[1.], [10.]]))
+    tensor([[20.],
+            [ 1.]])
+    """
     if not x.is_sparse:
         return product(y.t(), x.t()).t() if x.ndim > 1 else product(y.t(), x)  # type: ignore[attr-defined]
     n, m = shape_of_matrix(x)

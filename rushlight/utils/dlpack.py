@@ -8,7 +8,12 @@ from rushlight.tensor import Tensor
 
 
 def to_dlpack(tensor: Tensor) -> Any:
-    """A capsule for the other library's `from_dlpack`; libraries of today take the tensor itself."""
+    """capsule = tensor.__dlpack__(), for the other library's `from_dlpack`; libraries of today take the tensor itself.
+
+    >>> from rushlight.utils.dlpack import from_dlpack, to_dlpack
+    >>> from_dlpack(to_dlpack(rushlight.ones(2)))
+    tensor([1., 1.])
+    """
     return tensor.__dlpack__()
 
 

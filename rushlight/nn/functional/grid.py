@@ -116,21 +116,35 @@ def check_sizes(input: Tensor, grid: Tensor, mode: str) -> None:
 @composite(tensor=False)
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
                  align_corners: bool) -> Tensor:
-    """`nn.functional.grid_sample` with modes by number: bilinear, nearest, bicubic; zeros, border, reflection."""
+    """out[n, c, p] = input[n, c] at the point grid[n, p]: `nn.functional.grid_sample` with modes by number.
+
+    0, 1, 2: bilinear, nearest, bicubic; and zeros, border, reflection for what lies outside.
+
+    >>> rushlight.grid_sampler(rushlight.tensor([[[[0., 1.], [2., 3.]]]]), rushlight.zeros(1, 1, 1, 2), 0, 0, False)
+    tensor([[[[1.5000]]]])
+    """
     return at_points(input, grid, MODES[interpolation_mode], PADDINGS[padding_mode], align_corners)
 
 
 @composite(tensor=False)
 def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
                     align_corners: bool) -> Tensor:
-    """`grid_sampler` of (N, C, H, W)."""
+    """out[n, c, p] = input[n, c] at the point grid[n, p]: `grid_sampler` of (N, C, H, W).
+
+    >>> rushlight.grid_sampler_2d(rushlight.ones(1, 3, 4, 4), rushlight.zeros(1, 2, 5, 2), 0, 0, False).shape
+    torch.Size([1, 3, 2, 5])
+    """
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
 @composite(tensor=False)
 def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
                     align_corners: bool) -> Tensor:
-    """`grid_sampler` of (N, C, D, H, W)."""
+    """out[n, c, p] = input[n, c] at the point grid[n, p]: `grid_sampler` of (N, C, D, H, W).
+
+    >>> rushlight.grid_sampler_3d(rushlight.ones(1, 3, 4, 4, 4), rushlight.zeros(1, 2, 5, 6, 3), 0, 0, False).shape
+    torch.Size([1, 3, 2, 5, 6])
+    """
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 

@@ -116,6 +116,11 @@ def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b
     """i, f, o = sigmoid(W x + b + U h + b'), g = tanh(the same), c' = f c + i g, h' = o tanh(c'); returns h', c'.
 
     x (N, in), h and c (N, H), weights (4 H, in) and (4 H, H) hold i, f, g, o in this order.
+
+    >>> x, h, c = rushlight.ones(2, 3), rushlight.zeros(2, 4), rushlight.zeros(2, 4)
+    >>> h, c = rushlight.lstm_cell(x, (h, c), rushlight.ones(16, 3), rushlight.ones(16, 4))
+    >>> h.shape, c.shape
+    (torch.Size([2, 4]), torch.Size([2, 4]))
     """
     check_cell(input, hx, w_ih, w_hh, 4)
     return lstm_layer(of_a_step(input, hx, w_ih, w_hh, b_ih, b_hh), None, False)[1:3]
@@ -126,6 +131,9 @@ def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor
     """r, z = sigmoid(W x + b + U h + b'), n = tanh(W x + b + r (U h + b')), h' = (1 - z) n + z h.
 
     x (N, in), h (N, H), weights (3 H, in) and (3 H, H) hold r, z, n in this order.
+
+    >>> rushlight.gru_cell(rushlight.ones(2, 3), rushlight.zeros(2, 4), rushlight.ones(12, 3), rushlight.ones(12, 4)).shape
+    torch.Size([2, 4])
     """
     check_cell(input, (hx,), w_ih, w_hh, 3)
     return gru_layer(of_a_step(input, (hx,), w_ih, w_hh, b_ih, b_hh), None, False)[1]
@@ -133,14 +141,24 @@ def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor
 
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
                   b_hh: Tensor | None = None) -> Tensor:
-    """h' = tanh(W x + b + U h + b'): x (N, in), h (N, H)."""
+    """h' = tanh(W x + b + U h + b'): x (N, in), h (N, H), weights (H, in) and (H, H), biases (H,).
+
+    >>> one = rushlight.ones(1, 1)
+    >>> rushlight.rnn_tanh_cell(one, one, one, one)  # tanh(1 + 1)
+    tensor([[0.9640]])
+    """
     check_cell(input, (hx,), w_ih, w_hh, 1)
     return rnn_layer(of_a_step(input, (hx,), w_ih, w_hh, b_ih, b_hh), False, None, False)[1]
 
 
 def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
                   b_hh: Tensor | None = None) -> Tensor:
-    """h' = relu(W x + b + U h + b'): x (N, in), h (N, H)."""
+    """h' = relu(W x + b + U h + b'): x (N, in), h (N, H), weights (H, in) and (H, H), biases (H,).
+
+    >>> one = rushlight.ones(1, 1)
+    >>> rushlight.rnn_relu_cell(one, one, one, one)  # 1 + 1
+    tensor([[2.]])
+    """
     check_cell(input, (hx,), w_ih, w_hh, 1)
     return rnn_layer(of_a_step(input, (hx,), w_ih, w_hh, b_ih, b_hh), True, None, False)[1]
 

@@ -44,7 +44,12 @@ def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_b
 
 
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
-    """The rows of the matrix that are looked up, and longer than `max_norm`, made as short as that, in place."""
+    """input[i] = input[i] min(1, max_norm / |input[i]|) for the rows i that are looked up: shortened in place.
+
+    >>> rushlight.embedding_renorm_(rushlight.tensor([[3., 4.], [6., 8.]]), rushlight.tensor([0]), 1.0, 2.0)
+    tensor([[0.6000, 0.8000],
+            [6.0000, 8.0000]])
+    """
     shorten(input, indices, max_norm, norm_type)
     return input
 
@@ -63,17 +68,33 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
 
 
 def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
-    """nn.functional.dropout, in place."""
+    """input = nn.functional.dropout(input, p, train).
+
+    >>> rushlight.dropout_(rushlight.ones(2), 0.5, False)
+    tensor([1., 1.])
+    """
     return F.dropout(input, p, train, True)
 
 
 def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
-    """nn.functional.alpha_dropout, in place."""
+    """input = nn.functional.alpha_dropout(input, p, train).
+
+    >>> rushlight.alpha_dropout_(rushlight.ones(2), 0.5, False)
+    tensor([1., 1.])
+    """
     return F.alpha_dropout(input, p, train, True)
 
 
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    """Whole channels (dimension 1) become 0 with probability p, the others are divided by 1 - p."""
+    """out = input m / (1 - p), m 0 with probability p, else 1, for each channel (dimension 1).
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.feature_dropout(rushlight.ones(1, 4, 2), 0.5, True)
+    tensor([[[0., 0.],
+             [0., 0.],
+             [2., 2.],
+             [0., 0.]]])
+    """
     if input.ndim < 2:
         raise RuntimeError(explain("Feature dropout requires at least 2 dimensions in the input"))
     ones = input.new_ones((*input.shape[:2], *(1,) * (input.ndim - 2)))  # type: ignore[attr-defined]
@@ -81,18 +102,30 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
 
 
 def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
-    """`feature_dropout`, in place."""
+    """input = feature_dropout(input, p, train).
+
+    >>> rushlight.feature_dropout_(rushlight.ones(1, 2), 0.5, False)
+    tensor([[1., 1.]])
+    """
     return input.copy_(feature_dropout(input, p, train))  # type: ignore[attr-defined]
 
 
 def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
-    """nn.functional.feature_alpha_dropout, in place."""
+    """input = nn.functional.feature_alpha_dropout(input, p, train).
+
+    >>> rushlight.feature_alpha_dropout_(rushlight.ones(1, 2), 0.5, False)
+    tensor([[1., 1.]])
+    """
     return F.feature_alpha_dropout(input, p, train, True)
 
 
 def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
                             ceil_mode: bool = False) -> tuple[Tensor, Tensor]:
-    """(values, indices) of nn.functional.max_pool1d."""
+    """(values, indices) = nn.functional.max_pool1d(..., return_indices=True).
+
+    >>> rushlight.max_pool1d_with_indices(rushlight.tensor([[1., 5., 2., 3.]]), 2)
+    (tensor([[5., 3.]]), tensor([[1, 3]]))
+    """
     return F.max_pool1d(input, kernel_size, stride or None, padding, dilation, ceil_mode, True)  # type: ignore[return-value]
 
 
@@ -109,5 +142,9 @@ def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:
 
 
 def frobenius_norm(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Tensor:
-    """The root of the sum of squares over these dimensions."""
+    """out = sqrt(sum of input^2) over these dimensions.
+
+    >>> rushlight.frobenius_norm(rushlight.tensor([[3., 4.], [6., 8.]]), 1)
+    tensor([ 5., 10.])
+    """
     return vector_norm(input, 2, dim if isinstance(dim, int) else tuple(dim), keepdim)
