@@ -32,7 +32,15 @@ def colours_of(colors: Any, n: int) -> list[tuple[int, ...]]:
 
 def draw_bounding_boxes(image: Tensor, boxes: Tensor, labels: Sequence[str | None] | None = None, colors: Any = None,
                         fill: bool = False, width: int = 1, font: str | None = None, font_size: int | None = None) -> Tensor:
-    """The image with boxes (N, 4), from (x1, y1) to (x2, y2), `width` pixels thick, and their labels."""
+    """The image with boxes (N, 4), from (x1, y1) to (x2, y2), `width` pixels thick, and their labels.
+
+    >>> image = rushlight.zeros(3, 4, 4, dtype=rushlight.uint8)
+    >>> rushlight.vision.utils.draw_bounding_boxes(image, rushlight.tensor([[0, 0, 3, 3]]), colors="white")[0]
+    tensor([[255, 255, 255, 255],
+            [255,   0,   0, 255],
+            [255,   0,   0, 255],
+            [255, 255, 255, 255]], dtype=torch.uint8)
+    """
     if pillow() is None:
         raise ImportError(explain("boxes are drawn with Pillow, which is not installed", "pip install pillow"))
     if not isinstance(image, Tensor) or image.array.ndim != 3:
@@ -56,7 +64,12 @@ def draw_bounding_boxes(image: Tensor, boxes: Tensor, labels: Sequence[str | Non
 
 
 def draw_segmentation_masks(image: Tensor, masks: Tensor, alpha: float = 0.8, colors: Any = None) -> Tensor:
-    """The image with the masks (N, H, W) bool in colours over it, black where they overlap: `alpha` of them."""
+    """The image with the masks (N, H, W) bool in colours over it, black where they overlap: `alpha` of them.
+
+    >>> image, mask = rushlight.zeros(3, 1, 2, dtype=rushlight.uint8), rushlight.tensor([[True, False]])
+    >>> rushlight.vision.utils.draw_segmentation_masks(image, mask, alpha=1.0, colors="white")[0]
+    tensor([[255,   0]], dtype=torch.uint8)
+    """
     planes: ndarray = masks.array[None] if masks.array.ndim == 2 else masks.array
     if planes.dtype != bool:
         raise ValueError(explain(f"The masks must be of dtype bool. Got {masks.dtype}"))

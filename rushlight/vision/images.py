@@ -14,7 +14,12 @@ from rushlight.tensor import Tensor, from_array
 
 
 class InterpolationMode(Enum):
-    """How values between pixels are found: a name of these, or Pillow's number for it (`Image.BICUBIC`)."""
+    """How values between pixels are found: a name of these, or Pillow's number for it (`Image.BICUBIC`).
+
+    >>> mode = rushlight.vision.transforms.InterpolationMode.NEAREST
+    >>> rushlight.vision.transforms.Resize(4, mode)(rushlight.tensor([[[0, 1], [2, 3]]]))[0, 0]
+    tensor([0, 0, 1, 1])
+    """
 
     NEAREST = "nearest"
     NEAREST_EXACT = "nearest-exact"

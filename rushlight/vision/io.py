@@ -19,7 +19,14 @@ __all__ = ["ImageReadMode", "decode_image", "decode_jpeg", "decode_png", "encode
 
 
 class ImageReadMode(Enum):
-    """The channels of an image that is read."""
+    """The channels of an image that is read.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "black.png")
+    >>> rushlight.vision.io.write_png(rushlight.zeros(3, 2, 2, dtype=rushlight.uint8), path)
+    >>> rushlight.vision.io.read_image(path, rushlight.vision.io.ImageReadMode.GRAY).shape
+    torch.Size([1, 2, 2])
+    """
 
     UNCHANGED = 0
     GRAY = 1
@@ -39,22 +46,48 @@ def pillow_or_error() -> ModuleType:
 
 
 def read_file(path: str | os.PathLike) -> Tensor:
-    """A file's bytes, (N,) uint8."""
+    """A file's bytes, (N,) uint8.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "bytes")
+    >>> rushlight.vision.io.write_file(path, rushlight.tensor([1, 2, 3], dtype=rushlight.uint8))
+    >>> rushlight.vision.io.read_file(path)
+    tensor([1, 2, 3], dtype=torch.uint8)
+    """
     return from_array(np.fromfile(path, np.uint8))
 
 
 def write_file(filename: str | os.PathLike, data: Tensor) -> None:
-    """A file of these bytes, (N,) uint8."""
+    """A file of these bytes, (N,) uint8.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "bytes")
+    >>> rushlight.vision.io.write_file(path, rushlight.tensor([1, 2, 3], dtype=rushlight.uint8))
+    >>> os.path.getsize(path)
+    3
+    """
     data.array.astype(np.uint8).tofile(filename)
 
 
 def read_image(path: str | os.PathLike, mode: Any = ImageReadMode.UNCHANGED, apply_exif_orientation: bool = False) -> Tensor:
-    """The image in a file, (C, H, W) uint8, with the channels that `mode` says."""
+    """The image in a file, (C, H, W) uint8, with the channels that `mode` says.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "black.png")
+    >>> rushlight.vision.io.write_png(rushlight.zeros(3, 2, 4, dtype=rushlight.uint8), path)
+    >>> rushlight.vision.io.read_image(path).shape
+    torch.Size([3, 2, 4])
+    """
     return decode_image(os.fspath(path), mode, apply_exif_orientation)
 
 
 def decode_image(input: Any, mode: Any = ImageReadMode.UNCHANGED, apply_exif_orientation: bool = False) -> Tensor:
-    """The image in a file, named or given as its bytes, (N,) uint8: (C, H, W) uint8."""
+    """The image in a file, named or given as its bytes, (N,) uint8: (C, H, W) uint8.
+
+    >>> data = rushlight.vision.io.encode_png(rushlight.zeros(3, 2, 4, dtype=rushlight.uint8))
+    >>> rushlight.vision.io.decode_image(data).shape
+    torch.Size([3, 2, 4])
+    """
     mode = ImageReadMode[mode.upper()] if isinstance(mode, str) else mode
     with pillow_or_error().open(io.BytesIO(input.array.tobytes()) if isinstance(input, Tensor) else input) as image:
         if apply_exif_orientation:
@@ -77,20 +110,44 @@ def encoded(image: Tensor, **how: Any) -> Tensor:
 
 
 def encode_png(input: Tensor, compression_level: int = 6) -> Tensor:
-    """The bytes of a PNG file of an image (C, H, W) uint8."""
+    """The bytes of a PNG file of an image (C, H, W) uint8.
+
+    >>> data = rushlight.vision.io.encode_png(rushlight.zeros(3, 2, 4, dtype=rushlight.uint8))
+    >>> bytes(data[1:4].tolist())
+    b'PNG'
+    """
     return encoded(input, format="PNG", compress_level=compression_level)
 
 
 def encode_jpeg(input: Tensor, quality: int = 75) -> Tensor:
-    """The bytes of a JPEG file of an image (C, H, W) uint8."""
+    """The bytes of a JPEG file of an image (C, H, W) uint8.
+
+    >>> data = rushlight.vision.io.encode_jpeg(rushlight.zeros(3, 2, 4, dtype=rushlight.uint8))
+    >>> data[:2].tolist()  # a JPEG file begins so
+    [255, 216]
+    """
     return encoded(input, format="JPEG", quality=quality)
 
 
 def write_png(input: Tensor, filename: str | os.PathLike, compression_level: int = 6) -> None:
-    """A PNG file of an image (C, H, W) uint8."""
+    """A PNG file of an image (C, H, W) uint8.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "black.png")
+    >>> rushlight.vision.io.write_png(rushlight.zeros(3, 2, 4, dtype=rushlight.uint8), path)
+    >>> rushlight.vision.io.read_image(path).max()
+    tensor(0, dtype=torch.uint8)
+    """
     write_file(filename, encode_png(input, compression_level))
 
 
 def write_jpeg(input: Tensor, filename: str | os.PathLike, quality: int = 75) -> None:
-    """A JPEG file of an image (C, H, W) uint8."""
+    """A JPEG file of an image (C, H, W) uint8.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "black.jpg")
+    >>> rushlight.vision.io.write_jpeg(rushlight.zeros(3, 2, 4, dtype=rushlight.uint8), path)
+    >>> rushlight.vision.io.read_image(path).max()
+    tensor(0, dtype=torch.uint8)
+    """
     write_file(filename, encode_jpeg(input, quality))

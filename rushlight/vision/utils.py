@@ -74,6 +74,12 @@ def save_image(tensor: Tensor | Sequence[Tensor], fp: str | os.PathLike | IO[byt
     """Write an image with values in 0..1, or `make_grid(tensor, **kwargs)` of several, to a file.
 
     The format is that of the file's name, or `format`. ImportError where Pillow is not installed.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "noise.png")
+    >>> rushlight.vision.utils.save_image(rushlight.rand(3, 8, 8), path)
+    >>> rushlight.vision.io.read_image(path).shape
+    torch.Size([3, 8, 8])
     """
     module = pillow()
     if module is None:

@@ -16,7 +16,11 @@ from rushlight.tensor import Tensor, from_array
 
 
 def box_area(boxes: Tensor) -> Tensor:
-    """(x2 - x1) (y2 - y1) of each."""
+    """(x2 - x1) (y2 - y1) of each box (N, 4) -> (N,).
+
+    >>> rushlight.vision.ops.box_area(rushlight.tensor([[0., 0., 2., 3.]]))
+    tensor([6.])
+    """
     return (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])
 
 
@@ -31,13 +35,23 @@ def shared(boxes1: Tensor, boxes2: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
-    """(N, M): the shared area over the area of both together, of N boxes and M others."""
+    """iou = area of both / area of either: (N, M), of N boxes and M others.
+
+    >>> a, b = rushlight.tensor([[0., 0., 2., 2.]]), rushlight.tensor([[1., 0., 3., 2.], [5., 5., 6., 6.]])
+    >>> rushlight.vision.ops.box_iou(a, b)  # 2 / (4 + 4 - 2), 0
+    tensor([[0.3333, 0.0000]])
+    """
     inside, together = shared(boxes1, boxes2)
     return inside / together
 
 
 def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
-    """(N, M): iou less the share of the smallest box around both that belongs to neither (Rezatofighi et al. 2019)."""
+    """iou - (area of C - area of both) / area of C: (N, M), C the smallest box around both. H. Rezatofighi et al., 2019.
+
+    >>> box = rushlight.tensor([[0., 0., 2., 2.]])
+    >>> rushlight.vision.ops.generalized_box_iou(box, box + 2)  # 0 - (16 - 8) / 16
+    tensor([[-0.5000]])
+    """
     inside, together = shared(boxes1, boxes2)
     low = minimum(boxes1[..., None, :2], boxes2[..., None, :, :2])
     high = maximum(boxes1[..., None, 2:], boxes2[..., None, :, 2:])
@@ -47,7 +61,12 @@ def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
 
 
 def distance_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tensor:
-    """(N, M): iou less the square of the distance over that of the diagonal around both (Zheng et al. 2020)."""
+    """iou - d^2 / c^2: (N, M), d the distance of the middles, c the diagonal of the box around both. Z. Zheng et al., 2020.
+
+    >>> box = rushlight.tensor([[0., 0., 2., 2.]])
+    >>> rushlight.vision.ops.distance_box_iou(box, box + 2)  # 0 - 8 / 32
+    tensor([[-0.2500]])
+    """
     low = minimum(boxes1[..., None, :2], boxes2[..., None, :, :2])
     high = maximum(boxes1[..., None, 2:], boxes2[..., None, :, 2:])
     diagonal = ((high - low).clamp(min=0) ** 2).sum(-1) + eps
@@ -56,7 +75,12 @@ def distance_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tenso
 
 
 def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tensor:
-    """(N, M): `distance_box_iou` less what the boxes' shapes differ by (Zheng et al. 2020)."""
+    """(N, M): `distance_box_iou` less what the boxes' shapes differ by (Zheng et al. 2020).
+
+    >>> box = rushlight.tensor([[0., 0., 2., 2.]])
+    >>> rushlight.vision.ops.complete_box_iou(box, box)
+    tensor([[1.]])
+    """
     first, second = (((b[..., 2] - b[..., 0]) / (b[..., 3] - b[..., 1])).atan() for b in (boxes1, boxes2))
     unlike = (4 / math.pi ** 2) * (first[..., None] - second[..., None, :]) ** 2
     with no_grad():
@@ -65,7 +89,12 @@ def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tenso
 
 
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
-    """The indices of the boxes, best first, that overlap no better one by more than the threshold."""
+    """The indices of the boxes, best first, that overlap no better one by more than the threshold.
+
+    >>> boxes = rushlight.tensor([[0., 0., 2., 2.], [0., 0., 2., 2.1], [5., 5., 6., 6.]])
+    >>> rushlight.vision.ops.nms(boxes, rushlight.tensor([0.5, 0.9, 0.1]), 0.5)
+    tensor([1, 2])
+    """
     array = boxes.array.astype(np.float64)
     order = np.argsort(-scores.array, kind="stable")
     area = (array[:, 2] - array[:, 0]) * (array[:, 3] - array[:, 1])
@@ -82,7 +111,12 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
 
 
 def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: float) -> Tensor:
-    """`nms` among the boxes of each class: boxes of different `idxs` do not remove each other."""
+    """`nms` among the boxes of each class: boxes of different `idxs` do not remove each other.
+
+    >>> boxes, scores = rushlight.tensor([[0., 0., 2., 2.], [0., 0., 2., 2.]]), rushlight.tensor([0.5, 0.9])
+    >>> rushlight.vision.ops.batched_nms(boxes, scores, rushlight.tensor([0, 1]), 0.5)  # of two classes: both stay
+    tensor([1, 0])
+    """
     if boxes.numel() == 0:
         return from_array(np.empty(0, np.int64))
     apart = idxs.to(boxes.dtype) * (boxes.max() + 1)               # each class in a place of its own
@@ -90,7 +124,11 @@ def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: floa
 
 
 def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
-    """Boxes in another form: 'xyxy' (two corners), 'xywh' (corner and size) or 'cxcywh' (middle and size)."""
+    """Boxes in another form: 'xyxy' (two corners), 'xywh' (corner and size) or 'cxcywh' (middle and size).
+
+    >>> rushlight.vision.ops.box_convert(rushlight.tensor([[1., 1., 3., 5.]]), "xyxy", "xywh")
+    tensor([[1., 1., 2., 4.]])
+    """
     for form in (in_fmt, out_fmt):
         if form not in ("xyxy", "xywh", "cxcywh"):
             raise ValueError(explain("Unsupported Bounding Box Conversions for given in_fmt and out_fmt", given=form))
@@ -109,20 +147,32 @@ def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
 
 
 def clip_boxes_to_image(boxes: Tensor, size: tuple[int, int]) -> Tensor:
-    """The boxes within an image of (height, width)."""
+    """The boxes within an image of (height, width).
+
+    >>> rushlight.vision.ops.clip_boxes_to_image(rushlight.tensor([[-1., 2., 9., 3.]]), (4, 6))
+    tensor([[0., 2., 6., 3.]])
+    """
     h, w = size
     x, y = boxes[..., 0::2].clamp(0, w), boxes[..., 1::2].clamp(0, h)
     return stack((x, y), -1).reshape(boxes.shape)
 
 
 def remove_small_boxes(boxes: Tensor, min_size: float) -> Tensor:
-    """The indices of the boxes that are at least so wide and high."""
+    """The indices of the boxes that are at least so wide and high.
+
+    >>> rushlight.vision.ops.remove_small_boxes(rushlight.tensor([[0., 0., 2., 2.], [0., 0., 2., 0.1]]), 1.0)
+    tensor([0])
+    """
     a = boxes.array
     return from_array(np.flatnonzero((a[:, 2] - a[:, 0] >= min_size) & (a[:, 3] - a[:, 1] >= min_size)))
 
 
 def masks_to_boxes(masks: Tensor) -> Tensor:
-    """The smallest box (N, 4) around what is not 0 in each mask (N, H, W)."""
+    """The smallest box (N, 4) around what is not 0 in each mask (N, H, W).
+
+    >>> rushlight.vision.ops.masks_to_boxes(rushlight.tensor([[[0, 0, 0], [0, 1, 1]]]))
+    tensor([[1., 1., 2., 1.]])
+    """
     if masks.numel() == 0:
         return zeros((0, 4), dtype=float32)
     found = []

@@ -13,9 +13,14 @@ from rushlight.vision.ops.boxes import box_area
 
 def sigmoid_focal_loss(inputs: Tensor, targets: Tensor, alpha: float = 0.25, gamma: float = 2, reduction: str = "none"
                        ) -> Tensor:
-    """(1 - p)^gamma times the binary cross entropy, p the probability of what is true (Lin et al. 2017).
+    """(1 - p)^gamma times the binary cross entropy, p the probability of what is true.
 
-    `alpha` weighs the positive examples, 1 - alpha the negative ones; -1 weighs none.
+    `alpha` weighs the positive examples, 1 - alpha the negative ones; -1 weighs none. T.-Y. Lin et al., *Focal loss for
+    dense object detection*, 2017.
+
+    >>> x, y = rushlight.tensor([0.]), rushlight.tensor([1.])
+    >>> rushlight.vision.ops.sigmoid_focal_loss(x, y, alpha=-1)  # (1 - 0.5)^2 log 2
+    tensor([0.1733])
     """
     p = inputs.sigmoid()
     loss = F.binary_cross_entropy_with_logits(inputs, targets, reduction="none")
@@ -33,18 +38,33 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
 
 
 def generalized_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7) -> Tensor:
-    """1 - iou of each pair, plus the share of the smallest box around both that belongs to neither."""
+    """1 - iou of each pair, plus the share of the smallest box around both that belongs to neither.
+
+    >>> box = rushlight.tensor([[0., 0., 2., 2.]])
+    >>> rushlight.vision.ops.generalized_box_iou_loss(box, box + 2)  # 1 - 0 + (16 - 8) / 16
+    tensor([1.5000])
+    """
     (iou, together), (w, h) = overlap(boxes1, boxes2, eps), around(boxes1, boxes2)
     return reduced(1 - (iou - (w * h - together) / (w * h + eps)), reduction)
 
 
 def distance_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7) -> Tensor:
-    """1 - iou of each pair, plus the square of their distance over that of the diagonal around both (Zheng et al. 2020)."""
+    """1 - iou of each pair, plus the square of their distance over that of the diagonal around both (Zheng et al. 2020).
+
+    >>> box = rushlight.tensor([[0., 0., 2., 2.]])
+    >>> rushlight.vision.ops.distance_box_iou_loss(box, box + 2)  # 1 - 0 + 8 / 32
+    tensor([1.2500])
+    """
     return reduced(apart(boxes1, boxes2, eps)[0], reduction)
 
 
 def complete_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7) -> Tensor:
-    """The distance loss, plus what the boxes' shapes differ by (Zheng et al. 2020)."""
+    """The distance loss, plus what the boxes' shapes differ by (Zheng et al. 2020).
+
+    >>> box = rushlight.tensor([[0., 0., 2., 2.]])
+    >>> rushlight.vision.ops.complete_box_iou_loss(box, box)
+    tensor([0.])
+    """
     loss, iou = apart(boxes1, boxes2, 1e-7)
     first, second = (((b[..., 2] - b[..., 0]) / (b[..., 3] - b[..., 1])).atan() for b in (boxes2, boxes1))
     unlike = (4 / math.pi ** 2) * (first - second) ** 2

@@ -11,7 +11,11 @@ from rushlight.tensor import Tensor
 
 
 class Conv2dNormActivation(nn.Sequential):
-    """A convolution that keeps the size at stride 1, a norm and an activation, where they are not None."""
+    """out = activation(norm(conv(x))), a convolution that keeps the size at stride 1; what is None is left out.
+
+    >>> rushlight.vision.ops.Conv2dNormActivation(3, 8)(rushlight.ones(1, 3, 6, 6)).shape
+    torch.Size([1, 8, 6, 6])
+    """
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: int = 3, stride: int = 1,
                  padding: int | None = None, groups: int = 1, norm_layer: Callable[..., nn.Module] | None = nn.BatchNorm2d,
@@ -29,7 +33,13 @@ class Conv2dNormActivation(nn.Sequential):
 
 
 class SqueezeExcitation(nn.Module):
-    """x times a weight for each channel, found from the channels' means (Hu et al. 2017)."""
+    """out = x sigmoid(W2 relu(W1 mean(x))): each channel times a weight, found from the channels' means.
+
+    J. Hu et al., *Squeeze-and-excitation networks*, 2018.
+
+    >>> rushlight.vision.ops.SqueezeExcitation(4, 2)(rushlight.ones(1, 4, 5, 5)).shape
+    torch.Size([1, 4, 5, 5])
+    """
 
     def __init__(self, input_channels: int, squeeze_channels: int, activation: Callable[..., nn.Module] = nn.ReLU,
                  scale_activation: Callable[..., nn.Module] = nn.Sigmoid):
@@ -44,7 +54,11 @@ class SqueezeExcitation(nn.Module):
 
 
 class MLP(nn.Sequential):
-    """Linear layers of `hidden_channels`, each but the last with norm, activation and dropout; dropout at the end."""
+    """Linear layers of `hidden_channels`, each but the last with norm, activation and dropout; dropout at the end.
+
+    >>> rushlight.vision.ops.MLP(4, [8, 2])(rushlight.ones(5, 4)).shape
+    torch.Size([5, 2])
+    """
 
     def __init__(self, in_channels: int, hidden_channels: Sequence[int], norm_layer: Callable[..., nn.Module] | None = None,
                  activation_layer: Callable[..., nn.Module] | None = nn.ReLU, inplace: bool | None = None,
@@ -61,7 +75,11 @@ class MLP(nn.Sequential):
 
 
 class Permute(nn.Module):
-    """The dimensions in another order."""
+    """out = x.permute(dims): the dimensions in another order.
+
+    >>> rushlight.vision.ops.Permute([0, 2, 1])(rushlight.ones(2, 3, 4)).shape
+    torch.Size([2, 4, 3])
+    """
 
     def __init__(self, dims: Sequence[int]):
         super().__init__()
@@ -72,7 +90,11 @@ class Permute(nn.Module):
 
 
 def stochastic_depth(input: Tensor, p: float, mode: str, training: bool = True) -> Tensor:
-    """0 with probability p, else input / (1 - p): of the whole ('batch') or of each example ('row'). Huang et al. 2016."""
+    """0 with probability p, else input / (1 - p): of the whole ('batch') or of each example ('row'). Huang et al. 2016.
+
+    >>> rushlight.vision.ops.stochastic_depth(rushlight.ones(2), 0.5, "row", training=False)
+    tensor([1., 1.])
+    """
     if not 0.0 <= p <= 1.0:
         raise ValueError(explain(f"drop probability has to be between 0 and 1, but got {p}"))
     if mode not in ("batch", "row"):
@@ -85,7 +107,11 @@ def stochastic_depth(input: Tensor, p: float, mode: str, training: bool = True) 
 
 
 class StochasticDepth(nn.Module):
-    """`stochastic_depth` while training."""
+    """out = stochastic_depth(x, p, mode) while training, else x.
+
+    >>> rushlight.vision.ops.StochasticDepth(0.5, "row").eval()(rushlight.ones(2))
+    tensor([1., 1.])
+    """
 
     def __init__(self, p: float, mode: str):
         super().__init__()
@@ -99,7 +125,11 @@ class StochasticDepth(nn.Module):
 
 
 class FrozenBatchNorm2d(nn.Module):
-    """Batch norm whose statistics and weights are constants."""
+    """(x - mean) / sqrt(var + eps) * weight + bias, all of them constants: batch norm that does not learn.
+
+    >>> list(rushlight.vision.ops.FrozenBatchNorm2d(3).parameters())
+    []
+    """
 
     def __init__(self, num_features: int, eps: float = 1e-5):
         super().__init__()

@@ -18,6 +18,10 @@ def roi_align(input: Tensor, boxes: Tensor | Sequence[Tensor], output_size: int 
 
     `boxes`: (K, 5), the image's number first, or for each image (L, 4); `sampling_ratio`: points each way in a cell, as many
     as it has pixels if it is not positive. `aligned`: pixels are where their middles are. Boxes have no gradient.
+
+    >>> x = rushlight.arange(16.).reshape(1, 1, 4, 4)
+    >>> rushlight.vision.ops.roi_align(x, rushlight.tensor([[0., 0., 0., 2., 2.]]), output_size=1, aligned=True)
+    tensor([[[[2.5000]]]])
     """
     height, width = (output_size, output_size) if isinstance(output_size, int) else output_size
     image, corners = placed(boxes)
@@ -65,7 +69,12 @@ def shares(start: ndarray, size: ndarray, cells: int, n: int, ratio: int) -> nda
 
 
 class RoIAlign(nn.Module):
-    """`roi_align` with its settings."""
+    """out = roi_align(input, boxes, ...) with its settings.
+
+    >>> align = rushlight.vision.ops.RoIAlign(2, spatial_scale=1.0, sampling_ratio=1)
+    >>> align(rushlight.ones(1, 3, 8, 8), rushlight.tensor([[0., 1., 1., 5., 5.]])).shape
+    torch.Size([1, 3, 2, 2])
+    """
 
     def __init__(self, output_size: int | tuple[int, int], spatial_scale: float, sampling_ratio: int, aligned: bool = False):
         super().__init__()

@@ -82,7 +82,11 @@ class Chosen(Transform):
 
 
 class RandAugment(Chosen):
-    """`num_ops` changes one after the other, each of `magnitude` of 31 (Cubuk et al. 2020)."""
+    """`num_ops` changes one after the other, each of `magnitude` of `num_magnitude_bins`. E. Cubuk et al., 2020.
+
+    >>> rushlight.vision.transforms.RandAugment()(rushlight.zeros(3, 8, 8, dtype=rushlight.uint8)).shape
+    torch.Size([3, 8, 8])
+    """
 
     shows = ("num_ops", "magnitude", "num_magnitude_bins", "interpolation", "fill")
 
@@ -105,7 +109,11 @@ class RandAugment(Chosen):
 
 
 class TrivialAugmentWide(Chosen):
-    """One change of random magnitude (Mueller and Hutter 2021)."""
+    """One change of random magnitude. S. Mueller, F. Hutter, *TrivialAugment*, 2021.
+
+    >>> rushlight.vision.transforms.TrivialAugmentWide()(rushlight.zeros(3, 8, 8, dtype=rushlight.uint8)).shape
+    torch.Size([3, 8, 8])
+    """
 
     shows = ("num_magnitude_bins", "interpolation", "fill")
 

@@ -18,7 +18,12 @@ from rushlight.vision.images import RESAMPLING, InterpolationMode, is_pillow, on
 
 
 def pil_to_tensor(pic: Any) -> Tensor:
-    """A Pillow image as a tensor (C, H, W) of its own numbers."""
+    """A Pillow image as a tensor (C, H, W) of its own numbers.
+
+    >>> image = rushlight.vision.transforms.functional.to_pil_image(rushlight.zeros(3, 2, 4))
+    >>> rushlight.vision.transforms.functional.pil_to_tensor(image).shape
+    torch.Size([3, 2, 4])
+    """
     if not is_pillow(pic):
         raise TypeError(explain(f"pic should be PIL Image. Got {type(pic)}"))
     kinds = {"I": np.int32, "I;16": np.uint16, "F": np.float32}
@@ -29,7 +34,12 @@ def pil_to_tensor(pic: Any) -> Tensor:
 
 
 def to_tensor(pic: Any) -> Tensor:
-    """A Pillow image, or an array (H, W) or (H, W, C), as a tensor (C, H, W); bytes become floats from 0 to 1."""
+    """A Pillow image, or an array (H, W) or (H, W, C), as a tensor (C, H, W); bytes become floats from 0 to 1.
+
+    >>> import numpy as np
+    >>> rushlight.vision.transforms.functional.to_tensor(np.full((1, 2, 3), 255, np.uint8))[0]
+    tensor([[1., 1.]])
+    """
     if is_pillow(pic):
         found = pil_to_tensor(pic)
     elif isinstance(pic, ndarray):
@@ -45,7 +55,11 @@ def to_tensor(pic: Any) -> Tensor:
 
 
 def to_pil_image(pic: Any, mode: str | None = None) -> Any:
-    """A tensor (C, H, W) or (H, W), or an array (H, W, C) or (H, W), as a Pillow image. ImportError without Pillow."""
+    """A tensor (C, H, W) or (H, W), or an array (H, W, C) or (H, W), as a Pillow image. ImportError without Pillow.
+
+    >>> rushlight.vision.transforms.functional.to_pil_image(rushlight.zeros(3, 2, 4)).size  # (width, height)
+    (4, 2)
+    """
     module = pillow()
     if module is None:
         raise ImportError("to_pil_image needs Pillow: pip install pillow")
@@ -67,6 +81,9 @@ def convert_image_dtype(image: Tensor, dtype: dtypes.dtype = dtypes.float32) -> 
     """A tensor in another dtype, so that the brightest value stays the brightest: 255 in bytes, 1 in floats.
 
     RuntimeError for a cast to integers that have more digits than the floats.
+
+    >>> rushlight.vision.transforms.functional.convert_image_dtype(rushlight.tensor([[[0, 255]]], dtype=rushlight.uint8))
+    tensor([[[0., 1.]]])
     """
     own = image.dtype
     if own is dtype:
@@ -91,7 +108,11 @@ def brightest(dtype: dtypes.dtype) -> int:
 
 
 def normalize(tensor: Tensor, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> Tensor:
-    """(x - mean) / std, channel by channel: a floating-point tensor (..., C, H, W). ValueError for a std of 0."""
+    """(x - mean) / std, channel by channel: a floating-point tensor (..., C, H, W). ValueError for a std of 0.
+
+    >>> rushlight.vision.transforms.functional.normalize(rushlight.ones(1, 1, 2), [0.5], [0.25])
+    tensor([[[2., 2.]]])
+    """
     if not isinstance(tensor, Tensor):
         raise TypeError(explain(f"img should be Tensor Image. Got {type(tensor)}", "ToTensor() comes first"))
     if not tensor.is_floating_point():
@@ -120,17 +141,31 @@ def as_array(values: Any) -> ndarray:
 
 
 def hflip(img: Any) -> Any:
-    """Left and right exchanged."""
+    """out[..., i] = image[..., W - 1 - i]: left and right exchanged.
+
+    >>> rushlight.vision.transforms.functional.hflip(rushlight.tensor([[[1, 2]]]))
+    tensor([[[2, 1]]])
+    """
     return on_pixels(lambda a: a[..., ::-1].copy(), img)
 
 
 def vflip(img: Any) -> Any:
-    """Top and bottom exchanged."""
+    """out[..., i, :] = image[..., H - 1 - i, :]: top and bottom exchanged.
+
+    >>> rushlight.vision.transforms.functional.vflip(rushlight.tensor([[[1], [2]]]))
+    tensor([[[2],
+             [1]]])
+    """
     return on_pixels(lambda a: a[..., ::-1, :].copy(), img)
 
 
 def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
-    """The part from row `top` and column `left` on; what lies outside the image is 0."""
+    """out[..., i, j] = image[..., top + i, left + j], 0 outside the image.
+
+    >>> rushlight.vision.transforms.functional.crop(rushlight.arange(9).reshape(1, 3, 3), 1, 0, 2, 2)
+    tensor([[[3, 4],
+             [6, 7]]])
+    """
     h, w = size_of(img)
     before = max(-top, 0), max(-left, 0)
     after = max(top + height - h, 0), max(left + width - w, 0)
@@ -145,7 +180,12 @@ def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
 
 
 def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
-    """The middle (height, width), or square; an image that is smaller is padded with 0 first."""
+    """The middle (height, width), or square; an image that is smaller is padded with 0 first.
+
+    >>> rushlight.vision.transforms.functional.center_crop(rushlight.arange(16).reshape(1, 4, 4), 2)
+    tensor([[[ 5,  6],
+             [ 9, 10]]])
+    """
     th, tw = pair(output_size)
     h, w = size_of(img)
     if tw > w or th > h:
@@ -159,6 +199,9 @@ def pad(img: Any, padding: int | Sequence[int], fill: float = 0, padding_mode: s
     """More pixels at each side: one number, (left and right, top and bottom), or (left, top, right, bottom).
 
     `padding_mode`: 'constant' (`fill`), 'edge', 'reflect' or 'symmetric'.
+
+    >>> rushlight.vision.transforms.functional.pad(rushlight.tensor([[[1, 2]]]), (1, 0))
+    tensor([[[0, 1, 2, 0]]])
     """
     if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
         raise ValueError(explain("Padding mode should be either constant, edge, reflect or symmetric", given=padding_mode))
@@ -181,6 +224,9 @@ def resize(img: Any, size: int | Sequence[int], interpolation: InterpolationMode
 
     Pillow resizes its own images; tensors and arrays are interpolated ('nearest', 'bilinear', 'bicubic'). Of bytes, the
     result may be 1 off torchvision's, which interpolates them in integers.
+
+    >>> rushlight.vision.transforms.functional.resize(rushlight.zeros(3, 8, 16), 4).shape
+    torch.Size([3, 4, 8])
     """
     mode = InterpolationMode(interpolation)
     height, width = target_size(size_of(img), size, max_size)
@@ -230,7 +276,11 @@ def target_size(now: tuple[int, int], size: int | Sequence[int], max_size: int |
 
 
 def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
-    """How bright each pixel is, 0.2989 R + 0.587 G + 0.114 B, in 1 or 3 channels."""
+    """How bright each pixel is, 0.2989 R + 0.587 G + 0.114 B, in 1 or 3 channels.
+
+    >>> rushlight.vision.transforms.functional.rgb_to_grayscale(rushlight.tensor([1., 0., 0.]).reshape(3, 1, 1))
+    tensor([[[0.2989]]])
+    """
     if num_output_channels not in (1, 3):
         raise ValueError(explain("num_output_channels should be either 1 or 3"))
     if is_pillow(img):
@@ -252,7 +302,11 @@ to_grayscale = rgb_to_grayscale
 
 
 def pair(size: int | Sequence[int]) -> tuple[int, int]:
-    """(height, width) of one number, or of one or two."""
+    """(height, width) of one number, or of one or two.
+
+    >>> rushlight.vision.transforms.functional.pair(3), rushlight.vision.transforms.functional.pair((3, 4))
+    ((3, 3), (3, 4))
+    """
     if isinstance(size, int):
         return size, size
     if len(size) not in (1, 2):

@@ -45,7 +45,11 @@ def check_factor(name: str, factor: float) -> None:
 
 
 def adjust_brightness(img: Any, brightness_factor: float) -> Any:
-    """Colours times the factor: 0 is black, 1 the image itself."""
+    """min(factor image, most): colours times the factor, 0 is black, 1 the image itself.
+
+    >>> rushlight.vision.transforms.functional.adjust_brightness(rushlight.ones(3, 1, 1), 0.5).flatten()
+    tensor([0.5000, 0.5000, 0.5000])
+    """
     check_factor("brightness_factor", brightness_factor)
     if is_pillow(img):
         return enhanced(img, "Brightness", brightness_factor)
@@ -53,7 +57,11 @@ def adjust_brightness(img: Any, brightness_factor: float) -> Any:
 
 
 def adjust_contrast(img: Any, contrast_factor: float) -> Any:
-    """Distances from the mean grey times the factor: 0 is grey, 1 the image itself."""
+    """grey + factor (image - grey), grey the mean: 0 is grey, 1 the image itself.
+
+    >>> rushlight.vision.transforms.functional.adjust_contrast(rushlight.tensor([[[0., 1.]]]).repeat(3, 1, 1), 0.0)[0]
+    tensor([[0.5000, 0.5000]])
+    """
     check_factor("contrast_factor", contrast_factor)
     if is_pillow(img):
         return enhanced(img, "Contrast", contrast_factor)
@@ -66,7 +74,12 @@ def adjust_contrast(img: Any, contrast_factor: float) -> Any:
 
 
 def adjust_saturation(img: Any, saturation_factor: float) -> Any:
-    """Distances from each pixel's grey times the factor: 0 has no colours, 1 is the image itself."""
+    """grey + factor (image - grey), grey of each pixel: 0 has no colours, 1 is the image itself.
+
+    >>> red = rushlight.tensor([1., 0., 0.]).reshape(3, 1, 1)
+    >>> rushlight.vision.transforms.functional.adjust_saturation(red, 0.0).flatten()
+    tensor([0.2989, 0.2989, 0.2989])
+    """
     check_factor("saturation_factor", saturation_factor)
     if is_pillow(img):
         return enhanced(img, "Color", saturation_factor)
@@ -74,7 +87,12 @@ def adjust_saturation(img: Any, saturation_factor: float) -> Any:
 
 
 def adjust_hue(img: Any, hue_factor: float) -> Any:
-    """Colours turned around the wheel by so many turns, -0.5 to 0.5."""
+    """Colours turned around the wheel by so many turns, -0.5 to 0.5.
+
+    >>> red = rushlight.tensor([1., 0., 0.]).reshape(3, 1, 1)
+    >>> rushlight.vision.transforms.functional.adjust_hue(red, 1 / 3).flatten()  # green
+    tensor([0., 1., 0.])
+    """
     if not -0.5 <= hue_factor <= 0.5:
         raise ValueError(explain(f"hue_factor ({hue_factor}) is not in [-0.5, 0.5]."))
     if is_pillow(img):
@@ -128,7 +146,11 @@ def from_hsv(h: Tensor, s: Tensor, v: Tensor) -> Tensor:
 
 
 def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
-    """gain c^gamma, of colours c from 0 to 1."""
+    """gain c^gamma, of colours c from 0 to 1.
+
+    >>> rushlight.vision.transforms.functional.adjust_gamma(rushlight.full((3, 1, 1), 0.5), gamma=2).flatten()
+    tensor([0.2500, 0.2500, 0.2500])
+    """
     check_factor("gamma", gamma)
     if is_pillow(img):
         table = [int((255 + 1 - 1e-3) * gain * pow(c / 255.0, gamma)) for c in range(256)] * len(img.getbands())
@@ -138,7 +160,11 @@ def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
 
 
 def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
-    """0 is a blurred image, 1 the image itself, 2 twice as sharp."""
+    """blurred + factor (image - blurred): 0 is a blurred image, 1 the image itself, 2 twice as sharp.
+
+    >>> rushlight.vision.transforms.functional.adjust_sharpness(rushlight.full((1, 3, 3), 0.5), 2.0).std()
+    tensor(0.)
+    """
     check_factor("sharpness_factor", sharpness_factor)
     if is_pillow(img):
         return enhanced(img, "Sharpness", sharpness_factor)
@@ -165,6 +191,11 @@ def gaussian_blur(img: Any, kernel_size: int | Sequence[int], sigma: float | Seq
     """Each pixel the mean of those around it, weighted by exp(-d^2 / 2 sigma^2): kernel (width, height), sizes odd.
 
     `sigma` is 0.15 kernel_size + 0.35 if not given.
+
+    >>> rushlight.vision.transforms.functional.gaussian_blur(rushlight.eye(3)[None], 3, sigma=1.0)[0]
+    tensor([[0.5046, 0.3715, 0.3005],
+            [0.3715, 0.3544, 0.3715],
+            [0.3005, 0.3715, 0.5046]])
     """
     sizes = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)
     if any(k % 2 == 0 or k < 0 for k in sizes):
@@ -190,7 +221,11 @@ def bell(size: int, sigma: float) -> ndarray:
 
 
 def invert(img: Any) -> Any:
-    """The negative."""
+    """most - image: the negative.
+
+    >>> rushlight.vision.transforms.functional.invert(rushlight.tensor([[[0, 255]]], dtype=rushlight.uint8))
+    tensor([[[255,   0]]], dtype=torch.uint8)
+    """
     if is_pillow(img):
         from PIL import ImageOps
         return ImageOps.invert(img)
@@ -198,7 +233,11 @@ def invert(img: Any) -> Any:
 
 
 def posterize(img: Any, bits: int) -> Any:
-    """Only the first bits of each byte."""
+    """image & mask: only the first `bits` of each byte.
+
+    >>> rushlight.vision.transforms.functional.posterize(rushlight.tensor([[[100, 200]]], dtype=rushlight.uint8), bits=1)
+    tensor([[[  0, 128]]], dtype=torch.uint8)
+    """
     if is_pillow(img):
         from PIL import ImageOps
         return ImageOps.posterize(img, bits)
@@ -206,7 +245,11 @@ def posterize(img: Any, bits: int) -> Any:
 
 
 def solarize(img: Any, threshold: float) -> Any:
-    """The negative where it is as bright as the threshold or brighter."""
+    """most - x where x >= threshold, else x.
+
+    >>> rushlight.vision.transforms.functional.solarize(rushlight.tensor([[[100, 200]]], dtype=rushlight.uint8), 128)
+    tensor([[[100,  55]]], dtype=torch.uint8)
+    """
     if is_pillow(img):
         from PIL import ImageOps
         return ImageOps.solarize(img, threshold)  # type: ignore[arg-type]
@@ -216,7 +259,11 @@ def solarize(img: Any, threshold: float) -> Any:
 
 
 def autocontrast(img: Any) -> Any:
-    """Each channel stretched from black to the brightest."""
+    """(x - least) / (most - least) of each channel: stretched from black to the brightest.
+
+    >>> rushlight.vision.transforms.functional.autocontrast(rushlight.tensor([[[0.25, 0.5, 0.75]]]))
+    tensor([[[0.0000, 0.5000, 1.0000]]])
+    """
     if is_pillow(img):
         from PIL import ImageOps
         return ImageOps.autocontrast(img)
@@ -232,7 +279,12 @@ def autocontrast(img: Any) -> Any:
 
 
 def equalize(img: Any) -> Any:
-    """Each channel of bytes so that all brightnesses are about as frequent."""
+    """Each channel of bytes so that all brightnesses are about as frequent.
+
+    >>> image = rushlight.tensor([[[10, 20]]], dtype=rushlight.uint8).repeat(1, 1, 300)
+    >>> rushlight.vision.transforms.functional.equalize(image)[0, 0, :2]
+    tensor([  0, 255], dtype=torch.uint8)
+    """
     if is_pillow(img):
         from PIL import ImageOps
         return ImageOps.equalize(img)

@@ -53,7 +53,11 @@ __all__ = ["InterpolationMode", "adjust_brightness", "adjust_contrast", "adjust_
 
 
 def get_image_num_channels(img: Any) -> int:
-    """How many channels an image has: C of a tensor (..., C, H, W)."""
+    """How many channels an image has: C of a tensor (..., C, H, W).
+
+    >>> rushlight.vision.transforms.functional.get_image_num_channels(rushlight.zeros(3, 2, 4))
+    3
+    """
     if is_pillow(img):
         return len(img.getbands())
     if isinstance(img, Tensor):
@@ -62,10 +66,18 @@ def get_image_num_channels(img: Any) -> int:
 
 
 def get_image_size(img: Any) -> list[int]:
-    """[width, height]."""
+    """[width, height].
+
+    >>> rushlight.vision.transforms.functional.get_image_size(rushlight.zeros(3, 2, 4))
+    [4, 2]
+    """
     return list(size_of(img))[::-1]
 
 
 def get_dimensions(img: Any) -> list[int]:
-    """[channels, height, width]."""
+    """[channels, height, width].
+
+    >>> rushlight.vision.transforms.functional.get_dimensions(rushlight.zeros(3, 2, 4))
+    [3, 2, 4]
+    """
     return [get_image_num_channels(img), *size_of(img)]

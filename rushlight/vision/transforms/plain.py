@@ -16,21 +16,35 @@ from rushlight.vision.transforms.functional import pair
 
 
 class ToTensor(Transform):
-    """A Pillow image or array (H, W, C) as a tensor (C, H, W); bytes become floats from 0 to 1."""
+    """out[c, h, w] = image[h, w, c] / 255 of a Pillow image or an array of bytes, as float32; other numbers stay.
+
+    >>> import numpy as np
+    >>> rushlight.vision.transforms.ToTensor()(np.full((1, 2, 3), 255, np.uint8))[0]
+    tensor([[1., 1.]])
+    """
 
     def forward(self, img: Any) -> Tensor:
         return functional.to_tensor(img)
 
 
 class PILToTensor(Transform):
-    """A Pillow image as a tensor (C, H, W) of its own numbers."""
+    """A Pillow image as a tensor (C, H, W) of its own numbers.
+
+    >>> image = rushlight.vision.transforms.ToPILImage()(rushlight.zeros(3, 2, 4, dtype=rushlight.uint8))
+    >>> rushlight.vision.transforms.PILToTensor()(image).shape
+    torch.Size([3, 2, 4])
+    """
 
     def forward(self, img: Any) -> Tensor:
         return functional.pil_to_tensor(img)
 
 
 class ToPILImage(Transform):
-    """A tensor (C, H, W), or an array (H, W, C), as a Pillow image."""
+    """A tensor (C, H, W), or an array (H, W, C), as a Pillow image.
+
+    >>> rushlight.vision.transforms.ToPILImage()(rushlight.zeros(3, 2, 4)).size  # (width, height)
+    (4, 2)
+    """
 
     def __init__(self, mode: str | None = None):
         self.mode = mode
@@ -43,7 +57,12 @@ class ToPILImage(Transform):
 
 
 class ConvertImageDtype(Transform):
-    """A tensor in another dtype; the brightest value stays the brightest."""
+    """out = image most' / most, most the brightest value of its dtype: 255 of a byte is 1.0 of a float.
+
+    >>> image = rushlight.tensor([0, 255], dtype=rushlight.uint8).reshape(1, 1, 2)
+    >>> rushlight.vision.transforms.ConvertImageDtype(rushlight.float32)(image)
+    tensor([[[0., 1.]]])
+    """
 
     def __init__(self, dtype: dtype):
         self.dtype = dtype
@@ -53,7 +72,11 @@ class ConvertImageDtype(Transform):
 
 
 class Normalize(Transform):
-    """(x - mean) / std, channel by channel, of a floating-point tensor (..., C, H, W)."""
+    """(x - mean) / std, channel by channel, of a floating-point tensor (..., C, H, W).
+
+    >>> rushlight.vision.transforms.Normalize((0.5,), (0.25,))(rushlight.ones(1, 1, 2))
+    tensor([[[2., 2.]]])
+    """
 
     shows = ("mean", "std")
 
@@ -65,7 +88,11 @@ class Normalize(Transform):
 
 
 class Lambda(Transform):
-    """A function of one's own."""
+    """out = lambd(image): a function of one's own.
+
+    >>> rushlight.vision.transforms.Lambda(lambda image: 1 - image)(rushlight.zeros(1, 1, 2))
+    tensor([[[1., 1.]]])
+    """
 
     def __init__(self, lambd: Callable[[Any], Any]):
         if not callable(lambd):
@@ -77,7 +104,11 @@ class Lambda(Transform):
 
 
 class Resize(Transform):
-    """The image with (height, width) pixels; one number is the length of the shorter side."""
+    """The image with (height, width) pixels; one number is the length of the shorter side.
+
+    >>> rushlight.vision.transforms.Resize(4)(rushlight.zeros(3, 8, 16)).shape
+    torch.Size([3, 4, 8])
+    """
 
     shows = ("size", "interpolation", "max_size", "antialias")
 
@@ -91,7 +122,12 @@ class Resize(Transform):
 
 
 class CenterCrop(Transform):
-    """The middle of the image: (height, width), or a square."""
+    """out[..., i, j] = image[..., top + i, left + j]: the middle of the image, (height, width), or a square.
+
+    >>> rushlight.vision.transforms.CenterCrop(2)(rushlight.arange(16).reshape(1, 4, 4))
+    tensor([[[ 5,  6],
+             [ 9, 10]]])
+    """
 
     shows = ("size",)
 
@@ -103,7 +139,11 @@ class CenterCrop(Transform):
 
 
 class Pad(Transform):
-    """More pixels at each side: one number, (left and right, top and bottom), or (left, top, right, bottom)."""
+    """More pixels at each side: one number, (left and right, top and bottom), or (left, top, right, bottom).
+
+    >>> rushlight.vision.transforms.Pad((1, 0))(rushlight.tensor([[[1, 2]]]))
+    tensor([[[0, 1, 2, 0]]])
+    """
 
     shows = ("padding", "fill", "padding_mode")
 
@@ -115,7 +155,11 @@ class Pad(Transform):
 
 
 class Grayscale(Transform):
-    """How bright each pixel is, in 1 or 3 channels."""
+    """out = 0.2989 red + 0.587 green + 0.114 blue: how bright each pixel is, in 1 or 3 channels.
+
+    >>> rushlight.vision.transforms.Grayscale()(rushlight.ones(3, 4, 4)).shape
+    torch.Size([1, 4, 4])
+    """
 
     shows = ("num_output_channels",)
 
@@ -127,9 +171,12 @@ class Grayscale(Transform):
 
 
 class RandomCrop(Transform):
-    """A part of the image, (height, width) or a square, from anywhere; `padding` widens the image first.
+    """out[..., i, j] = image[..., top + i, left + j], from anywhere: (height, width) or a square.
 
-    ValueError if the image is smaller, unless `pad_if_needed`.
+    `padding` widens the image first. ValueError if the image is smaller, unless `pad_if_needed`.
+
+    >>> rushlight.vision.transforms.RandomCrop(2)(rushlight.zeros(3, 8, 8)).shape
+    torch.Size([3, 2, 2])
     """
 
     def __init__(self, size: int | Sequence[int], padding: int | Sequence[int] | None = None,
@@ -165,7 +212,11 @@ class RandomCrop(Transform):
 
 
 class RandomHorizontalFlip(Transform):
-    """Left and right exchanged, with probability p."""
+    """out[..., i] = image[..., W - 1 - i], with probability p: left and right exchanged.
+
+    >>> rushlight.vision.transforms.RandomHorizontalFlip(p=1.0)(rushlight.tensor([[[1, 2]]]))
+    tensor([[[2, 1]]])
+    """
 
     shows = ("p",)
 
@@ -177,14 +228,23 @@ class RandomHorizontalFlip(Transform):
 
 
 class RandomVerticalFlip(RandomHorizontalFlip):
-    """Top and bottom exchanged, with probability p."""
+    """out[..., i, :] = image[..., H - 1 - i, :], with probability p: top and bottom exchanged.
+
+    >>> rushlight.vision.transforms.RandomVerticalFlip(p=1.0)(rushlight.tensor([[[1], [2]]]))
+    tensor([[[2],
+             [1]]])
+    """
 
     def forward(self, img: Any) -> Any:
         return functional.vflip(img) if chance() < self.p else img
 
 
 class RandomGrayscale(Transform):
-    """Without colours, with probability p; as many channels as before."""
+    """Without colours, with probability p; as many channels as before.
+
+    >>> rushlight.vision.transforms.RandomGrayscale(p=1.0)(rushlight.ones(3, 4, 4)).shape
+    torch.Size([3, 4, 4])
+    """
 
     shows = ("p",)
 
@@ -197,7 +257,12 @@ class RandomGrayscale(Transform):
 
 
 class RandomRotation(Transform):
-    """Turned by a random angle: of (least, most) degrees, or up to so many either way."""
+    """out(A p) = image(p), A a turn by a random angle: of (least, most) degrees, or up to so many either way.
+
+    >>> rushlight.vision.transforms.RandomRotation((90, 90))(rushlight.tensor([[[1, 2], [3, 4]]]))
+    tensor([[[2, 4],
+             [1, 3]]])
+    """
 
     shows = ("degrees", "interpolation", "expand", "fill")
 
@@ -222,7 +287,12 @@ class RandomRotation(Transform):
 
 
 class RandomApply(Transform):
-    """All of the transforms, with probability p; else none."""
+    """All of the transforms, with probability p; else none.
+
+    >>> t = rushlight.vision.transforms
+    >>> t.RandomApply([t.RandomHorizontalFlip(p=1.0)], p=1.0)(rushlight.tensor([[[1, 2]]]))
+    tensor([[[2, 1]]])
+    """
 
     def __init__(self, transforms: Sequence[Callable], p: float = 0.5):
         self.transforms, self.p = transforms, p
@@ -235,7 +305,12 @@ class RandomApply(Transform):
 
 
 class RandomChoice(Transform):
-    """One of the transforms, with equal probabilities or those of `p`; drawn by Python's `random`."""
+    """One of the transforms, with equal probabilities or those of `p`; drawn by Python's `random`.
+
+    >>> t = rushlight.vision.transforms
+    >>> t.RandomChoice([t.RandomHorizontalFlip(1.0), t.RandomVerticalFlip(1.0)], p=[1, 0])(rushlight.tensor([[[1, 2]]]))
+    tensor([[[2, 1]]])
+    """
 
     def __init__(self, transforms: Sequence[Callable], p: Sequence[float] | None = None):
         self.transforms, self.p = transforms, p

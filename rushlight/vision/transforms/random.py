@@ -33,7 +33,11 @@ def shape_of(scale: Sequence[float], ratio: Sequence[float], area: int) -> tuple
 
 
 class RandomResizedCrop(Transform):
-    """A part of random size and shape from anywhere, resized: `scale` times the area, `ratio` of width to height."""
+    """A part of random size and shape from anywhere, resized: `scale` times the area, `ratio` of width to height.
+
+    >>> rushlight.vision.transforms.RandomResizedCrop(4)(rushlight.zeros(3, 10, 12)).shape
+    torch.Size([3, 4, 4])
+    """
 
     def __init__(self, size: int | Sequence[int], scale: Sequence[float] = (0.08, 1.0),
                  ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
@@ -71,6 +75,10 @@ class ColorJitter(Transform):
     """Brightness, contrast, saturation and hue changed at random, in random order.
 
     A number v stands for factors from max(0, 1 - v) to 1 + v, for hue from -v to v; or give (least, most).
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.vision.transforms.ColorJitter(brightness=(0.5, 0.5))(rushlight.ones(3, 1, 2))[0]
+    tensor([[0.5000, 0.5000]])
     """
 
     shows = ("brightness", "contrast", "saturation", "hue")
@@ -111,7 +119,13 @@ def factors(name: str, value: Any, middle: float = 1.0, bounds: tuple[float, flo
 
 
 class GaussianBlur(Transform):
-    """Blurred by a kernel of `kernel_size` and a random sigma."""
+    """out = sum of w_k image_k, w ~ exp(-k^2 / (2 sigma^2)): blurred by a kernel of `kernel_size` and a random sigma.
+
+    >>> rushlight.vision.transforms.GaussianBlur(3, sigma=1.0)(rushlight.eye(3)[None])[0]
+    tensor([[0.5046, 0.3715, 0.3005],
+            [0.3715, 0.3544, 0.3715],
+            [0.3005, 0.3715, 0.5046]])
+    """
 
     shows = ("kernel_size", "sigma")
 
@@ -133,10 +147,14 @@ class GaussianBlur(Transform):
 
 
 class RandomAffine(Transform):
-    """Turned, moved, scaled and sheared at random.
+    """out(A p) = image(p), A an affine map at random: turned, moved, scaled and sheared.
 
     `degrees` and `shear` are (least, most), or up to so many either way; `translate` (x, y) in parts of the size;
     `scale` (least, most).
+
+    >>> rushlight.vision.transforms.RandomAffine(degrees=(90, 90))(rushlight.tensor([[[1, 2], [3, 4]]]))
+    tensor([[[3, 1],
+             [4, 2]]])
     """
 
     def __init__(self, degrees: Any, translate: Sequence[float] | None = None, scale: Sequence[float] | None = None,
@@ -189,7 +207,11 @@ def either_way(name: str, value: Any) -> list[float]:
 
 
 class RandomPerspective(Transform):
-    """Seen from another side, with probability p: each corner moves in by up to `distortion_scale` / 2."""
+    """Seen from another side, with probability p: each corner moves in by up to `distortion_scale` / 2.
+
+    >>> rushlight.vision.transforms.RandomPerspective(p=1.0)(rushlight.zeros(3, 8, 8)).shape
+    torch.Size([3, 8, 8])
+    """
 
     shows = ("p",)
 
@@ -217,7 +239,14 @@ class RandomPerspective(Transform):
 
 
 class RandomErasing(Transform):
-    """A random rectangle of a tensor (..., C, H, W) becomes `value`, with probability p; noise for 'random'."""
+    """A random rectangle of a tensor (..., C, H, W) becomes `value`, with probability p; noise for 'random'.
+
+    `scale`: least and most of the area, `ratio` of height to width. Z. Zhong et al., *Random erasing data
+    augmentation*, 2020.
+
+    >>> rushlight.vision.transforms.RandomErasing(p=1.0)(rushlight.ones(1, 8, 8)).min()
+    tensor(0.)
+    """
 
     def __init__(self, p: float = 0.5, scale: Sequence[float] = (0.02, 0.33), ratio: Sequence[float] = (0.3, 3.3),
                  value: Any = 0, inplace: bool = False):
@@ -254,7 +283,11 @@ class RandomErasing(Transform):
 
 
 class FiveCrop(Transform):
-    """The four corners and the middle: five images of `size`."""
+    """The four corners and the middle: five images of `size`.
+
+    >>> [crop.item() for crop in rushlight.vision.transforms.FiveCrop(1)(rushlight.arange(9).reshape(1, 3, 3))]
+    [0, 2, 6, 8, 4]
+    """
 
     shows: Sequence[str] = ("size",)
 
@@ -266,7 +299,11 @@ class FiveCrop(Transform):
 
 
 class TenCrop(FiveCrop):
-    """`FiveCrop` of the image and of it flipped: ten images of `size`."""
+    """`FiveCrop` of the image and of it flipped: ten images of `size`.
+
+    >>> [crop.item() for crop in rushlight.vision.transforms.TenCrop(1)(rushlight.arange(9).reshape(1, 3, 3))]
+    [0, 2, 6, 8, 4, 2, 0, 8, 6, 4]
+    """
 
     shows = ("size", "vertical_flip")
 
@@ -297,22 +334,39 @@ class Sometimes(Transform):
 
 
 class RandomInvert(Sometimes):
-    """The negative, with probability p."""
+    """out = most - image, with probability p: the negative.
+
+    >>> rushlight.vision.transforms.RandomInvert(p=1.0)(rushlight.tensor([[[0, 255]]], dtype=rushlight.uint8))
+    tensor([[[255,   0]]], dtype=torch.uint8)
+    """
     change = staticmethod(colors.invert)
 
 
 class RandomAutocontrast(Sometimes):
-    """Each channel from black to the brightest, with probability p."""
+    """out = (x - least) / (most - least) of each channel, with probability p: from black to the brightest.
+
+    >>> rushlight.vision.transforms.RandomAutocontrast(p=1.0)(rushlight.tensor([[[0.25, 0.5, 0.75]]]))
+    tensor([[[0.0000, 0.5000, 1.0000]]])
+    """
     change = staticmethod(colors.autocontrast)
 
 
 class RandomEqualize(Sometimes):
-    """All brightnesses about as frequent, with probability p."""
+    """All brightnesses about as frequent, with probability p.
+
+    >>> image = rushlight.tensor([[[10, 20]]], dtype=rushlight.uint8).repeat(1, 1, 300)
+    >>> rushlight.vision.transforms.RandomEqualize(p=1.0)(image)[0, 0, :2]
+    tensor([  0, 255], dtype=torch.uint8)
+    """
     change = staticmethod(colors.equalize)
 
 
 class RandomPosterize(Sometimes):
-    """Only the first bits of each byte, with probability p."""
+    """Only the first `bits` of each byte, with probability p.
+
+    >>> rushlight.vision.transforms.RandomPosterize(1, p=1.0)(rushlight.tensor([[[100, 200]]], dtype=rushlight.uint8))
+    tensor([[[  0, 128]]], dtype=torch.uint8)
+    """
     change, shows, setting = staticmethod(colors.posterize), ("bits", "p"), "bits"
 
     def __init__(self, bits: int, p: float = 0.5):
@@ -321,7 +375,11 @@ class RandomPosterize(Sometimes):
 
 
 class RandomSolarize(Sometimes):
-    """The negative of what is bright, with probability p."""
+    """out = most - x where x >= threshold, else x, with probability p: the negative of what is bright.
+
+    >>> rushlight.vision.transforms.RandomSolarize(128, p=1.0)(rushlight.tensor([[[100, 200]]], dtype=rushlight.uint8))
+    tensor([[[100,  55]]], dtype=torch.uint8)
+    """
     change, shows, setting = staticmethod(colors.solarize), ("threshold", "p"), "threshold"
 
     def __init__(self, threshold: float, p: float = 0.5):
@@ -330,7 +388,12 @@ class RandomSolarize(Sometimes):
 
 
 class RandomAdjustSharpness(Sometimes):
-    """Sharper, or blurred where the factor is below 1, with probability p."""
+    """out = blurred + factor (image - blurred), with probability p: sharper, or blurred where the factor is below 1.
+
+    >>> sharpen = rushlight.vision.transforms.RandomAdjustSharpness(2.0, p=1.0)
+    >>> sharpen(rushlight.full((1, 3, 3), 0.5)).std()
+    tensor(0.)
+    """
     change, shows, setting = staticmethod(colors.adjust_sharpness), ("sharpness_factor", "p"), "sharpness_factor"
 
     def __init__(self, sharpness_factor: float, p: float = 0.5):

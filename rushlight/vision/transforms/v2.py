@@ -19,7 +19,12 @@ from rushlight.vision.transforms.random import *
 
 
 class Compose(First):
-    """Transforms one after the other; of several inputs, each gives all it returns to the next."""
+    """out = last(...(first(*inputs))): of several inputs, each gives all it returns to the next.
+
+    >>> t = rushlight.vision.transforms.v2
+    >>> t.Compose([t.RandomHorizontalFlip(1.0), t.Normalize([0.5], [0.5])])(rushlight.tensor([[[0., 1.]]]))
+    tensor([[[ 1., -1.]]])
+    """
 
     def __call__(self, *inputs: Any) -> Any:
         if len(inputs) == 1:
@@ -30,7 +35,12 @@ class Compose(First):
 
 
 class ToImage(Transform):
-    """A Pillow image, or an array (H, W, C), as a tensor (C, H, W) of its own numbers."""
+    """A Pillow image, or an array (H, W, C), as a tensor (C, H, W) of its own numbers.
+
+    >>> import numpy as np
+    >>> rushlight.vision.transforms.v2.ToImage()(np.zeros((2, 4, 3), np.uint8)).shape
+    torch.Size([3, 2, 4])
+    """
 
     def forward(self, img: Any) -> Tensor:
         if is_pillow(img):
@@ -41,7 +51,12 @@ class ToImage(Transform):
 
 
 class ToDtype(Transform):
-    """A tensor in another dtype; with `scale` the brightest value stays the brightest."""
+    """A tensor in another dtype; with `scale` the brightest value stays the brightest.
+
+    >>> t = rushlight.vision.transforms.v2.ToDtype(rushlight.float32, scale=True)
+    >>> t(rushlight.tensor([0, 255], dtype=rushlight.uint8).reshape(1, 1, 2))
+    tensor([[[0., 1.]]])
+    """
 
     def __init__(self, dtype: dtypes.dtype, scale: bool = False):
         self.dtype, self.scale = dtype, scale
@@ -56,18 +71,30 @@ class ToDtype(Transform):
 
 
 class ToPureTensor(Transform):
-    """The tensor itself."""
+    """The tensor itself.
+
+    >>> rushlight.vision.transforms.v2.ToPureTensor()(rushlight.tensor([1, 2]))
+    tensor([1, 2])
+    """
 
     def forward(self, img: Any) -> Any:
         return img
 
 
 class Identity(ToPureTensor):
-    """The image itself."""
+    """out = image.
+
+    >>> rushlight.vision.transforms.v2.Identity()(rushlight.tensor([1, 2]))
+    tensor([1, 2])
+    """
 
 
 class ConvertImageDtype(ToDtype):  # type: ignore[no-redef]
-    """A tensor in another dtype; the brightest value stays the brightest."""
+    """A tensor in another dtype; the brightest value stays the brightest.
+
+    >>> rushlight.vision.transforms.v2.ConvertImageDtype()(rushlight.tensor([[[0, 255]]], dtype=rushlight.uint8))
+    tensor([[[0., 1.]]])
+    """
 
     def __init__(self, dtype: dtypes.dtype = dtypes.float32):
         super().__init__(dtype, scale=True)

@@ -17,7 +17,11 @@ from rushlight.vision.transforms.basics import as_floats, center_crop, crop, hfl
 
 def resized_crop(img: Any, top: int, left: int, height: int, width: int, size: int | Sequence[int],
                  interpolation: InterpolationMode = InterpolationMode.BILINEAR, antialias: bool | None = True) -> Any:
-    """The part from row `top` and column `left` on, resized."""
+    """The part from row `top` and column `left` on, resized.
+
+    >>> rushlight.vision.transforms.functional.resized_crop(rushlight.zeros(3, 8, 8), 0, 0, 4, 4, size=2).shape
+    torch.Size([3, 2, 2])
+    """
     return resize(crop(img, top, left, height, width), size, interpolation, antialias=antialias)
 
 
@@ -40,7 +44,12 @@ def inverse_map(center: Sequence[float], angle: float, translate: Sequence[float
 def affine(img: Any, angle: float, translate: Sequence[int], scale: float, shear: float | Sequence[float],
            interpolation: InterpolationMode = InterpolationMode.NEAREST, fill: Any = None,
            center: Sequence[float] | None = None) -> Any:
-    """Turned clockwise by `angle` degrees, moved by `translate` pixels, scaled and sheared, about the middle or `center`."""
+    """Turned clockwise by `angle` degrees, moved by `translate` pixels, scaled and sheared, about the middle or `center`.
+
+    >>> rushlight.vision.transforms.functional.affine(rushlight.tensor([[[1, 2], [3, 4]]]), 90, [0, 0], 1.0, [0.0, 0.0])
+    tensor([[[3, 1],
+             [4, 2]]])
+    """
     if scale <= 0.0:
         raise ValueError(explain("Argument scale should be positive"))
     shears = [float(shear), 0.0] if isinstance(shear, (int, float)) else [float(s) for s in shear]
@@ -60,6 +69,10 @@ def rotate(img: Any, angle: float, interpolation: InterpolationMode = Interpolat
     """Turned counter-clockwise by `angle` degrees around the middle, or `center` (x, y); `fill` where nothing was.
 
     `expand` makes room for the corners; of Pillow images only.
+
+    >>> rushlight.vision.transforms.functional.rotate(rushlight.tensor([[[1, 2], [3, 4]]]), 90)
+    tensor([[[2, 4],
+             [1, 3]]])
     """
     if is_pillow(img):
         mode = RESAMPLING[InterpolationMode(interpolation)]
@@ -71,7 +84,13 @@ def rotate(img: Any, angle: float, interpolation: InterpolationMode = Interpolat
 
 def perspective(img: Any, startpoints: Sequence[Sequence[int]], endpoints: Sequence[Sequence[int]],
                 interpolation: InterpolationMode = InterpolationMode.BILINEAR, fill: Any = None) -> Any:
-    """The image with four corners, (x, y) each, moved from `startpoints` to `endpoints`."""
+    """The image with four corners, (x, y) each, moved from `startpoints` to `endpoints`.
+
+    >>> corners = [[0, 0], [1, 0], [1, 1], [0, 1]]
+    >>> rushlight.vision.transforms.functional.perspective(rushlight.tensor([[[1., 2.], [3., 4.]]]), corners, corners)
+    tensor([[[1., 2.],
+             [3., 4.]]])
+    """
     mode, (h, w) = InterpolationMode(interpolation), size_of(img)
     c = perspective_map(startpoints, endpoints)
     if is_pillow(img):
@@ -136,7 +155,12 @@ def sampled(img: Any, grid: ndarray, mode: InterpolationMode, fill: Any) -> Any:
 
 
 def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Any, inplace: bool = False) -> Tensor:
-    """The part of (..., C, H, W) from row i and column j on, h by w, is v."""
+    """The part of (..., C, H, W) from row i and column j on, h by w, is v.
+
+    >>> rushlight.vision.transforms.functional.erase(rushlight.ones(1, 2, 2), 0, 0, 1, 2, 0.0)
+    tensor([[[0., 0.],
+             [1., 1.]]])
+    """
     if not isinstance(img, Tensor):
         raise TypeError(explain(f"img should be Tensor. Got {type(img)}", "ToTensor() comes first"))
     out = img if inplace else img.clone()
@@ -145,7 +169,11 @@ def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Any, inplace: bool = F
 
 
 def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, Any]:
-    """The four corners and the middle: (top left, top right, bottom left, bottom right, middle)."""
+    """The four corners and the middle: (top left, top right, bottom left, bottom right, middle).
+
+    >>> [crop.item() for crop in rushlight.vision.transforms.functional.five_crop(rushlight.arange(9).reshape(1, 3, 3), 1)]
+    [0, 2, 6, 8, 4]
+    """
     (th, tw), (h, w) = pair(size), size_of(img)
     if tw > w or th > h:
         raise ValueError(explain(f"Requested crop size {(th, tw)} is bigger than input size {(h, w)}"))
@@ -154,7 +182,11 @@ def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, 
 
 
 def ten_crop(img: Any, size: int | Sequence[int], vertical_flip: bool = False) -> tuple[Any, ...]:
-    """`five_crop`, and that of the image flipped: left and right, or top and bottom."""
+    """`five_crop`, and that of the image flipped: left and right, or top and bottom.
+
+    >>> len(rushlight.vision.transforms.functional.ten_crop(rushlight.arange(9).reshape(1, 3, 3), 1))
+    10
+    """
     return five_crop(img, size) + five_crop(vflip(img) if vertical_flip else hflip(img), size)
 
 
