@@ -91,6 +91,7 @@ HAND = {
     "cdist": POINTS,
     "apart": [Sample(x(4, 2), Data(values=[1, 2, 3, 6, 7, 11], dtype="int64"))],
     "euclidean": [Sample(x(3, 2), x(4, 2)), Sample(x(2, 3, 2), x(1, 4, 2))],
+    "farthest": [Sample(x(4, 3)), Sample(x(2, 2, 3))],
     "renorm": [Sample(x(2, 3), 2, 0, 1.0), Sample(x(2, 3, 2), 1, -1, 0.5), Sample(x(2, 3), 3, 1, 100.0)],
     "cov": [Sample(x(2, 4)), Sample(x(4)), Sample(x(2, 4), correction=0), Sample(x(2, 4), aweights=x(4, signed=False)),
             Sample(x(2, 4), fweights=Data(values=[1, 2, 0, 3], dtype="int64")),

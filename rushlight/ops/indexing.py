@@ -55,6 +55,8 @@ def integers_first(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple[Tens
     """The view that the plain integers of a key choose, and the rest of the key. NumPy takes integers for index tensors: for
     x of shape (2, 3, 4), x[0, :, [1, 2]] is (2, 3) there and (3, 2) in torch. Side by side it is the same.
     """
+    if len(tensors) > 1 and parts[-1] is not ...:
+        parts = closed(x, parts, tensors)
     places = [i for i, part in enumerate(parts) if part is HERE or part.__class__ is int]
     if places[-1] - places[0] < len(places) or len(places) == len(tensors):
         return x, parts
@@ -67,6 +69,13 @@ def integers_first(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple[Tens
         elif part is not None:
             chosen.append(slice(None) if part.__class__ is slice else part)
     return getitem(x, tuple(chosen)), tuple([part for part in parts if part.__class__ is not int])
+
+
+def closed(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple:
+    """The key with an ellipsis that stands for no dimension at its end: NumPy takes it for one between index tensors."""
+    dims = sum([t.array.ndim if t.array.dtype.kind == "b" else 1 for t in tensors])
+    dims += sum([part.__class__ in (int, slice) for part in parts])
+    return (*[part for part in parts if part is not ...], ...) if dims == x.array.ndim else parts
 
 
 def whole_slice(s: slice) -> slice:

@@ -19,6 +19,17 @@ euclidean  = inner(lambda x, y, /: euclidean(x, y), node="CdistBackward0",
 apart      = inner(lambda x, pairs, /: apart(x, pairs), node="PdistBackward0",
                    x=lambda g, x, pairs, out: drawn(both_ways(g * per_length(out), pairs, x.shape[0]), x, x))
 
+# the largest difference between them, which all that tie for it have the derivative of, as in torch
+farthest   = inner(lambda x, /: farthest(x), x=lambda g, x, out: apart_most(g, x, out), node="CdistBackward0",
+                   batched="matrix")
+
+
+@shared
+def apart_most(g, x, out):
+    """The derivative of max |x| along the last dimension, as if nothing else were as large."""
+    g, out = reshape(g, tuple(g.shape) + (1,)), reshape(out, tuple(out.shape) + (1,))
+    return where(abs(x) == out, g * sgn(x), 0)
+
 
 @shared
 def both_ways(w, pairs, n):

@@ -250,7 +250,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0,
     if p == 2:
         return lengths.euclidean(x1, x2)
     between = e.sub(unsqueeze(x1, -2), unsqueeze(x2, -3))
-    return vector_norm(between, p if x1.array.shape[-1] else 2, -1)        # of no numbers the largest is 0, too
+    return lengths.farthest(between) if p == math.inf else vector_norm(between, p, -1)
 
 
 def check_points(x1: Tensor, x2: Tensor, p: float) -> None:

@@ -1,6 +1,8 @@
 """Linear maps, and lengths and distances."""
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from rushlight.dtypes import FLOATING
@@ -8,7 +10,7 @@ from rushlight.errors import explain
 from rushlight.ops import elementwise as e
 from rushlight.ops import reduce as r
 from rushlight.ops.arguments import promoted, wrap
-from rushlight.ops.lengths import apart
+from rushlight.ops.lengths import apart, farthest
 from rushlight.ops.matmul import linear as product
 from rushlight.ops.products import matmul
 from rushlight.ops.reductions import norm
@@ -111,4 +113,5 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     if p == 2 and input.array.__class__ is np.ndarray and input.dtype.category == FLOATING:
         return apart(input, from_array(pairs))
     i, j = (from_array(k) for k in divmod(pairs, n))
-    return norm(e.sub(input.index_select(0, i), input.index_select(0, j)), p, 1)
+    between = e.sub(input.index_select(0, i), input.index_select(0, j))
+    return farthest(between) if p == math.inf else norm(between, p, 1)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.errors import explain, warn
+from rushlight.errors import describe, explain, warn
 from rushlight.nn.functional.linear import linear
 from rushlight.ops import elementwise as e
 from rushlight.ops import loss as losses
@@ -61,6 +61,14 @@ def weighted(loss: Tensor, weight: Tensor | None, reduction: str, name: str = ""
     return e.div(r.sum(total), r.sum(weight)) if reduction == "mean" else reduced(total, reduction, name)
 
 
+def refuse_whole(kernel: str, input: Tensor, target: Tensor) -> None:
+    """NotImplementedError unless the input or the target has a fraction; `kernel` is torch's name of the loss."""
+    if input.dtype.category < dtypes.FLOATING and target.dtype.category < dtypes.FLOATING:
+        kind = dtypes.promote_types(input.dtype, target.dtype).scalar_type
+        raise NotImplementedError(explain(f"\"{kernel}\" not implemented for '{kind}'", "convert them: input.float()",
+                                          input=describe(input), target=describe(target)))
+
+
 # -- numbers -----------------------------------------------------------------------------------------------------------
 
 def mse_loss(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old = None, reduction: str = "mean",
@@ -72,6 +80,7 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Old = None, reduce: Ol
     """
     reduction = settled(size_average, reduce, reduction)
     warn_of_sizes(input, target)
+    refuse_whole("mse_cpu", input, target)
     return weighted(losses.mse_loss(input, target), weight, reduction, "MseLossBackward0")
 
 
@@ -103,6 +112,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Old = None, redu
         raise RuntimeError(explain("smooth_l1_loss does not support negative values for beta.", beta=beta))
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
+    refuse_whole("smooth_l1_cpu", input, target)
     return reduced(losses.smooth_l1_loss(input, target, beta), reduction, "SmoothL1LossBackward0")
 
 
@@ -119,6 +129,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     warn_of_sizes(input, target)
     if delta <= 0:
         raise RuntimeError(explain("huber_loss does not support non-positive values for delta.", delta=delta))
+    refuse_whole("huber_cpu", input, target)
     return weighted(losses.huber_loss(input, target, delta), weight, reduction, "HuberLossBackward0")
 
 
@@ -186,7 +197,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
                          reduce: Old = None, reduction: str = "mean") -> Tensor:
     """mean of -w (y log x + (1 - y) log(1 - x)), the logarithms not below -100; x are probabilities.
 
-    RuntimeError for x outside [0, 1], ValueError for shapes that differ.
+    RuntimeError for x outside [0, 1] and for dtypes that differ, ValueError for shapes that do.
 
     >>> from rushlight.nn import functional as F
     >>> F.binary_cross_entropy(rushlight.tensor([0.5, 0.9]), rushlight.tensor([1., 1.]), reduction="none")
@@ -195,6 +206,11 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     reduction = settled(size_average, reduce, reduction)
     same_sizes(input, target, "Using a target size ({target}) that is different to the input size ({input}) is deprecated. "
                               "Please ensure they have the same size.")
+    if input.dtype is not target.dtype:
+        raise RuntimeError(explain(f"Found dtype {target.dtype.scalar_type} but expected {input.dtype.scalar_type}",
+                                   "convert the target: target.to(input.dtype)", input=describe(input),
+                                   target=describe(target)))
+    refuse_whole("binary_cross_entropy", input, target)
     loss = times(losses.binary_cross_entropy(input, target), weight)
     return reduced(loss, reduction, "BinaryCrossEntropyBackward0")
 
@@ -209,6 +225,13 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     """
     reduction = settled(size_average, reduce, reduction)
     same_sizes(input, target, "Target size ({target}) must be the same as input size ({input})")
+    if target.dtype.category < dtypes.FLOATING:
+        raise RuntimeError(explain(f"result type {input.dtype.scalar_type} can't be cast to the desired output type "
+                                   f"{target.dtype.scalar_type}", "give the target a fraction: target.float()",
+                                   input=describe(input), target=describe(target)))
+    if input.dtype.category < dtypes.FLOATING:
+        raise NotImplementedError(explain(f"\"log_sigmoid_cpu\" not implemented for '{input.dtype.scalar_type}'",
+                                          "logits are floats: input.float()", input=describe(input)))
     if pos_weight is None:
         loss = losses.binary_cross_entropy_with_logits(input, target)
     else:                                         # (1 - y) x - (1 + (p - 1) y) log s
@@ -222,12 +245,16 @@ def kl_div(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old 
     """mean of y (log y - x) for log-probabilities x and probabilities y; `log_target`: the target is log y.
 
     'mean' divides by the elements; 'batchmean', by the batch, is the divergence KL(y || exp(x)) of its definition.
+    RuntimeError for integers.
 
     >>> p, q = rushlight.tensor([[0.5, 0.5]]), rushlight.tensor([[0.25, 0.75]])
     >>> rushlight.nn.functional.kl_div(q.log(), p, reduction="batchmean")  # sum of p log(p / q)
     tensor(0.1438)
     """
     reduction = settled(size_average, reduce, reduction)
+    if min(input.dtype.category, target.dtype.category) < dtypes.FLOATING:
+        raise RuntimeError(explain("kl_div: Integral inputs not supported.", "give probabilities as floats",
+                                   input=describe(input), target=describe(target)))
     if log_target:
         loss = e.mul(e.exp(target), e.sub(target, input))
     else:

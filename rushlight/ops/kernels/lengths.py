@@ -41,6 +41,11 @@ def vector_norm(x: ndarray, p: float, axes: tuple | None, keepdim: bool = False)
     return added(size ** exponent, axes, keepdim) ** (1 / exponent)
 
 
+def farthest(x: ndarray) -> ndarray:
+    """max |x| along the last dimension; 0 of nothing."""
+    return vector_norm(x, math.inf, (x.ndim - 1,))
+
+
 def start(p: float) -> dict[str, float]:
     """What the largest of nothing is; the smallest of nothing is an error."""
     return {"initial": 0.0} if p > 0 else {}

@@ -6,6 +6,7 @@ from functools import lru_cache
 import numpy as np
 from numpy import ndarray
 
+from rushlight import dtypes
 from rushlight.ops.kernels.activation import softplus_of
 from rushlight.ops.kernels.halves import converted, is_half, single
 
@@ -40,8 +41,8 @@ def binary_cross_entropy(x: ndarray, y: ndarray) -> ndarray:
 
 
 def binary_cross_entropy_with_logits(x: ndarray, y: ndarray) -> ndarray:
-    """log(1 + exp(x)) - x y, whose exp never overflows."""
-    return softplus_of(x) - x * y
+    """(1 - y) x + log(1 + exp(-x)), whose exp never overflows; inf where x is inf and y is 0."""
+    return (1 - y) * x + softplus_of(-x)
 
 
 @lru_cache(maxsize=64)
@@ -74,11 +75,11 @@ def kept_classes(target: ndarray, weight: ndarray | None, classes: int, ignore_i
                  dtype: np.dtype) -> tuple[ndarray, ndarray | None]:
     """Classes to look up and what each counts: its weight, 0 if ignored; None if all count 1.
 
-    TypeError unless classes are integers, IndexError unless those not ignored are in range(classes).
+    RuntimeError unless classes are int64 or uint8, IndexError unless those not ignored are in range(classes).
     """
-    if target.dtype.kind not in "iu":
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype}; cure: convert it with "
-                           ".long()")
+    if target.dtype != np.int64 and target.dtype != np.uint8:
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {dtypes.of(target.dtype).scalar_type}; cure: "
+                           "convert it with .long()")
     t = target if target.dtype == np.int64 else target.astype(np.int64)
     high = np.maximum.reduce(t.view(np.uint64).ravel()) if t.size else 0      # of which negative ones look huge
     if high < classes and not 0 <= ignore_index < classes:

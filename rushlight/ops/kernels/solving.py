@@ -45,7 +45,11 @@ def cofactors(x: ndarray) -> ndarray:
 
 
 def of_singular_values(x: ndarray) -> ndarray:
-    """`cofactors` of matrices that may be singular."""
+    """`cofactors` of matrices that may be singular; nan of those with infinities or nan."""
+    if not (finite := np.isfinite(x).all((-2, -1))).all():
+        r = np.full_like(x, np.nan)
+        r[finite] = of_singular_values(x[finite]) if finite.any() else 0
+        return r
     u, s, vh = np.linalg.svd(x)
     n = s.shape[-1]
     others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
