@@ -161,6 +161,39 @@ def test_ops_do_not_compute(torch):
     assert facts(rushlight) == facts(torch)
 
 
+def test_what_computes_with_sizes_does_not_compute(torch):
+    """Recurrent layers, joined, padded, repeated and indexed tensors of up to 1e15 elements."""
+    def facts(lib):
+        layers, F, n = import_module(f"{lib.__name__}.nn"), import_module(f"{lib.__name__}.nn.functional"), 1 << 20
+        with lib.device("meta"):
+            x, steps, places = lib.empty(n, n), lib.empty(5, n, 64), lib.zeros(n, dtype=lib.long)
+            layer = layers.LSTM(64, 1 << 15, 2, bidirectional=True, proj_size=1 << 12)
+            out, (h, c) = layer(steps)
+            grouped = lib.empty(1 << 30, 6, 8, 8)
+            made = [
+                out, h, c, *layers.GRU(64, n, batch_first=True)(steps.transpose(0, 1)), *layers.RNN(64, n)(steps[:, 0]),
+                layers.GRUCell(64, n)(steps[0]), *layers.LSTMCell(64, n)(steps[0]), lib.cat([x, x, x[:3]]),
+                lib.cat([x, x[:, :5]], -1), lib.stack([x, x]), lib.stack([x, x], -1), F.pad(x, (1, 2, 3, -4)),
+                x.repeat(3, 1, 2), x[places], x[:, places], x[None, places, ..., places], x.gather(1, places[:, None]),
+                x.index_select(1, places), x.scatter(0, places[None], 1.0), x.index_add(0, places, x), x.topk(3).indices,
+                F.group_norm(grouped, 3), x.roll(1, 0), F.cross_entropy(x, places), F.nll_loss(x, places, reduction="none"),
+                lib.cat([x.half(), x.half()]), x.sort().values]
+            return [(tuple(t.shape), t.dtype.__repr__(), t.stride(), t.requires_grad) for t in made]
+    assert facts(rushlight) == facts(torch)
+
+
+def test_wrong_sizes_are_refused_as_ever():
+    with rushlight.device("meta"):
+        x = rushlight.empty(3, 4)
+        for ask in (lambda: rushlight.cat([x, x[:, :2]]), lambda: rushlight.stack([x, x[:2]]), lambda: x.repeat(2),
+                    lambda: nn.functional.pad(x, (-5, 0)), lambda: nn.functional.group_norm(x, 3)):
+            with pytest.raises(RuntimeError):
+                ask()
+        for ask in (lambda: rushlight.cat([x, x], 2), lambda: rushlight.stack([x, x], 3), lambda: x.topk(2, 2)):
+            with pytest.raises(IndexError):
+                ask()
+
+
 def test_a_huge_model_is_trained():
     with rushlight.device("meta"):
         model = nn.Sequential(nn.Embedding(1 << 20, 1 << 20), nn.Linear(1 << 20, 3 << 20), nn.LayerNorm(3 << 20))

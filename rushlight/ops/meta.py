@@ -21,6 +21,8 @@ from rushlight.autograd.node import Node, Output, outside
 from rushlight.device import device
 from rushlight.errors import explain
 from rushlight.ops.arguments import Placeholder, Touched
+from rushlight.ops.results import result_type
+from rushlight.ops.sizes_made import RULES
 from rushlight.ops.standing_in import Unknown, ways
 from rushlight.ops.table import Op
 from rushlight.ops.worlds import TENSORS
@@ -165,14 +167,31 @@ def on_zeros(function: Callable, args: tuple, kwargs: dict, op: Op | None = None
                                     inputs=[(tuple(t.shape), str(t.device)) for t in given]), None)
     state, token = default_generator.get_state(), current.set(mode().but(grad=False, watch=None))
     try:
-        *cheap, last = ways(op, args, [t.array for t in given if t.array.__class__ is Meta])
-        made = next((one for way in cheap if (one := tried(function, args, kwargs, *way)) is not None), None)
-        made = run_with(function, args, kwargs, *last) if made is None else made
+        if (made := by_rule(op, args)) is None:
+            *cheap, last = ways(op, args, [t.array for t in given if t.array.__class__ is Meta])
+            made = next((one for way in cheap if (one := tried(function, args, kwargs, *way)) is not None), None)
+            made = run_with(function, args, kwargs, *last) if made is None else made
     finally:
         current.reset(token)
         default_generator.set_state(state)
     record(made, given, op)
     return made
+
+
+def by_rule(op: Op | None, args: tuple) -> Any:
+    """What an op that computes with sizes makes, if it has a rule for tensors such as these."""
+    if op is None or op.name not in RULES:
+        return None
+    arrays = [t.array for t in tree_leaves(args) if isinstance(t, Tensor)]
+    if not all([a.__class__ is Meta and a.dtype == arrays[0].dtype for a in arrays]):
+        return None
+    if not op.name.endswith("_layer") and any([a.ndim in (4, 5) and not a.flags.c_contiguous for a in arrays]):
+        return None                               # an image's order in memory is the op's to pass on
+    found = RULES[op.name](*tree_map(lambda t: t.array if isinstance(t, Tensor) else t, args))
+    if found is None:
+        return None
+    outs: list[Any] = [from_array(Meta(shape, dtype)) for shape, dtype in found]  # type: ignore[arg-type]
+    return outs[0] if len(outs) == 1 else result_type(op)(outs)
 
 
 def run_with(function: Callable, args: tuple, kwargs: dict, stand_in: Callable, put_back: Callable) -> Any:
