@@ -88,13 +88,14 @@ def mean(b: Builder, x: Value, dims: tuple | None = None, keepdim: bool = False)
 
 
 def var_core(b: Builder, x: Value, dims: tuple | None, correction: float) -> Value:
-    """The mean in double precision: of equal numbers it is exact, and so is their variance, 0."""
-    wide = b.call("to", x, dtypes.float64, shape=x.shape, dtype=DOUBLE) if x.dtype == SINGLE else x
-    total = b.reduce("sum", wide, dims)
+    """By distances from the first number, which are exact where numbers are near: equal ones vary by 0."""
+    dims = tuple(range(len(x.shape))) if dims is None else dims
+    key = (*[slice(1) if i in dims else slice(None) for i in range(len(x.shape))], ...)
+    first = b.call("getitem", x, key, shape=tuple([1 if i in dims else n for i, n in enumerate(x.shape)]))
+    d = b.element("sub", x, first)
+    total = b.reduce("sum", d, dims)
     n = x.size // max(total.size, 1)
-    d = b.element("sub", wide, b.element("div", total, float(n)))
-    if wide is not x:
-        d = b.call("to", d, dtypes.float32, shape=x.shape, dtype=x.dtype)
+    d = b.element("sub", d, b.element("div", total, float(n)))
     return b.element("div", b.reduce("sum", b.element("mul", d, d), dims), float(n - correction))
 
 
