@@ -259,12 +259,12 @@ def refilled(self: Tensor, generator: Generator | None, draw: Callable) -> Tenso
     """Fresh numbers, draw(generator, shape, dtype), written in the order in which the elements lie in memory."""
     if self.is_meta:
         return self
-    from rushlight.random import in_memory_order
     if mode().batch is not None:                  # vmap's samples have no memory of their own
         return copy_(self, drawn(draw(source(generator), self.array.shape, self.array.dtype), None))
     if self.array.flags.c_contiguous and unrecorded(self, ()):             # 60 us of uniform_ become 35
         write(self, from_array(draw(source(generator), self.array.shape, self.array.dtype)))
         return self
+    from rushlight.random import in_memory_order
     fresh = np.empty_like(self.array, subok=False)
     target = in_memory_order(fresh)
     numbers = draw(source(generator), target.shape, fresh.dtype)

@@ -6,6 +6,8 @@ import pytest
 
 import rushlight
 from rushlight.ops.kernels import solving
+from rushlight.ops.kernels.elementwise import where
+from rushlight.random import stream
 
 
 @pytest.mark.parametrize("batch", [(63,), (64,), (8, 8), (1, 70)])
@@ -185,3 +187,34 @@ def test_many_short_rows_are_reduced_column_by_column(shape, dtype, name):
     g = {"amax": t.detach() == t.detach().amax(-1, True), "amin": t.detach() == t.detach().amin(-1, True),
          "prod": t.detach().flip(1)}[name]
     np.testing.assert_allclose(t.grad.numpy(), g.double().numpy())
+
+
+NUMBERS = [0, 1, -1, 0.5, np.nan, np.inf, True, 1j, np.float16(2.5), np.float32(-0.0), np.float32(3.5), np.float64(1e300),
+           np.int32(5), np.int64(7), np.True_, np.complex64(1 + 2j), np.array(2.0, np.float32)]
+
+
+@pytest.mark.parametrize("x", NUMBERS, ids=repr)
+def test_where_of_numbers_is_numpys(x):
+    for condition in (np.True_, np.False_):
+        for y in NUMBERS:
+            made, wanted = np.asarray(where(condition, x, y)), np.where(condition, x, y)
+            assert made.dtype == wanted.dtype
+            assert made.tobytes() == wanted.tobytes()
+
+
+def test_gradients_of_scalars_stay_numbers():
+    x = rushlight.tensor(0.5, requires_grad=True)
+    for y in (x.relu(), x.clamp(0, 1), x.clamp(min=0), rushlight.maximum(x, x * 2)):
+        assert not isinstance(y.node.arrays(np.float32(1))[0], np.ndarray)     # a 0-d array takes twice as long
+
+
+def test_few_random_numbers_are_those_of_many():
+    """A draw of few takes its numbers from a block that was worked on as a whole, wherever it begins."""
+    few, many = (rushlight.Generator().manual_seed(3) for _ in range(2))
+    for i in range(400):
+        n, what = i % 7 + i % 3, ("uniform24", "uniform53")[i % 2]
+        words = many.words(n * (i % 2 + 1))
+        at_once = stream.units53(stream.paired(words[0::2], words[1::2])) if i % 2 else stream.units24(words)
+        made = getattr(few, what)(n)
+        assert made.dtype == at_once.dtype
+        np.testing.assert_array_equal(made, at_once)

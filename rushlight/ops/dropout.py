@@ -16,6 +16,8 @@ def kept(x: ndarray, p: float, features: bool) -> ndarray:
         raise Touched("vmap draws the mask", mode().batch)
     if not isinstance(x, ndarray):                # without elements there is nothing to draw
         raise x.touched("dropout")
+    if x.flags.c_contiguous and not features:
+        return random.default_generator.bernoulli_scalar(1 - p, x.shape, x.dtype)
     fresh = np.empty((*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype) if features else np.empty_like(x, subok=False)
     target = random.in_memory_order(fresh)
     target[...] = random.default_generator.bernoulli_scalar(1 - p, target.shape, fresh.dtype)

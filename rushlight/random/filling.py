@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -34,10 +34,9 @@ def kind_of(dtype: np.dtype) -> str:
     return "f" if dtype.kind == "V" and dtype.name == "bfloat16" else dtype.kind
 
 
-def blocks(flat: np.ndarray) -> Iterator[np.ndarray]:
+def blocks(flat: np.ndarray) -> Iterable[np.ndarray]:
     """Views of up to BLOCK elements, one after another."""
-    for start in range(0, len(flat), BLOCK):
-        yield flat[start : start + BLOCK]
+    return (flat,) if len(flat) <= BLOCK else [flat[start : start + BLOCK] for start in range(0, len(flat), BLOCK)]
 
 
 def memory_axes(array: np.ndarray) -> list[int]:

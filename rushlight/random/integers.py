@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from .fast import Loop
@@ -61,10 +63,10 @@ def _fill(stream: Stream, flat: np.ndarray, low: int, count: int) -> None:
     """low + w mod count into every element."""
     for block in blocks(flat):
         if count < _ONE_WORD:
-            values = (stream.words(len(block)) % np.uint32(count)).astype(np.int64)
+            values = stream.words(len(block)) % np.uint32(count)
         else:
             values = (stream.double_words(len(block)) % np.uint64(count)).view(np.int64)
-        block[...] = as_dtype(values + low, block.dtype)
+        block[...] = as_dtype(values + np.int64(low) if low else values, block.dtype)
 
 
 def _fill_from_zero(stream: Stream, flat: np.ndarray, count: int, wide: bool) -> None:
@@ -75,8 +77,8 @@ def _fill_from_zero(stream: Stream, flat: np.ndarray, count: int, wide: bool) ->
 
 
 def as_dtype(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """int64 in `dtype`, to half and bfloat16 by way of float32."""
-    return narrow(values, dtype) if kind_of(dtype) == "f" else values.astype(dtype)
+    """Integers in `dtype`, to half and bfloat16 by way of float32."""
+    return narrow(values, dtype) if kind_of(dtype) == "f" else values.astype(dtype, copy=False)
 
 
 def digits(dtype: np.dtype) -> int:
@@ -96,14 +98,19 @@ def check_range(dtype: np.dtype, low: int, high: int) -> None:
     """RuntimeError unless low < high, and low and high - 1 lie in the dtype's range."""
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    kind = kind_of(dtype)
-    if kind == "f":
-        least, most = -largest(dtype), largest(dtype)
-    else:
-        least, most = (0, 1) if kind == "b" else (int(np.iinfo(dtype).min), min(int(np.iinfo(dtype).max), 2**63 - 1))
+    least, most = ends(dtype)
     for name, bound in (("from", low), ("to - 1", high - 1)):
         if not least <= bound <= most:
             raise RuntimeError(f"{name} is out of bounds for {dtype}: {bound} does not lie in [{least}, {most}]")
+
+
+@cache
+def ends(dtype: np.dtype) -> tuple[float, float]:
+    """The least and the most number of a dtype that randint takes for a bound."""
+    kind = kind_of(dtype)
+    if kind == "f":
+        return -largest(dtype), largest(dtype)
+    return (0, 1) if kind == "b" else (int(np.iinfo(dtype).min), min(int(np.iinfo(dtype).max), 2**63 - 1))
 
 
 def inner_range(low: int, high: int, dtype: np.dtype) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from .rounding import fma32, fma64, narrow
 from .stream import Stream
 
 _LOOP = Loop("uniforms")
+UNIT = np.float32(0), np.float32(1)
 
 
 def uniform(stream: Stream, shape: Shape, dtype: DType = np.float32, low: float = 0.0,
@@ -28,11 +29,11 @@ def uniform(stream: Stream, shape: Shape, dtype: DType = np.float32, low: float 
     unit = low == 0.0 and high == 1.0
     if not unit:
         check_bounds(parts.dtype, low, high)
-    if parts.dtype == np.float64:
+    if parts.itemsize == 8:
         for block in blocks(parts):
             block[...] = stream.uniform53(len(block)) if unit else fma64(stream.uniform53(len(block)), high - low, low)
         return out
-    single = np.float32(low), np.float32(high)
+    single = UNIT if unit else (np.float32(low), np.float32(high))
     loop = None if parts.itemsize < 4 else _LOOP.compiled if unit else _LOOP(len(parts))  # NumPy's u is nearly as fast
     for block in blocks(parts):
         if loop is not None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy import (  # noqa: F401
     add,
+    bool_,
     ceil,
     copysign,
     cosh,
@@ -100,6 +101,8 @@ def where(condition: ndarray, x: Any, y: Any) -> ndarray:
     13 ns where the condition is as good as random: 51,200 of float32 took 0.65 ms, they take 0.05, and 0.025 beside 0.
     A mask of 64 x 64 that meets 48 such parts is cast once: 0.65 of the time of casting it with each.
     """
+    if condition.__class__ is bool_ and (number := one_of(condition, x, y)) is not None:
+        return number
     if y.__class__ is int and y == 0 and x.__class__ is condition.__class__ is ndarray and x.ndim \
             and x.shape == condition.shape and condition.dtype is BOOL and (bits := CHOSEN.get(x.dtype)) is not None:
         return np.multiply(x.view(bits), condition).view(x.dtype)      # relu's gradient: as fast as times the condition
@@ -120,6 +123,18 @@ def where(condition: ndarray, x: Any, y: Any) -> ndarray:
         bits *= one
         bits ^= y
     return out
+
+
+def one_of(condition: np.bool_, x: Any, y: Any) -> Any:
+    """What np.where makes of numbers, as a number: rules of 0-d tensors ask for it. It takes 0.3 us, np.where 1.5, and its
+    0-d array makes all that follows twice as long (relu backward 0.6 us, not 2.2). None where the dtype must be asked for.
+    """
+    found, other = (x, y) if condition else (y, x)
+    if found.__class__ is other.__class__ and isinstance(found, np.generic):
+        return found
+    if isinstance(found, np.inexact) and other.__class__ in (int, float):      # a number takes the dtype that it meets
+        return found
+    return other.__class__(found) if isinstance(other, np.inexact) and found.__class__ in (int, float) else None
 
 
 def as_bits(condition: ndarray, x: Any, y: Any) -> tuple[np.dtype, ndarray, ndarray] | None:
