@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.autograd.views import detached, register, released
+from rushlight.autograd.views import detached, register, register_all, released
 from rushlight.errors import explain
 from rushlight.ops import shape as s
 from rushlight.ops.arguments import listed, sizes, wrap
@@ -64,8 +64,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
 
 def pieces(made: tuple, input: Tensor, keys: Sequence[tuple]) -> tuple[Tensor, ...]:
     """Outputs of one node as views of its input, each of its own part."""
-    for t, key in zip(made, keys):
-        register(t, input, s.getitem, (key,))
+    register_all(made, input, s.getitem, keys)
     return made
 
 

@@ -49,6 +49,7 @@ from numpy import (  # noqa: F401
 from rushlight.memory_format import copy_of, room_like
 from rushlight.ops.kernels.circles import cos, sin  # noqa: F401
 from rushlight.ops.kernels.divisions import divided
+from rushlight.ops.kernels.quiet import hushed, loud
 from rushlight.optional import scipy_part
 
 real, imag = np.real, np.imag
@@ -270,8 +271,13 @@ def rsqrt(x: ndarray) -> ndarray:
 
 def sigmoid(x: ndarray) -> ndarray:
     """1 / (1 + exp(-x)); where exp overflows the quotient is 0, as it should be."""
-    with np.errstate(over="ignore"):
-        return np.reciprocal(1 + np.exp(-x))
+    before = hushed()
+    try:
+        r = np.exp(-x)
+        r += 1
+        return np.reciprocal(r)
+    finally:
+        loud(before)
 
 
 BLOCK = 1 << 15
