@@ -218,3 +218,60 @@ def test_few_random_numbers_are_those_of_many():
         made = getattr(few, what)(n)
         assert made.dtype == at_once.dtype
         np.testing.assert_array_equal(made, at_once)
+
+
+def test_settings_left_out_are_the_defaults():
+    """Where the call has fewer arguments, in the middle of what may be left out too, and by name."""
+    x = rushlight.tensor([[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]])
+    for left, whole in (((), (0, -1)), ((0,), (0, -1)), ((-1,), (1, -1))):
+        assert x.flatten(*left).tolist() == x.flatten(*whole).tolist()
+    assert x.sort().values.tolist() == x.sort(-1, False).values.tolist() == x.sort(descending=False).values.tolist()
+    assert rushlight.tril(x).tolist() == rushlight.tril(x, 0).tolist() == rushlight.tril(x, diagonal=0).tolist()
+    assert rushlight.diagonal(x, 1).tolist() == rushlight.diagonal(x, 1, 0, 1).tolist()
+    assert [t.tolist() for t in x.unbind()] == x.tolist()
+    y = x[None, :, None]
+    assert y.squeeze().shape == y.squeeze((0, 2)).shape == y.squeeze(dim=(0, -2)).shape == (2, 3)
+    assert y.squeeze(0).shape == y.squeeze(dim=0).shape == (2, 1, 3)
+    assert y.squeeze(1).shape == y.shape
+    with pytest.raises(TypeError, match="missing required argument"):
+        x.transpose(0)
+    with pytest.raises(IndexError, match="range"):
+        y.squeeze(4)
+
+
+def test_rows_are_views_of_the_tensor():
+    """Noted together, they follow what is written into it, and it what is written into them; lost ones are forgotten."""
+    for shape, dim in (((40,), 0), ((40, 2), 0), ((2, 40, 3), 1), ((2, 3, 40), -1)):
+        x = rushlight.zeros(shape)
+        leaf = rushlight.ones(shape, requires_grad=True)
+        rows = x.unbind(dim)
+        assert [r.shape for r in rows] == [x.select(dim, 0).shape] * 40
+        x.add_(leaf)
+        assert rows[7].requires_grad
+        assert rows[7]._base is x
+        assert rows[39].sum() == rows[39].numel()
+        rows = x.unbind(dim)
+        for _ in range(20):
+            kept = x.unbind(dim)
+        assert len(x.views) < 40 * 12
+        kept[3].mul_(2)
+        x.sum().backward()
+        wanted = rushlight.ones(shape)
+        wanted.select(dim, 3).mul_(2)
+        assert rushlight.equal(leaf.grad, wanted)
+
+
+@pytest.mark.parametrize("align", [False, True])
+def test_a_grid_that_is_remembered(align):
+    theta = rushlight.tensor([[[1.0, 0.5, 0.0], [0.0, 2.0, 0.1]]], requires_grad=True)
+    first = rushlight.nn.functional.affine_grid(theta, (1, 1, 3, 2), align_corners=align)
+    kept = first.detach().clone()
+    with rushlight.no_grad():
+        first.zero_()                             # what users write to is their own
+    again = rushlight.nn.functional.affine_grid(theta, (1, 1, 3, 2), align_corners=align)
+    assert rushlight.equal(again, kept)
+    again.sum().backward()
+    np.testing.assert_allclose(theta.grad.numpy(), [[[0, 0, 6], [0, 0, 6]]], atol=1e-6)
+    double = rushlight.nn.functional.affine_grid(theta.detach().double(), (1, 1, 3, 2), align_corners=align)
+    assert double.dtype is rushlight.float64
+    np.testing.assert_allclose(double.numpy(), kept.numpy(), rtol=1e-6)

@@ -217,7 +217,7 @@ def check_fits(x: Tensor, r: Tensor, op: str | None) -> None:
 
 def check_dtype(x: Tensor, r: Tensor, op: str | None) -> None:
     """RuntimeError for a result of floats that is to be kept as integers, or of complex numbers as real ones."""
-    if r.dtype.category > x.dtype.category:
+    if r.array.dtype is not x.array.dtype and r.dtype.category > x.dtype.category:
         raise RuntimeError(explain(f"result type {r.dtype.scalar_type} can't be cast to the desired output type "
                                    f"{x.dtype.scalar_type}", f"convert the tensor first: x = x.to({r.dtype})", op=op))
 

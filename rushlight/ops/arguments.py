@@ -101,13 +101,13 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
     optional = [i for i, name in enumerate(names) if name in op.defaults]
     normal = [(i, ROLES[name]) for i, name in enumerate(names) if name in ROLES and i >= len(op.inputs)]
     required = [i for i, name in enumerate(names) if name not in op.defaults]
-    only = ROLES[variadic] if variadic and len(names) == 2 else None  # x.reshape(2, 3): nothing else to sort out
+    only = normal[0][1] if normal and len(names) == 2 and names[0] == "x" else None          # x.reshape(2, 3)
     sized = variadic == "shape"
 
     def bind(args: Sequence, kwargs: dict) -> Sequence:
-        if only is not None and len(args) > 1 and not kwargs:
+        if only is not None and not kwargs and (len(args) > 1 if variadic else len(args) == 2 and args[1] is not None):
             x, first = args[0], args[1]
-            if len(args) > 2 or first.__class__ is int:
+            if variadic and (len(args) > 2 or first.__class__ is int):
                 first = args[1:]
             return x, tuple(map(index, first)) if sized and first.__class__ is tuple else only(first, x.array.ndim)
         values = template.copy()
@@ -138,6 +138,13 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
                 values[i] = role(value, ndim)
         return tuple(values)
     return bind
+
+
+def left_out(op: Op) -> tuple[int, tuple]:
+    """How many arguments, in the order of the call, must be there; and the defaults of those behind them."""
+    names = op.options["order"].split() if "order" in op.options else [*op.inputs, *op.settings]
+    needed = max([i + 1 for i, name in enumerate(names) if name not in op.defaults], default=0)
+    return needed, tuple([op.defaults[name] for name in names[needed:]])
 
 
 def unbound(op: Op) -> tuple[str, str, str]:

@@ -226,8 +226,14 @@ def recorded(input: Tensor, args: tuple) -> bool:
     m = mode()
     if m.watch is not None and m.watch.differentiates:
         return True
-    return m.grad and (input.node is not None or input.viewing is not None and input.viewing[0].node is not None
-                       or any(isinstance(a, Tensor) and a.node is not None for a in args))
+    if not m.grad:
+        return False
+    if input.node is not None or input.viewing is not None and input.viewing[0].node is not None:
+        return True
+    for a in args:  # noqa: SIM110  (x.mul_(y) takes 1.76 us, with any() 2.0)
+        if isinstance(a, Tensor) and a.node is not None:
+            return True
+    return False
 
 
 def unrecorded(input: Tensor, args: tuple) -> bool:

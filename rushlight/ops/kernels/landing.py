@@ -77,9 +77,9 @@ def land_slices(r: ndarray, index: ndarray, g: ndarray, dim: int, how: str = "su
 def line_of(index: ndarray, shape: tuple[int, ...], dim: int) -> ndarray | None:
     """An index that is the same at all places of the other dimensions, as graph networks expand it, along `dim` alone; None
     for others, and where it does not reach as far as an array of this shape."""
-    others = [d for d in range(index.ndim) if d != dim]
-    if any([index.shape[d] != shape[d] or index.strides[d] and shape[d] > 1 for d in others]):
-        return None
+    for d, (n, k, step) in enumerate(zip(shape, index.shape, index.strides)):
+        if d != dim and (k != n or step and n > 1):
+            return None
     return index[tuple([slice(None) if d == dim else 0 for d in range(index.ndim)])]
 
 
