@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import rushlight
+from rushlight.autograd.grad_mode import Watcher, within
 from rushlight.ops.kernels import solving
 from rushlight.ops.kernels.elementwise import where
 from rushlight.random import stream
@@ -275,3 +276,36 @@ def test_a_grid_that_is_remembered(align):
     double = rushlight.nn.functional.affine_grid(theta.detach().double(), (1, 1, 3, 2), align_corners=align)
     assert double.dtype is rushlight.float64
     np.testing.assert_allclose(double.numpy(), kept.numpy(), rtol=1e-6)
+
+
+DTYPES = ["bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_numbers_beside_tensors_are_promoted_by_the_rule(dtype):
+    """Who watches is shown the long way, so that what it gives can be told from the quick one."""
+    x = rushlight.tensor([1, 0, 1]).to(getattr(rushlight, dtype))
+    mask = rushlight.tensor([True, False, True])
+    for number in (0, 1, -1, 300, 0.0, -0.0, 0.5, 1 / 3, 1e6, float("nan"), float("inf"), True, 1j):
+        for t in (x, x[0]):
+            for call, *args in ((rushlight.where, mask, t, number), (rushlight.where, mask, number, t),
+                                (rushlight.lerp, t, t + 1, number)):
+                quick = outcome_of(call, args)
+                with within(watch=Watcher()):
+                    assert outcome_of(call, args) == quick, (number, t)
+
+
+def outcome_of(call, args):
+    try:
+        t = call(*args)
+    except (RuntimeError, TypeError, OverflowError) as error:
+        return str(error).split("\n")[0]
+    return t.dtype, t.shape, t.array.tobytes()
+
+
+def test_a_number_of_where_is_no_memory_of_the_result():
+    mask = rushlight.tensor(True)
+    for _ in range(2):
+        y = rushlight.where(mask, 2.0, rushlight.tensor(1.0))
+        y.add_(1)
+        assert y.item() == 3

@@ -25,7 +25,7 @@ from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Output, outside, remember, share_writes, user
 from rushlight.autograd.views import register
 from rushlight.errors import PACKAGE, NoArray
-from rushlight.ops.arguments import binder, left_out, otherwise, promoted, same_dtype, unbound
+from rushlight.ops.arguments import binder, constant, left_out, otherwise, promoted, same_dtype, unbound
 from rushlight.ops.failures import check_tensors, failure
 from rushlight.ops.results import filled, into, result_type
 from rushlight.ops.table import FLOATING, TABLE, Op
@@ -137,10 +137,23 @@ def looking(op: Op) -> list[str]:
 
 def together(op: Op, operands: Sequence[Any]) -> list[Any]:
     """The operands that are there, brought to one dtype."""
-    if all([v.__class__ is Tensor for v in operands]):
-        dtype = operands[0].array.dtype           # 2 us of the 9 that `where` takes
-        if all([v.array.dtype is dtype for v in operands]) and (op.result != FLOATING or dtype.kind in "fcV"):
-            return list(operands)
+    dtype, numbers = None, False
+    for v in operands:                            # tensors of one dtype, and Python's numbers
+        kind = v.__class__
+        if kind is float or kind is int:
+            numbers = True
+        elif kind is not Tensor or dtype is not None and v.array.dtype is not dtype:
+            break
+        else:
+            dtype = v.array.dtype
+    else:
+        if dtype is not None and (op.result != FLOATING or dtype.kind in "fcV"):
+            if not numbers:                       # 2 us of the 9 that `where` takes
+                return list(operands)
+            if mode().watch is None:              # where(mask, x, 0.) in 4.2 us, not 7
+                made = [v if v.__class__ is Tensor else constant(v, dtype) for v in operands]
+                if all([v is not None for v in made]):
+                    return made
     given = [v for v in operands if v is not None]
     if not given:
         check_tensors(op, operands)
