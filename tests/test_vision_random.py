@@ -171,3 +171,18 @@ def test_transforms_are_modules():
     assert seen == [(3, 18, 24)]
     assert isinstance(pickle.loads(pickle.dumps(T.RandomResizedCrop(4))), T.RandomResizedCrop)
     assert copy.deepcopy(T.RandomRotation(9)).degrees == [-9, 9]
+
+
+@pytest.mark.parametrize("make", [lambda: T.RandomHorizontalFlip(0.5), lambda: T.RandomRotation(10)])
+def test_numbers_are_drawn_in_the_default_dtype(make):
+    """torchvision asks torch.rand, which takes two words of the stream for a double."""
+    rushlight.set_default_dtype(rushlight.float64)
+    try:
+        rushlight.manual_seed(0)
+        rushlight.rand(1)
+        after = rushlight.rand(1)
+        rushlight.manual_seed(0)
+        make()(rushlight.zeros(3, 4, 4))
+        assert rushlight.rand(1) == after
+    finally:
+        rushlight.set_default_dtype(rushlight.float32)

@@ -5,16 +5,21 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rushlight import nn
-from rushlight.random import default_generator
+from rushlight.creation import empty
 from rushlight.vision.images import InterpolationMode
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+def drawn(low: float, high: float) -> float:
+    """A number from `low` to `high`, as empty(1).uniform_ draws it: of the default dtype."""
+    return float(empty(1).uniform_(low, high).item())
+
+
 def chance() -> float:
     """A number from 0 to 1."""
-    return float(default_generator.uniform(1)[0])
+    return drawn(0, 1)
 
 
 class Compose:

@@ -11,7 +11,7 @@ from rushlight.random import default_generator
 from rushlight.tensor import Tensor
 from rushlight.vision.images import InterpolationMode, size_of
 from rushlight.vision.transforms import functional
-from rushlight.vision.transforms.base import Compose, Transform, chance
+from rushlight.vision.transforms.base import Compose, Transform, chance, drawn
 from rushlight.vision.transforms.functional import pair
 
 
@@ -279,7 +279,7 @@ class RandomRotation(Transform):
     @staticmethod
     def get_params(degrees: Sequence[float]) -> float:
         """A random angle."""
-        return float(default_generator.uniform(1, low=degrees[0], high=degrees[1])[0])
+        return drawn(*degrees)
 
     def forward(self, img: Any) -> Any:
         angle = self.get_params(self.degrees)

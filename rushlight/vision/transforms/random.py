@@ -11,13 +11,8 @@ from rushlight.random import default_generator
 from rushlight.tensor import Tensor
 from rushlight.vision.images import InterpolationMode, size_of
 from rushlight.vision.transforms import colors, warps
-from rushlight.vision.transforms.base import Transform, chance
+from rushlight.vision.transforms.base import Transform, chance, drawn
 from rushlight.vision.transforms.basics import pair
-
-
-def drawn(low: float, high: float) -> float:
-    """A number from `low` to `high`, as empty(1).uniform_ draws it."""
-    return float(empty(1).uniform_(low, high).item())
 
 
 def below(n: int, low: int = 0) -> int:
