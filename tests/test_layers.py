@@ -12,8 +12,8 @@ PACKAGE = Path(__file__).parent.parent / "rushlight"
 # Lowest first. A module may import from its own layer and from those below. A name covers what is under it,
 # and the longest name wins; "" is the package's own __init__, torch's namespace.
 LAYERS = [
-    ["version", "torch_version", "errors", "dtypes", "device", "size", "threads", "memory_format", "adding", "optional",
-     "interrupts", "memory", "parts", "ops.kernels", "utils.pytree", "compile.cache", "compile.intrinsics",
+    ["version", "torch_version", "torch_names", "errors", "dtypes", "device", "size", "threads", "memory_format", "adding",
+     "optional", "interrupts", "memory", "parts", "ops.kernels", "utils.pytree", "compile.cache", "compile.intrinsics",
      "compile.minimax", "compile.parallel", "compile.paying", "compile.scalars", "compile.tiles", "compile.vectors"],
     ["printing", "ops.table", "ops.names", "autograd.node", "autograd.clock", "autograd.grad_mode"],
     ["tensor"],

@@ -14,7 +14,7 @@ from threading import Lock
 from types import ModuleType
 from typing import Any
 
-from rushlight import fft, linalg, nn
+from rushlight import fft, linalg, nn, torch_names
 from rushlight.dtypes import bfloat16, dtype, float16, float32, float64
 from rushlight.nn import functional
 from rushlight.nn.recurrent import RNNBase
@@ -167,7 +167,7 @@ def install() -> None:
             if isinstance(module, ModuleType) and not inside(module.__name__):
                 replace(module, gates)
                 for layer in vars(module).values() if module.__name__.startswith(nn.__name__) else ():
-                    if isinstance(layer, type) and layer.__module__ == module.__name__:
+                    if isinstance(layer, type) and torch_names.home(layer) == module.__name__:
                         replace(layer, gates)
         replace(Tensor, gates)
         RNNBase._operands = recurrent_gate(RNNBase._operands)  # type: ignore[method-assign]

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, ClassVar
 
+from rushlight import torch_names
 from rushlight.autograd.clock import tick
 from rushlight.errors import ours, place
 
@@ -210,6 +211,15 @@ class Handle:
 
     def __exit__(self, *exc: object) -> None:
         self.remove()
+
+    def __getstate__(self) -> tuple:
+        return self.hooks, self.key, ()           # as torch's: the last are further dicts with the key
+
+    def __setstate__(self, state: tuple) -> None:
+        self.hooks, self.key = {} if state[0] is None else state[0], state[1]
+
+
+torch_names.IN_FILES[Handle] = "torch.utils.hooks", "RemovableHandle"
 
 
 class Packed:

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import rushlight
+from rushlight import torch_names
 from rushlight.compat import classes
 from rushlight.compat.missing import no_module, no_name
 from rushlight.torch_version import TorchVersion
@@ -161,6 +162,7 @@ def install() -> None:
     sys.meta_path.insert(0, finder)
     for cls, module in SHOWN.items():
         cls.__module__ = module
+    torch_names.show(True)
     classes.listen()
     importlib.import_module("torch")              # libraries such as einops look for it in sys.modules
 
@@ -172,5 +174,6 @@ def uninstall() -> None:
         classes.stop()
         for cls, module in HOMES.items():
             cls.__module__ = module
+        torch_names.show(False)
         for name in [name for name in sys.modules if name.partition(".")[0] in OURS]:
             del sys.modules[name]

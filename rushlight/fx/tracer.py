@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from rushlight import dtypes
+from rushlight import dtypes, torch_names
 from rushlight._C import _assert
 from rushlight.device import Layout, device
 from rushlight.errors import warn
@@ -34,7 +34,7 @@ def _assert_is_none(value: Any, message: str) -> None:
 
 def is_layer(m: Any) -> bool:
     """Whether it is a module of torch.nn, but for Sequential."""
-    return type(m).__module__.startswith("rushlight.nn") and not isinstance(m, Sequential)
+    return torch_names.home(type(m)).startswith("rushlight.nn") and not isinstance(m, Sequential)
 
 
 class Tracer:

@@ -22,6 +22,7 @@ class _ConvNd(Module):
     n = 2                                         # spatial dimensions
     weight: Parameter
     bias: Parameter | None
+    _derived = "_reversed_padding_repeated_twice",
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
                  transposed: bool, output_padding: Any, groups: int, bias: bool, padding_mode: str, device: Any,

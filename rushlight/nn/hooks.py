@@ -20,12 +20,17 @@ EVERYWHERE: dict[int, tuple[str, Callable]] = {}  # (kind, hook) for those on al
 WITH_KWARGS: set[int] = set()                     # keys of those that want keyword arguments too,
 ALWAYS_CALLED: set[int] = set()                   # and of those that run also after an error
 REGISTERED: dict[int, tuple[str, Callable]] = {}  # (what is registered, hook)
+CALLED = "_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"  # what a call asks for
+HOOKS = (*CALLED, "_forward_pre_hooks_with_kwargs", "_forward_hooks_with_kwargs", "_forward_hooks_always_called",
+         "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks")
 OLDER = "_older_backward_hooks"                   # those of register_backward_hook on all modules
 
 
 def add(hooks: dict, hook: Any, prepend: bool = False) -> Handle:
     """Put a hook at the end, or in front."""
     key = number()
+    while key in hooks:                           # by a file
+        key = number()
     if prepend:
         rest = dict(hooks)
         hooks.clear()
@@ -107,8 +112,9 @@ class Hooked:
     _forward_hooks: dict[int, Callable]
     _backward_pre_hooks: dict[int, Callable]
     _backward_hooks: dict[int, Callable]
-    _hooks_with_kwargs: set[int]                  # keys of forward hooks that want keyword arguments too,
-    _hooks_always_called: set[int]                # and of those that run also after an error
+    _forward_pre_hooks_with_kwargs: dict[int, bool]                  # keys of those that want keyword arguments too,
+    _forward_hooks_with_kwargs: dict[int, bool]
+    _forward_hooks_always_called: dict[int, bool]                    # and of those that run also after an error
     forward: Callable[..., Any]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -131,7 +137,7 @@ class Hooked:
         """
         handle = self._hang("_forward_pre_hooks", hook, prepend)
         if with_kwargs:
-            self._hooks_with_kwargs.add(handle.key)
+            self._forward_pre_hooks_with_kwargs[handle.key] = True
         return handle
 
     def register_forward_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False,
@@ -142,9 +148,9 @@ class Hooked:
         """
         handle = self._hang("_forward_hooks", hook, prepend)
         if with_kwargs:
-            self._hooks_with_kwargs.add(handle.key)
+            self._forward_hooks_with_kwargs[handle.key] = True
         if always_call:
-            self._hooks_always_called.add(handle.key)
+            self._forward_hooks_always_called[handle.key] = True
         return handle
 
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
@@ -222,7 +228,7 @@ def call(module: Hooked, args: tuple, kwargs: dict) -> Any:
         return result
     except Exception:
         for key, hook in all_of(module, "_forward_hooks"):
-            if (key in module._hooks_always_called or key in ALWAYS_CALLED) and key not in done:
+            if (key in module._forward_hooks_always_called or key in ALWAYS_CALLED) and key not in done:
                 result = after_error(module, key, hook, args, kwargs, result)
         raise
 
@@ -279,7 +285,7 @@ def misses(args: Any, result: Any, node: Any) -> str | None:
 def before(module: Hooked, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     """The arguments after the hooks before forward."""
     for key, hook in all_of(module, "_forward_pre_hooks"):
-        if key in module._hooks_with_kwargs:
+        if key in module._forward_pre_hooks_with_kwargs:
             answer = hook(module, args, kwargs)
             if answer is not None:
                 if not isinstance(answer, tuple) or len(answer) != 2:
@@ -294,7 +300,7 @@ def before(module: Hooked, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
 
 
 def after(module: Hooked, key: int, hook: Callable, args: tuple, kwargs: dict, result: Any) -> Any:
-    if key in module._hooks_with_kwargs or key in WITH_KWARGS:
+    if key in module._forward_hooks_with_kwargs or key in WITH_KWARGS:
         return hook(module, args, kwargs, result)
     return hook(module, args, result)
 

@@ -16,6 +16,7 @@ from rushlight.nn.conv import (
     _ConvNd,
     check,
 )
+from rushlight.nn.hooks import CALLED
 from rushlight.nn.linear import Linear
 from rushlight.nn.normalization import (
     BatchNorm1d,
@@ -64,7 +65,7 @@ def infer_parameters(module: Any, args: tuple, kwargs: dict) -> None:
                            "materialize every parameter and buffer")
     module._initialize_hook.remove()
     del module._initialize_hook
-    if not any((module._forward_pre_hooks, module._forward_hooks, module._backward_pre_hooks, module._backward_hooks)):
+    if not any([getattr(module, kind) for kind in CALLED]):
         del module._hooked                        # calls go straight to forward again
     if module.cls_to_become is not None:
         module.__class__ = module.cls_to_become

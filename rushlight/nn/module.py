@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.errors import Suggesting, explain
 from rushlight.nn.conversion import Convertible
-from rushlight.nn.hooks import Hooked, registered
+from rushlight.nn.hooks import CALLED, HOOKS, Hooked, registered
 from rushlight.nn.parameter import Buffer, Parameter
 from rushlight.nn.state import EXTRA as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401  # torch's names
 from rushlight.nn.state import IncompatibleKeys as _IncompatibleKeys  # noqa: F401
@@ -37,6 +38,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
     dump_patches = False
     call_super_init = False
     training: bool
+    _derived: tuple[str, ...] = ()                # what is computed here, and stands in the state of torch's modules
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init and (args or kwargs):
@@ -45,9 +47,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
             raise TypeError(f"{type(self).__name__}.__init__() got {what}")
         self.__dict__.update(
             training=True, _parameters={}, _buffers={}, _modules={}, _non_persistent_buffers_set=set(),
-            _forward_pre_hooks={}, _forward_hooks={}, _backward_pre_hooks={}, _backward_hooks={},
-            _hooks_with_kwargs=set(), _hooks_always_called=set(), _state_dict_hooks={}, _state_dict_pre_hooks={},
-            _load_state_dict_pre_hooks={}, _load_state_dict_post_hooks={}, _hooks_with_module=set())
+            _hooks_with_module=set(), **{kind: OrderedDict() for kind in HOOKS})     # torch hangs weak references on them
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
@@ -126,9 +126,14 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
         return sorted(name for name in names if not name[0].isdigit())
 
+    def __getstate__(self) -> dict:
+        return {**self.__dict__, **{name: getattr(self, name) for name in self._derived}}
+
     def __setstate__(self, state: dict) -> None:
         Module.__init__(self)
-        self.__dict__.update(state)
+        self.__dict__.update({name: value for name, value in state.items() if name not in self._derived})
+        if any([state.get(kind) for kind in CALLED]):                # torch's modules do not say that they have hooks
+            self.__dict__["_hooked"] = True
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter; None keeps the name free. KeyError for a bad or taken name, TypeError for what is none."""

@@ -34,6 +34,8 @@ class RNNBase(Module):
     [('weight_ih_l0', 16, 3), ('weight_hh_l0', 16, 4)]
     """
 
+    _derived = "_all_weights", "_flat_weights_names", "_flat_weights"
+
     def __init__(self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
                  batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
                  device: Any = None, dtype: Any = None):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight import dtypes
+from rushlight import dtypes, torch_names
 from rushlight.creation import blank
 from rushlight.device import on_meta
 from rushlight.nn.module import Module
@@ -30,7 +30,7 @@ class Settled(Module):
     def __setstate__(self, state: dict) -> None:
         super().__setstate__(state)
         if "_names" not in state:                 # a module of torch's: its settings are what its class is made with
-            cls = next(c for c in type(self).__mro__ if c.__module__.startswith("rushlight."))
+            cls = next(c for c in type(self).__mro__ if torch_names.home(c).startswith("rushlight."))
             self.__dict__["_names"] = tuple(name for name in inspect.signature(cls).parameters if name in state)
 
     def extra_repr(self) -> str:

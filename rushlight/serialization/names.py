@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections import Counter, OrderedDict
+from types import FunctionType
 from typing import Any
 
-from rushlight import dtypes
+from rushlight import dtypes, torch_names
 from rushlight.device import device
 from rushlight.size import Size
 from rushlight.tensor import Tensor
 
-PARAMETER = ("rushlight.nn.parameter", "Parameter")  # found by name when a file has one: nn stands above this
-PARAMETER_IN_TORCH = ("torch.nn.parameter", "Parameter")
+PARAMETER_IN_TORCH = ("torch.nn.parameter", "Parameter")  # imported when a file has one: nn stands above this
+FUNCTIONS = {"rushlight": "torch", "rushlight.nn.functional": "torch.nn.functional"}  # where functions are found by name
 
 
 class Name:
@@ -53,9 +55,10 @@ def name_in_torch(thing: Any) -> tuple[str, str] | None:
     if isinstance(thing, dtypes.dtype):
         return "torch", thing.name
     if isinstance(thing, type):
-        if (thing.__module__, thing.__qualname__) == PARAMETER:
-            return PARAMETER_IN_TORCH
-        return CLASSES.get(thing)
+        return CLASSES.get(thing) or torch_names.IN_FILES.get(thing)
+    if isinstance(thing, FunctionType) and thing.__module__.partition(".")[0] == "rushlight":
+        return next(((there, thing.__name__) for home, there in FUNCTIONS.items()
+                     if getattr(sys.modules.get(home), thing.__name__, None) is thing), None)
     return None
 
 
@@ -66,7 +69,8 @@ def sparse_maker() -> Any:
 
 def parameter_class() -> type[Tensor]:
     """nn.Parameter, imported when the first one is read."""
-    return getattr(importlib.import_module(PARAMETER[0]), PARAMETER[1])
+    module, name = PARAMETER_IN_TORCH
+    return getattr(importlib.import_module(module.replace("torch", "rushlight", 1)), name)
 
 
 def encode(text: str, encoding: str = "latin1") -> bytes:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import pickle
 from collections import OrderedDict
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from rushlight import dtypes
+from rushlight import dtypes, torch_names
 from rushlight.device import Layout, device
 from rushlight.memory import address, extent
 from rushlight.ops.storages import Storage, UntypedStorage
@@ -78,6 +79,8 @@ class Pickler(PurePickler):
             return self.reduce_tensor(obj)
         if isinstance(obj, (Name, dtypes.dtype)):
             return obj.name  # and save_global writes it
+        if isinstance(obj, FunctionType) and name_in_torch(obj):
+            return obj.__name__
         if isinstance(obj, Size):
             return Size, (tuple(obj),)
         if isinstance(obj, device):
@@ -110,7 +113,7 @@ class Pickler(PurePickler):
             return (_REBUILD["_rebuild_parameter_with_state"], (*args, state)) if state else (
                 _REBUILD["_rebuild_parameter"], args)
         make, parts = self.reduce_array(tensor.array, tensor.requires_grad)
-        if kind is None and type(tensor).__module__.startswith("rushlight."):  # nn.Buffer, which loads as a tensor
+        if kind is None and torch_names.home(type(tensor)).startswith("rushlight."):  # nn.Buffer, which loads as a tensor
             return make, parts
         return (_FROM_TYPE, (make, type(tensor), parts, state)) if kind is None or state else (make, parts)
 

@@ -7,19 +7,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from .names import name_in_torch
+
 Global = Callable[..., Any] | tuple[Callable[..., Any], str]
 
 _lock = RLock()
 _globals: dict[tuple[str, str], Any] = {}  # replaced, never changed, so that a load sees one state of it
 
 
-def named(thing: Global) -> tuple[tuple[str, str], Any]:
-    """((module, name), thing); a pair says the full name under which files know it."""
+def named(thing: Global) -> list[tuple[tuple[str, str], Any]]:
+    """((module, name), thing), also with its name in torch; a pair says the full name under which files know it."""
     if isinstance(thing, tuple):
         thing, name = thing
         module, _, name = name.rpartition(".")
-        return (module, name), thing
-    return (thing.__module__, thing.__qualname__), thing
+        return [((module, name), thing)]
+    names = {(thing.__module__, thing.__qualname__), name_in_torch(thing)} - {None}
+    return [(name, thing) for name in names]
 
 
 def add_safe_globals(safe_globals: Sequence[Global]) -> None:
@@ -33,12 +36,12 @@ def add_safe_globals(safe_globals: Sequence[Global]) -> None:
     """
     global _globals
     with _lock:
-        _globals = _globals | dict(map(named, safe_globals))
+        _globals = _globals | dict(pair for thing in safe_globals for pair in named(thing))
 
 
 def get_safe_globals() -> list[Any]:
     """What was allowed."""
-    return list(_globals.values())
+    return list(dict.fromkeys(_globals.values()))
 
 
 def clear_safe_globals() -> None:

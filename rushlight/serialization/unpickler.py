@@ -6,6 +6,7 @@ import functools
 import importlib
 import pickle
 import struct
+import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import IO, Any
@@ -130,6 +131,10 @@ class WeightsUnpickler(PureUnpickler):
     dispatch[pickle.BUILD[0]] = load_build
 
 
+# classes that hold functions in torch, and what holds them here
+COMPILED = {"_VariableFunctionsClass": lambda: sys.modules["rushlight"], "TensorBase": lambda: Tensor}
+
+
 class AnyUnpickler(pickle.Unpickler):
     """Reads whatever a pickle can make; running a stranger's file runs the stranger's code."""
 
@@ -157,8 +162,18 @@ class AnyUnpickler(pickle.Unpickler):
 
 
 def here(module: str, name: str) -> Any:
-    """What has the name of something of torch: torch.nn.modules.linear.Linear is rushlight.nn.Linear."""
+    """What has the name of something of torch: torch.nn.modules.linear.Linear is rushlight.nn.Linear.
+
+    Functions that are compiled in torch have names such as torch._C._nn.gelu and torch._C._special.special_expm1; relu is an
+    attribute of torch._C._VariableFunctionsClass.
+    """
     path = "torch.nn" if module.startswith("torch.nn.modules.") else module
+    if path == "torch._C":
+        if name in COMPILED:
+            return COMPILED[name]()
+    elif path.startswith("torch._C._"):
+        part = path.removeprefix("torch._C._")
+        path, name = ("torch.nn.functional", name) if part == "nn" else (f"torch.{part}", name.removeprefix(f"{part}_"))
     found: Any = importlib.import_module("rushlight" + path.removeprefix("torch"))
     for part in name.split("."):
         found = getattr(found, part)

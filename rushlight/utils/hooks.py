@@ -4,6 +4,7 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
+from rushlight import torch_names
 from rushlight.autograd.node import Handle
 
 
@@ -37,6 +38,16 @@ class RemovableHandle(Handle, metaclass=_Any):
         super().remove()
         for other in self.extra:
             other.pop(self.key, None)
+
+    def __getstate__(self) -> tuple:
+        return self.hooks, self.key, tuple(self.extra)
+
+    def __setstate__(self, state: tuple) -> None:
+        super().__setstate__(state)
+        self.extra = list(state[2]) if len(state) > 2 and state[2] else []
+
+
+torch_names.IN_FILES[RemovableHandle] = "torch.utils.hooks", "RemovableHandle"
 
 
 __all__ = ["RemovableHandle"]

@@ -5,6 +5,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from rushlight import torch_names
 from rushlight.nn import (
     activation,
     adaptive,
@@ -17,8 +18,10 @@ from rushlight.nn import (
     linear,
     loss,
     module,
+    multihead,
     normalization,
     padding,
+    parameter,
     pooling,
     recurrent,
     shape,
@@ -30,9 +33,18 @@ from rushlight.nn.modules import utils as utils
 FILES = {
     "activation": activation, "adaptive": adaptive, "batchnorm": normalization, "channelshuffle": shape,
     "container": containers, "conv": conv, "distance": shape, "dropout": dropout, "flatten": shape, "fold": shape,
-    "instancenorm": normalization, "lazy": lazy, "linear": linear, "loss": loss, "module": module,
+    "instancenorm": normalization, "lazy": lazy, "linear": linear, "loss": loss, "module": module, "multihead": multihead,
     "normalization": normalization, "padding": padding, "pixelshuffle": shape, "pooling": pooling, "rnn": recurrent,
     "sparse": embedding, "transformer": transformer, "upsampling": shape,
+}
+# what stands in other files there than our files' names say: by what the classes' names contain
+NORMS = {"BatchNorm": "batchnorm", "InstanceNorm": "instancenorm", "_NormBase": "batchnorm"}
+ELSEWHERE = {
+    normalization: NORMS,
+    lazy: {**NORMS, "Conv": "conv", "Linear": "linear"},
+    multihead: {"Multihead": "activation", "Linear": "linear"},
+    shape: {"ChannelShuffle": "channelshuffle", "Distance": "distance", "Cosine": "distance", "latten": "flatten",
+            "old": "fold", "Pixel": "pixelshuffle", "Upsampl": "upsampling"},
 }
 
 
@@ -50,12 +62,36 @@ class File(ModuleType):
         return sorted({*dir(sys.modules["rushlight.nn"]), *dir(FILES[self.__name__.rpartition(".")[2]])})
 
 
+def file_of(ours: ModuleType) -> str:
+    """The last of torch's files that a file of ours is."""
+    return [name for name, home in FILES.items() if home is ours][-1]
+
+
+def place() -> None:
+    """Tell where the classes stand in torch, for files and for programs written for torch."""
+    shown: dict[str, list[type]] = {name: [] for name in FILES}
+    for ours in dict.fromkeys(FILES.values()):
+        kinds = module.Module, lazy.LazyModuleMixin
+        for cls in [c for c in vars(ours).values() if isinstance(c, type) and c.__module__ == ours.__name__]:
+            if issubclass(cls, kinds):
+                parts = ELSEWHERE.get(ours, {})
+                file = next((parts[part] for part in parts if part in cls.__name__), file_of(ours))
+                torch_names.IN_FILES[cls] = f"torch.nn.modules.{file}", cls.__name__
+                shown[file if FILES[file] is ours else file_of(ours)].append(cls)
+    for name, classes in shown.items():
+        torch_names.place(f"torch.nn.modules.{name}", globals()[name], classes)
+    torch_names.place("torch.nn.parameter", parameter, [
+        parameter.Parameter, parameter.Buffer, parameter.UninitializedParameter, parameter.UninitializedBuffer])
+
+
 for _name, _found in FILES.items():
     _classes = {name: value for name, value in vars(_found).items()
                 if isinstance(value, type) and issubclass(value, module.Module)}
     globals()[_name] = sys.modules[f"{__name__}.{_name}"] = File(f"{__name__}.{_name}", _found.__doc__)
-    vars(globals()[_name]).update(_classes)       # for who looks them through: vars(torch.nn.modules.activation)
+    vars(globals()[_name]).update(                # for who looks them through: vars(torch.nn.modules.activation)
+        {name: value for name, value in vars(_found).items() if not name.startswith("__")}, __file__=_found.__file__)
     globals().update(_classes)
+place()
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from rushlight import torch_names
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.nn.utils.norm import norm_except_dim, with_norm
@@ -22,6 +23,9 @@ class WeightNorm:
 
     def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module))
+
+
+torch_names.IN_FILES[WeightNorm] = "torch.nn.utils.weight_norm", "WeightNorm"
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
