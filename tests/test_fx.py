@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 import operator
+import pickle
 import threading
 
 import pytest
@@ -173,6 +175,10 @@ def helper(x):
     return x + 1 if x.sum() > 0 else x
 
 
+def uses_helper(x):
+    return helper(x) * 2
+
+
 def test_functions_that_stay_whole():
     with pytest.raises(ValueError, match="control flow"):
         rushlight.fx.symbolic_trace(lambda x: helper(x) * 2)
@@ -181,6 +187,36 @@ def test_functions_that_stay_whole():
     assert [n.op for n in g.graph.nodes] == ["placeholder", "call_function", "call_function", "output"]
     assert g(rushlight.ones(1)).item() == 4.0
     assert g(-rushlight.ones(1)).item() == -2.0
+
+
+def test_a_graph_is_traced_again(oracle):
+    """Passes hand on what passes made; what `wrap` says holds there, too."""
+    def said(t):
+        g = t.fx.symbolic_trace(t.fx.symbolic_trace(modules(t)[1]))
+        return [g.code, g._get_name(), str(inspect.signature(t.fx.symbolic_trace(lambda x, y=2: x + y).forward))]
+    assert said(rushlight) == oracle(said)
+
+    rushlight.fx.wrap("helper")
+    g = rushlight.fx.symbolic_trace(rushlight.fx.symbolic_trace(lambda x: helper(x) * 2))
+    assert [n.target for n in g.graph.nodes][1] is helper
+    assert g(-rushlight.ones(1)).item() == -2.0
+    g.forward = lambda x: x + 5
+    assert g(rushlight.ones(1)).item() == 6.0
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_graph_modules_are_pickled(which):
+    rushlight.manual_seed(0)
+    g = rushlight.fx.symbolic_trace(modules(rushlight)[which]).train()
+    x = rushlight.randn(2, 4) if which == 0 else rushlight.randn(2, 1, 6, 6)
+    back = pickle.loads(pickle.dumps(g))
+    assert back.code == g.code
+    assert back.training
+    assert back._get_name() == g._get_name()
+    assert list(back.state_dict()) == list(g.state_dict())
+    expected, found = g.eval()(x), back.eval()(x)
+    assert str(found) == str(expected)
+    assert pickle.loads(pickle.dumps(rushlight.fx.symbolic_trace(uses_helper)))(-rushlight.ones(1)).item() == -2.0
 
 
 def test_other_threads_run_as_ever():

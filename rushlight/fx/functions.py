@@ -19,6 +19,7 @@ from rushlight.tensor import Tensor
 HOMES = {"": "torch", ".nn.functional": "torch.nn.functional", ".special": "torch.special", ".linalg": "torch.linalg",
          ".fft": "torch.fft"}
 WRAPPED: dict[tuple[int, str], None] = {}         # (id of a module's globals, name) of functions that stay whole, by `wrap`
+WHOLE = "functions that stay whole"                # where the namespace of a graph's code says which of its names do
 PATCHING = threading.RLock()                      # one trace at a time
 
 
@@ -75,7 +76,7 @@ def recorded(take: Take, also: list[dict]) -> Iterator[None]:
     places = list(known())
     for namespace in also:
         places += [(namespace, name, f) for name, f in namespace.items()
-                   if id(f) in originals or (id(namespace), name) in WRAPPED]
+                   if id(f) in originals or (id(namespace), name) in WRAPPED or name in namespace.get(WHOLE, ())]
     places += [(vars(math), name, f) for name, f in vars(math).items() if isinstance(f, BuiltinFunctionType)]
     made: dict[int, Any] = {}
     getitem = Tensor.__getitem__

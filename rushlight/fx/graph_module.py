@@ -4,8 +4,10 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
+from rushlight.fx.functions import WHOLE, WRAPPED
 from rushlight.fx.graph import Graph
 from rushlight.fx.node import Node, map_arg
 from rushlight.fx.proxy import Proxy, proxy_in
@@ -77,14 +79,17 @@ class GraphModule(Module):
         """Write the forward anew, after the graph."""
         names: dict[str, Any] = {}
         self.__dict__["_code"] = self._graph.code(names)
-        space = {**names, "torch": sys.modules["rushlight"]}
-        exec(compile(self._code, f"<{self._class_name}, traced>", "exec"), space)
-        self.__dict__["_run"] = space["forward"]
+        self.__dict__["_names"], self.__dict__["_run"] = names, compiled(self._code, names, self._class_name)
         return self._code
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the graph says."""
-        return self._run(self, *args, **kwargs)
+    @property
+    def forward(self) -> Callable:
+        """What the graph says, with its arguments' names."""
+        return MethodType(self._run, self)
+
+    @forward.setter
+    def forward(self, function: Callable) -> None:
+        self.__dict__["_run"] = lambda self, *args, **kwargs: function(*args, **kwargs)
 
     def add_submodule(self, target: str, m: Module) -> bool:
         """Set a submodule by its path."""
@@ -130,7 +135,37 @@ class GraphModule(Module):
         return made
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
-        raise NotImplementedError("a GraphModule cannot be pickled here: save its state_dict(), and trace again")
+        """Its code, what stands in it, and the parts that it names: loading traces it again, as in torch."""
+        parts = {n.target: found(self, n.target) for n in self._graph.nodes if n.op in ("get_attr", "call_module")}
+        return loaded, (self._code, self._names, parts, self._class_name, self.training)
+
+
+class Whole(Tracer):
+    """Goes into no module: the calls that are in a GraphModule's code are its nodes."""
+
+    def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
+        return True
+
+
+def compiled(code: str, names: dict[str, Any], title: str) -> Callable:
+    """The function of a graph's code. The namespace says which of its functions stay whole when it is traced (`WHOLE`)."""
+    whole = {name for name, f in names.items()
+             if (id(getattr(f, "__globals__", None)), getattr(f, "__name__", "")) in WRAPPED}
+    space = {**names, "torch": sys.modules["rushlight"], WHOLE: whole}
+    exec(compile(code, f"<{title}, traced>", "exec"), space)
+    return space["forward"]  # type: ignore[no-any-return]
+
+
+def loaded(code: str, names: dict[str, Any], parts: dict[str, Any], title: str, training: bool) -> GraphModule:
+    """A GraphModule from what `__reduce_ex__` keeps of one."""
+    root = Module()
+    for path, part in parts.items():
+        put(root, path, part)
+    tracer = Whole()
+    graph = tracer.trace(root, function=MethodType(compiled(code, names, title), root))
+    made = GraphModule(root, graph, title)
+    made.training = training
+    return made
 
 
 class Interpreter:
@@ -249,7 +284,7 @@ def symbolic_trace(root: Module | Callable, concrete_args: dict[str, Any] | None
     """
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)
-    return GraphModule(tracer.root, graph, type(root).__name__ if isinstance(root, Module) else root.__name__)
+    return GraphModule(tracer.root, graph, root._get_name() if isinstance(root, Module) else root.__name__)
 
 
 __all__ = ["GraphModule", "Interpreter", "Transformer", "symbolic_trace"]

@@ -115,12 +115,14 @@ class Tracer:
         setattr(self.root, f"_tensor_constant{n}", a)
         return f"_tensor_constant{n}"
 
-    def trace(self, root: Module | Callable, concrete_args: dict[str, Any] | None = None) -> Graph:
-        """The graph of what `root` does. TraceError where it looks at a value that is not known yet."""
+    def trace(self, root: Module | Callable, concrete_args: dict[str, Any] | None = None, *,
+              function: Callable | None = None) -> Graph:
+        """The graph of what `root` does, or what `function` does with it. TraceError where it looks at a value that is not
+        known yet."""
         self.root = root if isinstance(root, Module) else Module()
         self.paths = {module: name for name, module in self.root.named_modules()}
         self.graph = Graph(tracer_cls=type(self))
-        function = root.forward if isinstance(root, Module) else root
+        function = function or (root.forward if isinstance(root, Module) else root)
         parameters = inspect.signature(function).parameters.values()
         args = [self.argument(parameter, concrete_args or {}) for parameter in parameters]
         namespaces = {id(space): space for m in self.paths for f in (type(m).forward, function)
