@@ -196,3 +196,34 @@ def test_scripted_modules_say_what_to_write_for_save():
     assert not hasattr(scripted, "save")
     with pytest.raises(AttributeError, match=r"has no attribute 'save'.*torch\.save\(module\.state_dict\(\), file\)"):
         scripted.save("model.pt")
+
+
+def test_optimizers_take_lists_of_parameters():
+    """MAML's Learner gives its ParameterList from parameters()."""
+    one, two = nn.Parameter(rushlight.ones(1)), nn.Parameter(rushlight.ones(2))
+    given = nn.ParameterList([one, two])
+    assert rushlight.optim.Adam(given).param_groups[0]["params"] == [one, two]
+    assert rushlight.optim.SGD([{"params": given}], lr=0.1).param_groups[0]["params"] == [one, two]
+    with pytest.raises(TypeError, match=r"'Linear' object is not iterable(?s:.*)give model\.parameters\(\)"):
+        rushlight.optim.Adam(nn.Linear(1, 1))
+    with pytest.raises(TypeError, match=r"one of the params is Linear(?s:.*)model\.parameters\(\)"):
+        rushlight.optim.Adam(nn.Sequential(nn.Linear(1, 1)))
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_the_flat_weights_of_recurrent_layers_may_be_written(oracle, kind):
+    """higher does, once it has put its tensors in the place of the parameters."""
+    def run(t):
+        t.manual_seed(0)
+        layer, x = getattr(t.nn, kind)(3, 4, num_layers=2), t.randn(5, 2, 3)
+        layer._flat_weights = [t.nn.Parameter(w.detach() * 2) for w in layer._flat_weights]
+        return layer(x)[0].detach()
+    assert rushlight.allclose(run(rushlight), rushlight.tensor(oracle(run)), atol=1e-6)
+
+
+def test_what_is_no_parameter_is_refused_as_a_flat_weight():
+    layer = nn.GRU(3, 4)
+    with pytest.raises(TypeError, match="weight_hh_l0"):
+        layer._flat_weights = [w * 2 if i == 1 else w for i, w in enumerate(layer._flat_weights)]
+    with pytest.raises(ValueError, match="shorter"):
+        layer._flat_weights = layer._flat_weights[:2]

@@ -76,6 +76,13 @@ class RNNBase(Module):
     def _flat_weights(self) -> list[Tensor]:
         return [getattr(self, name) for name in self._flat_weights_names]
 
+    @_flat_weights.setter
+    def _flat_weights(self, weights: list[Tensor]) -> None:
+        """Libraries that put tensors in the place of parameters (higher) write down the list that torch's layers keep."""
+        for name, weight in zip(self._flat_weights_names, weights, strict=True):
+            if getattr(self, name) is not weight:
+                setattr(self, name, weight)
+
     @property
     def all_weights(self) -> list[list[Parameter]]:
         """The parameters, by layer and direction."""

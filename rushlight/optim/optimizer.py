@@ -135,7 +135,7 @@ class Optimizer(Suggesting):
         if isinstance(params, Tensor):
             raise TypeError(explain("params argument given to the optimizer should be an iterable of Tensors or dicts, "
                                     f"but got torch.{params.dtype.scalar_type}Tensor", "put it into a list: [x]"))
-        if hasattr(params, "named_parameters"):
+        if hasattr(params, "named_parameters") and not hasattr(params, "__iter__"):  # a ParameterList can be read
             raise TypeError(explain(f"'{type(params).__name__}' object is not iterable", "give model.parameters()"))
         groups = list(params)
         if not groups:
@@ -172,7 +172,7 @@ class Optimizer(Suggesting):
         """TypeError or ValueError for what cannot be optimized."""
         if not isinstance(p, Tensor):
             raise TypeError(explain(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}",
-                                    "give tensors or nn.Parameters"))
+                                    "give tensors or nn.Parameters (of a model: model.parameters())"))
         if not (self.defaults.get("differentiable") or p.is_leaf or p.retains_grad):
             raise ValueError(explain("can't optimize a non-leaf Tensor", "optimize what it was computed from, or "
                                      "x.detach().requires_grad_()", tensor=tuple(p.shape)))
