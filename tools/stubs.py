@@ -17,6 +17,7 @@ import sys
 import textwrap
 import types
 import typing
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -216,7 +217,8 @@ def everything() -> dict[str, Any]:
     """The package's names, those that are loaded on first use too; none for what is not there yet."""
     found = {}
     for name in dir(rushlight):
-        with contextlib.suppress(ImportError, AttributeError):
+        with contextlib.suppress(ImportError, AttributeError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")       # of what torch has but advises against
             found[name] = getattr(rushlight, name)
     return found
 
