@@ -77,7 +77,11 @@ def take(stance: str) -> None:
 
 
 def is_compiling() -> bool:
-    """Whether the running code is being watched in order to be compiled."""
+    """True while the running code is being watched in order to be compiled.
+
+    >>> rushlight.compiler.is_compiling()
+    False
+    """
     return isinstance(mode().watch, Tracer)
 
 
@@ -85,12 +89,20 @@ is_dynamo_compiling = is_compiling
 
 
 def is_exporting() -> bool:
-    """False: what is exported here runs as it does otherwise."""
+    """False: what is exported here runs as it does otherwise.
+
+    >>> rushlight.compiler.is_exporting()
+    False
+    """
     return False
 
 
 def allow_in_graph(fn: F) -> F:
-    """The function itself: what it calls is watched as everything else."""
+    """The function itself: what it calls is watched as everything else.
+
+    >>> rushlight.compiler.allow_in_graph(len)("abc")
+    3
+    """
     return fn
 
 
@@ -98,16 +110,30 @@ assume_constant_result = allow_in_graph
 
 
 def cudagraph_mark_step_begin() -> None:
-    """Nothing: there are no graphs of GPUs."""
+    """Nothing: there are no graphs of GPUs.
+
+    >>> rushlight.compiler.cudagraph_mark_step_begin()
+    """
 
 
 def list_backends(exclude_tags: Any = ()) -> list[str]:
-    """There is one compiler, which takes this name."""
+    """There is one compiler, which takes this name.
+
+    >>> rushlight.compiler.list_backends()
+    ['inductor']
+    """
     return ["inductor"]
 
 
 def reset() -> None:
-    """Forget all programs: every compiled function is watched anew."""
+    """Forget all programs: every compiled function is watched anew.
+
+    >>> f = rushlight.compile(lambda x: x + 1)
+    >>> _ = f(rushlight.ones(2)), f(rushlight.ones(2))
+    >>> rushlight.compiler.reset()
+    >>> len(rushlight.compiler.programs(f))
+    0
+    """
     forget_all()
 
 

@@ -8,6 +8,8 @@ from urllib.parse import urlparse
 
 from rushlight.errors import explain
 
+__all__ = ["download_url_to_file", "get_dir", "load", "load_state_dict_from_url", "set_dir"]
+
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")         # the sum in a file's name: resnet18-f37072fd.pth
 
 
@@ -15,13 +17,25 @@ chosen: str | None = None                         # by set_dir
 
 
 def set_dir(d: str | os.PathLike) -> None:
-    """Keep models in this folder."""
+    """get_dir() = d: keep models in this folder.
+
+    >>> before = rushlight.hub.get_dir()
+    >>> rushlight.hub.set_dir("models")
+    >>> rushlight.hub.get_dir()
+    'models'
+    >>> rushlight.hub.set_dir(before)
+    """
     global chosen
     chosen = os.path.expanduser(os.fspath(d))
 
 
 def get_dir() -> str:
-    """Where torch keeps downloaded models."""
+    """Where torch keeps downloaded models.
+
+    >>> import os
+    >>> os.path.basename(rushlight.hub.get_dir())
+    'hub'
+    """
     return os.path.join(_get_torch_home(), "hub") if chosen is None else chosen
 
 
@@ -32,7 +46,14 @@ def _get_torch_home() -> str:
 
 
 def load(repo_or_dir: str, model: str, *args: Any, **kwargs: Any) -> Any:
-    """NotImplementedError: repositories from the network run code that was written for torch itself."""
+    """NotImplementedError: repositories from the network run code that was written for torch itself.
+
+    >>> try:
+    ...     rushlight.hub.load("pytorch/vision", "resnet18")
+    ... except NotImplementedError:
+    ...     print("rushlight.vision.models has it")
+    rushlight.vision.models has it
+    """
     raise NotImplementedError(f"torch.hub.load({repo_or_dir!r}, {model!r}) runs code from the network; download the weights "
                               "and load them with torch.load")
 
@@ -43,6 +64,12 @@ def load_state_dict_from_url(url: str, model_dir: str | None = None, map_locatio
 
     That is `model_dir`, or `get_dir()`/checkpoints, and the last part of the address, or `file_name`. Nothing is
     downloaded: FileNotFoundError says which file to put where.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> rushlight.save({"w": rushlight.ones(1)}, os.path.join(folder, "w.pt"))
+    >>> rushlight.hub.load_state_dict_from_url("https://example.org/w.pt", folder)
+    {'w': tensor([1.])}
     """
     from rushlight.serialization import load as load_file  # not on the way of `import torch.hub`
     name = file_name or os.path.basename(urlparse(url).path)
@@ -54,6 +81,13 @@ def load_state_dict_from_url(url: str, model_dir: str | None = None, map_locatio
 
 
 def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
-    """FileNotFoundError, unless the file is there already: nothing is downloaded."""
+    """FileNotFoundError, unless the file is there already: nothing is downloaded.
+
+    >>> try:
+    ...     rushlight.hub.download_url_to_file("https://example.org/w.pt", "/nowhere/w.pt")
+    ... except FileNotFoundError:
+    ...     print("put it there")
+    put it there
+    """
     if not os.path.exists(dst):
         raise FileNotFoundError(explain(f"{dst} is not here, and rushlight downloads nothing", f"fetch {url} yourself"))

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, Final, Optional  # noqa: F401
+from typing import Any, Final, Optional
 
 from rushlight.errors import explain
 from rushlight.futures import Future
@@ -11,22 +11,40 @@ from rushlight.parts import importable
 
 
 def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
-    """The function or module itself."""
+    """out = obj: the function or module itself, which is run as the Python that it is.
+
+    >>> rushlight.jit.script(lambda x: 2 * x)(rushlight.ones(2))
+    tensor([2., 2.])
+    """
     return obj
 
 
 def trace(func: Callable, example_inputs: Any = None, *args: Any, **kwargs: Any) -> Callable:
-    """The function or module itself."""
+    """out = func: the function or module itself; what depends on values is asked at every call.
+
+    >>> rushlight.jit.trace(lambda x: 2 * x, rushlight.ones(2))(rushlight.ones(3))
+    tensor([2., 2., 2.])
+    """
     return func
 
 
 def trace_module(mod: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-    """The module itself."""
+    """out = mod: the module itself.
+
+    >>> m = rushlight.nn.ReLU()
+    >>> rushlight.jit.trace_module(m, {"forward": rushlight.ones(2)}) is m
+    True
+    """
     return mod
 
 
 def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
-    """The module itself, which is to be in evaluation mode: RuntimeError for one in training."""
+    """The module itself, which is to be in evaluation mode: RuntimeError for one in training.
+
+    >>> m = rushlight.nn.ReLU().eval()
+    >>> rushlight.jit.freeze(m) is m
+    True
+    """
     if getattr(mod, "training", False):
         raise RuntimeError(explain("Freezing is currently only implemented for modules in eval mode. Please call .eval() on "
                                    "your module before freezing."))
@@ -34,34 +52,59 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
 
 
 def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
-    """The module itself; `rushlight.compile` makes it faster."""
+    """The module itself; `rushlight.compile` makes it faster.
+
+    >>> m = rushlight.nn.ReLU().eval()
+    >>> rushlight.jit.optimize_for_inference(m) is m
+    True
+    """
     return mod
 
 
 def fork(func: Callable, *args: Any, **kwargs: Any) -> Future:
-    """func(*args, **kwargs), which is run at once, as a future."""
+    """func(*args, **kwargs), which is run at once, as a future.
+
+    >>> rushlight.jit.fork(lambda x: 2 * x, 3).wait()
+    6
+    """
     future: Future = Future()
     future.set_result(func(*args, **kwargs))
     return future
 
 
 def wait(future: Future) -> Any:
-    """The future's result."""
+    """The future's result.
+
+    >>> rushlight.jit.wait(rushlight.jit.fork(lambda x: 2 * x, 3))
+    6
+    """
     return future.wait()
 
 
 def is_scripting() -> bool:
-    """False: what runs is Python."""
+    """False: what runs is Python.
+
+    >>> rushlight.jit.is_scripting()
+    False
+    """
     return False
 
 
 def is_tracing() -> bool:
-    """False: what runs is Python."""
+    """False: what runs is Python.
+
+    >>> rushlight.jit.is_tracing()
+    False
+    """
     return False
 
 
 def export(fn: Callable) -> Callable:
-    """The function itself."""
+    """The function itself.
+
+    >>> rushlight.jit.export(len)("abc")
+    3
+    """
     return fn
 
 
@@ -69,21 +112,37 @@ unused = script_method = script_if_tracing = interface = _overload = _overload_m
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """The function itself; as a decorator with settings, too."""
+    """The function itself; as a decorator with settings, too.
+
+    >>> rushlight.jit.ignore(len)("abc")
+    3
+    """
     return drop if callable(drop) else export
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
-    """The value itself."""
+    """The value itself.
+
+    >>> rushlight.jit.annotate(int, 3)
+    3
+    """
     return the_value
 
 
 class Error(Exception):
-    """torch's error of what runs in TorchScript; a scripted function raises its own here."""
+    """torch's error of what runs in TorchScript; a scripted function raises its own here.
+
+    >>> issubclass(rushlight.jit.Error, Exception)
+    True
+    """
 
 
 class TracerWarning(Warning):
-    """torch's warning of what a trace does not see; nothing is traced here."""
+    """torch's warning of what a trace does not see; nothing is traced here.
+
+    >>> issubclass(rushlight.jit.TracerWarning, Warning)
+    True
+    """
 
 
 class ScriptModule:
@@ -103,14 +162,33 @@ class ScriptFunction:
 
 
 def save(m: Any, f: Any, *args: Any) -> None:
-    """NotImplementedError: TorchScript archives are not written."""
+    """NotImplementedError: TorchScript archives are not written.
+
+    >>> try:
+    ...     rushlight.jit.save(rushlight.nn.ReLU(), "relu.pt")
+    ... except NotImplementedError as error:
+    ...     print(error)
+    TorchScript archives are not written; save the weights: torch.save(model.state_dict(), file)
+    """
     raise NotImplementedError("TorchScript archives are not written; save the weights: torch.save(model.state_dict(), file)")
 
 
 def load(f: Any, *args: Any, **kwargs: Any) -> Any:
-    """NotImplementedError: TorchScript archives are not read."""
+    """NotImplementedError: TorchScript archives are not read.
+
+    >>> try:
+    ...     rushlight.jit.load("relu.pt")
+    ... except NotImplementedError:
+    ...     print("torch.load reads weights")
+    torch.load reads weights
+    """
     raise NotImplementedError("TorchScript archives are not read; load the weights: model.load_state_dict(torch.load(file))")
 
 
 annotations = SimpleNamespace(List=list, Dict=dict, Tuple=tuple, Optional=Optional)  # type: ignore[assignment]  # torch's module
 importable(__name__, "annotations")
+
+__all__ = ["Error", "Final", "Future", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate",
+           "export", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "load",
+           "optimize_for_inference", "save", "script", "script_if_tracing", "script_method", "trace", "trace_module",
+           "unused", "wait"]

@@ -118,6 +118,13 @@ def custom_op(name: str, fn: Callable | None = None, /, *, mutates_args: Any, de
 
     `mutates_args`: the names of arguments that it writes to; such an op is not recorded. ValueError for a name without a
     namespace.
+
+    >>> import numpy as np
+    >>> @rushlight.library.custom_op("mylib::flipped", mutates_args=())
+    ... def flipped(x: rushlight.Tensor) -> rushlight.Tensor:
+    ...     return rushlight.from_numpy(np.flip(x.numpy()).copy())
+    >>> flipped(rushlight.tensor([1., 2.]))
+    tensor([2., 1.])
     """
     if fn is None:
         return lambda f: custom_op(name, f, mutates_args=mutates_args, device_types=device_types, schema=schema)
@@ -151,8 +158,8 @@ Tag.__doc__ = """torch's words for what a compiler may do with an op, for `tags=
 def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> None:
     """An op "name::op" of which only the schema is known, "(Tensor x, int n=1) -> Tensor": `impl` says what it does.
 
-    >>> define("mylib::plus", "(Tensor x, int n=1) -> Tensor")
-    >>> _ = impl("mylib::plus", "cpu")(lambda x, n: x + n)
+    >>> rushlight.library.define("mylib::plus", "(Tensor x, int n=1) -> Tensor")
+    >>> _ = rushlight.library.impl("mylib::plus", "cpu")(lambda x, n: x + n)
     >>> rushlight.ops.mylib.plus(rushlight.ones(2))
     tensor([2., 2.])
     """
@@ -171,7 +178,15 @@ def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> No
 
 
 def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any:
-    """What an op does on devices of these types: `impl("name::op", "cpu")`, or `impl(library, "op", "CPU")`; a decorator."""
+    """What an op does on devices of these types: `impl("name::op", "cpu")`, or `impl(library, "op", "CPU")`; a decorator.
+
+    >>> rushlight.library.define("mylib::twice", "(Tensor x) -> Tensor")
+    >>> @rushlight.library.impl("mylib::twice", "cpu")
+    ... def twice(x):
+    ...     return 2 * x
+    >>> rushlight.ops.mylib.twice(rushlight.ones(2))
+    tensor([2., 2.])
+    """
     if isinstance(qualname, Library):
         return lambda f: qualname.impl(types, f, func or "")
     op = defined(qualname)
@@ -181,7 +196,7 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any
 class Library:
     """Ops of one namespace: `define` names them, `impl` says what they do.
 
-    >>> lib = Library("mylib", "FRAGMENT")
+    >>> lib = rushlight.library.Library("mylib", "FRAGMENT")
     >>> lib.define("minus(Tensor x) -> Tensor")
     'minus'
     >>> lib.impl("minus", lambda x: -x, "CPU")
@@ -220,12 +235,36 @@ def defined(op: str | CustomOp) -> CustomOp:
 
 def register_autograd(op: str | CustomOp, backward: Callable, /, *, setup_context: Callable | None = None,
                       lib: Any = None) -> None:
-    """`CustomOp.register_autograd` of the op, or of that name."""
+    """gradients of the inputs = backward(ctx, *grads): `CustomOp.register_autograd` of the op, or of that name.
+
+    >>> @rushlight.library.custom_op("mylib::square", mutates_args=())
+    ... def square(x: rushlight.Tensor) -> rushlight.Tensor:
+    ...     return x * x
+    >>> def keep(ctx, inputs, output):
+    ...     ctx.save_for_backward(*inputs)
+    >>> def backward(ctx, g):
+    ...     return 2 * ctx.saved_tensors[0] * g
+    >>> rushlight.library.register_autograd("mylib::square", backward, setup_context=keep)
+    >>> x = rushlight.tensor(3., requires_grad=True)
+    >>> square(x).backward()
+    >>> x.grad
+    tensor(6.)
+    """
     defined(op).register_autograd(backward, setup_context=setup_context)
 
 
 def register_fake(op: str | CustomOp, func: Callable | None = None, /, *, lib: Any = None, **options: Any) -> Any:
-    """`CustomOp.register_fake` of the op, or of that name."""
+    """out of tensors without elements = func(*args): `CustomOp.register_fake` of the op, or of that name.
+
+    >>> @rushlight.library.custom_op("mylib::halved", mutates_args=())
+    ... def halved(x: rushlight.Tensor) -> rushlight.Tensor:
+    ...     return x / 2
+    >>> @rushlight.library.register_fake("mylib::halved")
+    ... def _(x):
+    ...     return rushlight.empty_like(x)
+    >>> halved(rushlight.empty(3, device="meta")).shape
+    torch.Size([3])
+    """
     return defined(op).register_fake if func is None else defined(op).register_fake(func)
 
 
@@ -233,12 +272,30 @@ impl_abstract = register_fake
 
 
 def register_kernel(op: str | CustomOp, device_types: Any, func: Callable | None = None, /, *, lib: Any = None) -> Any:
-    """`CustomOp.register_kernel` of the op, or of that name."""
+    """out = func(*args) on devices of these types: `CustomOp.register_kernel` of the op, or of that name.
+
+    >>> rushlight.library.define("mylib::third", "(Tensor x) -> Tensor")
+    >>> @rushlight.library.register_kernel("mylib::third", "cpu")
+    ... def third(x):
+    ...     return x / 3
+    >>> rushlight.ops.mylib.third(rushlight.tensor([6.]))
+    tensor([2.])
+    """
     return defined(op).register_kernel(device_types, func)
 
 
 def register_vmap(op: str | CustomOp, func: Callable | None = None, /, *, lib: Any = None) -> Any:
-    """`CustomOp.register_vmap` of the op, or of that name."""
+    """`CustomOp.register_vmap` of the op, or of that name.
+
+    >>> @rushlight.library.custom_op("mylib::doubled", mutates_args=())
+    ... def doubled(x: rushlight.Tensor) -> rushlight.Tensor:
+    ...     return 2 * x
+    >>> @rushlight.library.register_vmap("mylib::doubled")
+    ... def _(info, in_dims, x):
+    ...     return doubled(x), in_dims[0]
+    >>> rushlight.vmap(doubled)(rushlight.ones(3))
+    tensor([2., 2., 2.])
+    """
     return defined(op).register_vmap(func)
 
 

@@ -119,7 +119,8 @@ def randperm(n: int, *, generator: Generator | None = None, out: Tensor | None =
     return drawn(source(generator, device).randperm(n, dtype.numpy), None, requires_grad, device, out)
 
 
-def like(name: str, create: Callable, fill: Callable) -> Callable:
+def like(name: str, create: Callable, fill: Callable, given: str = "") -> Callable:
+    """The function that draws as `create` does in the shape of its input; `given`: what an example must give besides."""
     def draw(input: Tensor, *args: Any, dtype: Dtype | None = None, memory_format: Any = preserve_format,
              **options: Any) -> Tensor:
         if not isinstance(input, Tensor):
@@ -134,7 +135,7 @@ def like(name: str, create: Callable, fill: Callable) -> Callable:
     draw.__name__ = draw.__qualname__ = name
     draw.__doc__ = f"""out = {create.__name__}(input.shape), in the input's dtype.
 
-    >>> rushlight.{name}(rushlight.zeros(2, 3, dtype=rushlight.float64)).dtype
+    >>> rushlight.{name}(rushlight.zeros(2, 3, dtype=rushlight.float64){given}).dtype
     torch.float64
     """
     return draw
@@ -142,7 +143,7 @@ def like(name: str, create: Callable, fill: Callable) -> Callable:
 
 rand_like: Callable = like("rand_like", rand, lambda t, **how: t.uniform_(**how))
 randn_like: Callable = like("randn_like", randn, lambda t, **how: t.normal_(**how))
-integers_like: Callable = like("randint_like", randint, lambda t, low, high, **how: t.random_(low, high, **how))
+integers_like: Callable = like("randint_like", randint, lambda t, low, high, **how: t.random_(low, high, **how), ", 9")
 
 
 def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Dtype | None = None,

@@ -79,8 +79,13 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, r
 
 def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True,
                     msg: str = "") -> None:
-    """`assert_close` as it was before: wider tolerances (1e-4 and 1e-5 in single precision, 1e-5 and 1e-8 in double, 1e-3 in
-    half), nan equals nan, and dtypes may differ."""
+    """|actual - expected| <= atol + rtol |expected|, or AssertionError: `assert_close` as it was before.
+
+    Wider tolerances (1e-4 and 1e-5 in single precision, 1e-5 and 1e-8 in double, 1e-3 in half), nan equals nan, and dtypes
+    may differ.
+
+    >>> rushlight.testing.assert_allclose(rushlight.tensor([1.]), rushlight.tensor([1.00001]))
+    """
     warn("torch.testing.assert_allclose() is deprecated since 1.12 and will be removed in a future release. "
          "Please use torch.testing.assert_close() instead.", FutureWarning)
     a = actual if isinstance(actual, Tensor) else tensor(actual)

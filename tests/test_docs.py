@@ -73,12 +73,14 @@ def test_pages_are_written_in_a_new_process():
     assert "Backward, step by step" in made.stdout
 # -- what is public has an example, which needs nothing but `import rushlight`
 
-NAMESPACES = ["", "amp", "autograd", "autograd.forward_ad", "autograd.functional", "autograd.graph", "distributions",
-              "distributions.constraints", "distributions.transforms", "distributions.utils", "fft", "func", "linalg",
-              "masked", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.parametrizations", "nn.utils.parametrize",
-              "nn.utils.prune", "nn.utils.rnn", "nn.utils.stateless", "optim", "optim.lr_scheduler", "optim.swa_utils",
-              "signal.windows", "sparse", "special", "utils.data", "vision.io", "vision.ops", "vision.transforms",
-              "vision.transforms.functional", "vision.utils"]
+NAMESPACES = ["", "amp", "autograd", "autograd.forward_ad", "autograd.functional", "autograd.graph", "compiler",
+              "distributions", "distributions.constraints", "distributions.transforms", "distributions.utils", "fft",
+              "func", "fx", "hub", "jit", "library", "linalg", "masked", "nn", "nn.attention",
+              "nn.attention.flex_attention", "nn.functional", "nn.init", "nn.utils", "nn.utils.parametrizations",
+              "nn.utils.parametrize", "nn.utils.prune", "nn.utils.rnn", "nn.utils.stateless", "optim",
+              "optim.lr_scheduler", "optim.swa_utils", "profiler", "random", "signal.windows", "sparse", "special",
+              "utils.checkpoint", "utils.data", "vision.io", "vision.ops", "vision.transforms",
+              "vision.transforms.functional", "vision.utils", "viz"]
 
 
 def members(namespace):
@@ -87,7 +89,8 @@ def members(namespace):
     names = getattr(home, "__all__", None) or [name for name in dir(home) if not name.startswith("_")]
     found = {}
     for name in names:
-        with warnings.catch_warnings(action="ignore", category=UserWarning):     # of names that torch will drop
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")                # some names warn that torch will drop them
             value = getattr(home, name)
         if (inspect.isclass(value) or inspect.isroutine(value)) and value.__module__.startswith("rushlight"):
             found.setdefault(id(value), (f"{namespace}.{name}".lstrip("."), value))

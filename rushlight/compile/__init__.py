@@ -72,7 +72,13 @@ def unwrapped(f: Any) -> Any:
 
 
 def programs(f: Any) -> list[Any]:
-    """The programs that a compiled function has made so far, oldest first."""
+    """The programs that a compiled function has made so far, oldest first.
+
+    >>> f = rushlight.compile(lambda x: x + 1)
+    >>> _ = f(rushlight.ones(2)), f(rushlight.ones(2))
+    >>> len(rushlight.compiler.programs(f))
+    1
+    """
     f = compiled_of(f)
     return [p for part in f.parts() for known in part.programs.values() for p in known]
 
@@ -88,7 +94,13 @@ def compiled_of(f: Any) -> Compiled:
 
 
 def source(f: Any) -> str:
-    """The text of the newest program of a compiled function. RuntimeError while there is none, saying why."""
+    """The text of the newest program of a compiled function. RuntimeError while there is none, saying why.
+
+    >>> f = rushlight.compile(lambda x: x + 1)
+    >>> _ = f(rushlight.ones(2)), f(rushlight.ones(2))
+    >>> "def " in rushlight.compiler.source(f)
+    True
+    """
     f = compiled_of(f)
     made = programs(f)
     if not made:
@@ -102,7 +114,7 @@ def explain(f: Callable, *args: Any, **kwargs: Any) -> Explanation:
 
     f really runs, up to eight times, as it would before it is compiled.
 
-    >>> print(explain(lambda x: x + 1, rushlight.ones(2)))
+    >>> print(rushlight.compiler.explain(lambda x: x + 1, rushlight.ones(2)))
     compiled: 1 ops became 1 statements, no graph breaks
     """
     from rushlight.compile.function import Compiled

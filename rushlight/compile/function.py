@@ -42,7 +42,15 @@ STANCE = ["default"]                              # what calls do: `compiler.set
 
 
 class CannotCompile(RuntimeError):
-    """Raised with `fullgraph=True` where otherwise the function would run as it is."""
+    """RuntimeError, raised with `fullgraph=True` where otherwise the function would run as it is.
+
+    >>> f = rushlight.compile(lambda x: x + x.sum().item(), fullgraph=True)
+    >>> try:
+    ...     _ = f(rushlight.ones(2)), f(rushlight.ones(2))
+    ... except rushlight.compiler.CannotCompile:
+    ...     print("it looks at a number")
+    it looks at a number
+    """
 
 
 class Compiled:

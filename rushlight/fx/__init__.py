@@ -27,7 +27,11 @@ from rushlight.fx.tracer import Tracer
 
 
 def wrap(fn_or_name: str | Callable) -> Any:
-    """Let a function of the module that calls this, or the one of that name, stay whole in traces; returns it."""
+    """Let a function of the module that calls this, or the one of that name, stay whole in traces; returns it.
+
+    >>> rushlight.fx.wrap("len")  # at the top of a module: a trace has a call of len, and asks no proxy for its length
+    'len'
+    """
     name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
     WRAPPED[id(sys._getframe(1).f_globals), name] = None
     return fn_or_name

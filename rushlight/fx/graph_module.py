@@ -242,7 +242,14 @@ class Interpreter:
 
 
 class Transformer(Interpreter):
-    """Makes a new GraphModule, in which nodes become what the overridden methods do with proxies: `transform()`."""
+    """Makes a new GraphModule, in which nodes become what the overridden methods do with proxies: `transform()`.
+
+    >>> class Doubled(rushlight.fx.Transformer):
+    ...     def call_method(self, target, args, kwargs):
+    ...         return 2 * super().call_method(target, args, kwargs)
+    >>> Doubled(rushlight.fx.symbolic_trace(lambda x: x.relu())).transform()(rushlight.ones(2))
+    tensor([2., 2.])
+    """
 
     def __init__(self, module: GraphModule):
         super().__init__(module)

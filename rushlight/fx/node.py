@@ -13,7 +13,13 @@ OPCODES = ("placeholder", "get_attr", "call_function", "call_method", "call_modu
 
 
 def map_arg(a: Any, f: Callable[[Node], Any]) -> Any:
-    """The arguments, with f(node) for each node in their lists, tuples, dicts and slices."""
+    """f(node) for each node in the lists, tuples, dicts and slices of arguments, which stay else as they are.
+
+    >>> graph = rushlight.fx.Graph()
+    >>> x = graph.placeholder("x")
+    >>> rushlight.fx.node.map_arg([x, 1], lambda node: node.name)
+    ['x', 1]
+    """
     if isinstance(a, Node):
         return f(a)
     if isinstance(a, tuple):
@@ -47,8 +53,15 @@ def shown(a: Any) -> str:
 
 
 class Node:
-    """`op`: placeholder, get_attr, call_function, call_method, call_module or output; `target`: the function, or the name of
-    what is meant; `args` and `kwargs`, in which nodes stand for values; `users`; `meta`: a place for notes."""
+    """One step of a graph: out = target(*args, **kwargs).
+
+    `op`: placeholder, get_attr, call_function, call_method, call_module or output; `target`: the function, or the name of
+    what is meant; `args` and `kwargs`, in which nodes stand for values; `users`; `meta`: a place for notes.
+
+    >>> f = rushlight.fx.symbolic_trace(lambda x: x.relu())
+    >>> [(node.op, node.target) for node in f.graph.nodes]
+    [('placeholder', 'x'), ('call_method', 'relu'), ('output', 'output')]
+    """
 
     def __init__(self, graph: Any, name: str, op: str, target: Any, args: tuple, kwargs: dict, type_expr: Any = None):
         self.graph, self.name, self.op, self.target, self.type = graph, name, op, target, type_expr

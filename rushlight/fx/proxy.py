@@ -16,8 +16,16 @@ class TraceError(ValueError):
 
 
 class Proxy:
-    """A value that is not known yet. Operators, methods, attributes and torch's functions of it are taken down, without a
-    tracer in the node's own graph."""
+    """A value that is not known yet.
+
+    Operators, methods, attributes and torch's functions of it are taken down, without a tracer in the node's own graph.
+
+    >>> graph = rushlight.fx.Graph()
+    >>> x = rushlight.fx.Proxy(graph.placeholder("x"))
+    >>> y = (x + 1).relu()
+    >>> [node.name for node in graph.nodes]
+    ['x', 'add', 'relu']
+    """
 
     def __init__(self, node: Node, tracer: Any = None):
         self.node, self.tracer = node, __getattr__("GraphAppendingTracer")(node.graph) if tracer is None else tracer

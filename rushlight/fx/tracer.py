@@ -38,7 +38,12 @@ def is_layer(m: Any) -> bool:
 
 
 class Tracer:
-    """Makes the graph of a module or function. To change how, override `is_leaf_module` or `call_module`."""
+    """graph = Tracer().trace(module or function). To change how, override `is_leaf_module` or `call_module`.
+
+    >>> graph = rushlight.fx.Tracer().trace(lambda x: x.relu() + 1)
+    >>> [node.name for node in graph.nodes]
+    ['x', 'relu', 'add', 'output']
+    """
 
     graph: Graph
     root: Module

@@ -22,7 +22,17 @@ from rushlight.profiler.tables import Average, Averages, Modules, by_module
 __all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule", "tensorboard_trace_handler"]
 
 ProfilerActivity = Enum("ProfilerActivity", "CPU XPU MTIA CUDA HPU PrivateUse1", start=0)
+ProfilerActivity.__doc__ = """What torch's profiler may watch; here it is the CPU, whatever is asked for.
+
+>>> rushlight.profiler.ProfilerActivity.CPU.name
+'CPU'
+"""
 ProfilerAction = Enum("ProfilerAction", "NONE WARMUP RECORD RECORD_AND_SAVE DEVICE_STOPPED", start=0)
+ProfilerAction.__doc__ = """What a profiler does in a step: see `schedule`.
+
+>>> rushlight.profiler.schedule(wait=1, warmup=0, active=1)(0) is rushlight.profiler.ProfilerAction.NONE
+True
+"""
 
 
 class profile:
@@ -137,7 +147,11 @@ class profile:
 
 
 def kineto_available() -> bool:
-    """False: torch's library of profiling is not there."""
+    """False: torch's library of profiling is not there.
+
+    >>> rushlight.profiler.kineto_available()
+    False
+    """
     return False
 
 
@@ -147,7 +161,12 @@ def recording(action: ProfilerAction) -> bool:
 
 def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0,
              skip_first_wait: int = 0) -> Callable[[int], ProfilerAction]:  # fmt: skip
-    """Skip some steps; then, again and again (`repeat` times, 0: for ever): `wait`, `warmup`, and record `active` steps."""
+    """action = schedule(step): skip some steps; then, again and again (`repeat` times, 0: for ever), wait, warm up, record.
+
+    >>> when = rushlight.profiler.schedule(wait=1, warmup=1, active=2, repeat=1)
+    >>> [when(step).name for step in range(5)]
+    ['NONE', 'WARMUP', 'RECORD', 'RECORD_AND_SAVE', 'NONE']
+    """
     if min(wait, warmup, repeat, skip_first) < 0 or active <= 0:
         raise AssertionError("Invalid profiler schedule arguments")
 
@@ -201,7 +220,16 @@ class record_function:
 
 def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None,
                               use_gzip: bool = False) -> Callable[[profile], None]:  # fmt: skip
-    """For `on_trace_ready`: write each recording to a file of its own in a folder, which is made."""
+    """For `on_trace_ready`: write each recording to a file of its own in a folder, which is made.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> handler = rushlight.profiler.tensorboard_trace_handler(folder)
+    >>> with rushlight.profiler.profile(on_trace_ready=handler):
+    ...     _ = rushlight.ones(2) + 1
+    >>> len(os.listdir(folder))
+    1
+    """
 
     def write(prof: profile) -> None:
         os.makedirs(dir_name, exist_ok=True)

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..tensor import Tensor
-from .filling import in_memory_order, memory_axes
+from .filling import in_memory_order as in_memory_order
+from .filling import memory_axes as memory_axes
 from .generator import Generator
 
 __all__ = [
-    "Generator", "default_generator", "fork_rng", "get_rng_state", "in_memory_order", "initial_seed", "manual_seed",
-    "memory_axes", "seed", "set_rng_state",
+    "Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",
 ]  # fmt: skip
 
 default_generator = Generator()
@@ -58,12 +58,23 @@ def initial_seed() -> int:
 
 
 def get_rng_state() -> Tensor:
-    """The default generator's state, (5056,) uint8: the bytes of torch.get_rng_state()."""
+    """The default generator's state, (5056,) uint8: the bytes of torch.get_rng_state().
+
+    >>> rushlight.random.get_rng_state().shape
+    torch.Size([5056])
+    """
     return default_generator.get_state()
 
 
 def set_rng_state(new_state: Any) -> None:
-    """The default generator goes on from a state that get_rng_state() gave, here or in torch."""
+    """The default generator goes on from a state that get_rng_state() gave, here or in torch.
+
+    >>> state = rushlight.random.get_rng_state()
+    >>> x = rushlight.rand(2)
+    >>> rushlight.random.set_rng_state(state)
+    >>> rushlight.rand(2).equal(x)
+    True
+    """
     default_generator.set_state(new_state)
 
 

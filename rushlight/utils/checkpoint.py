@@ -16,16 +16,29 @@ from rushlight.errors import explain
 from rushlight.random import default_generator
 from rushlight.tensor import Tensor
 
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "detach_variable", "get_device_states",
+           "noop_context_fn", "set_checkpoint_early_stop", "set_device_states"]
+
 Contexts = Callable[[], tuple[AbstractContextManager, AbstractContextManager]]
 stops_early: ContextVar[bool | None] = ContextVar("checkpoint_early_stop", default=None)
 
 
 class CheckpointError(RuntimeError):
-    """The second run did not compute what the first did."""
+    """The second run did not compute what the first did.
+
+    >>> issubclass(rushlight.utils.checkpoint.CheckpointError, RuntimeError)
+    True
+    """
 
 
 def noop_context_fn() -> tuple[AbstractContextManager, AbstractContextManager]:
-    """Contexts for the two runs that change nothing."""
+    """Contexts for the two runs that change nothing.
+
+    >>> forward, again = rushlight.utils.checkpoint.noop_context_fn()
+    >>> with forward, again:
+    ...     print("as without")
+    as without
+    """
     return nullcontext(), nullcontext()
 
 
@@ -104,7 +117,15 @@ def in_turn(functions: Sequence[Callable]) -> Callable[[Any], Any]:
 
 @contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Inside it, checkpoints stop their second run early or not, whatever they were told."""
+    """Inside it, checkpoints stop their second run early or not, whatever they were told.
+
+    >>> C = rushlight.utils.checkpoint
+    >>> x = rushlight.ones(2, requires_grad=True)
+    >>> with C.set_checkpoint_early_stop(False):
+    ...     C.checkpoint(rushlight.exp, x, use_reentrant=False).sum().backward()
+    >>> x.grad
+    tensor([2.7183, 2.7183])
+    """
     token = stops_early.set(enable)
     try:
         yield
@@ -135,16 +156,29 @@ class Surroundings:
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
-    """The GPUs of the tensors among the arguments, and their generators' states: none."""
+    """The GPUs of the tensors among the arguments, and their generators' states: none.
+
+    >>> rushlight.utils.checkpoint.get_device_states(rushlight.ones(2))
+    ([], [])
+    """
     return [], []
 
 
 def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None) -> None:
-    """Nothing to set: there is no GPU."""
+    """Nothing to set: there is no GPU.
+
+    >>> rushlight.utils.checkpoint.set_device_states([], [])
+    """
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The tensors of a tuple as leaves that require grad as they did; what is no tensor stays. RuntimeError for no tuple."""
+    """The tensors of a tuple as leaves that require grad as they did; what is no tensor stays. RuntimeError for no tuple.
+
+    >>> x = rushlight.ones(1, requires_grad=True) * 2
+    >>> detached, = rushlight.utils.checkpoint.detach_variable((x,))
+    >>> detached.is_leaf, detached.requires_grad
+    (True, True)
+    """
     if not isinstance(inputs, tuple):
         raise RuntimeError(explain("Only tuple of tensors is supported. Got Unsupported input type: "
                                    f"{type(inputs).__name__}"))

@@ -5,7 +5,15 @@ from typing import Any
 
 
 class FlopCounterMode:
-    """A context that would count operations: NotImplementedError where one is entered."""
+    """A context that would count operations: NotImplementedError where one is entered.
+
+    >>> try:
+    ...     with rushlight.utils.flop_counter.FlopCounterMode():
+    ...         pass
+    ... except NotImplementedError:
+    ...     print("rushlight.profiler counts bytes and times")
+    rushlight.profiler counts bytes and times
+    """
 
     def __init__(self, *args: Any, **kwargs: Any):
         pass

@@ -12,7 +12,12 @@ from rushlight.viz.text import dot_text, grouped, lines
 
 
 class Drawing(Graph):
-    """The graph of a tensor. `print` shows it as a tree, a notebook as a picture; `boxes` and `inputs` are its data."""
+    """The graph of a tensor. `print` shows it as a tree, a notebook as a picture; `boxes` and `inputs` are its data.
+
+    >>> x = rushlight.tensor(3., requires_grad=True)
+    >>> isinstance(rushlight.viz.graph(x * x), rushlight.viz.Drawing)
+    True
+    """
 
     def dot(self, collapse: bool | int | None = None) -> str:
         """In Graphviz's language, the boxes of a module framed."""

@@ -19,8 +19,15 @@ SMALL = 4  # an array of so many numbers is shown whole
 
 @dataclass
 class Box:
-    """A node: an op, the op that made the output, or a leaf. `notes` are further lines: its result, as far as that is
-    known, and its gradient: the numbers, or if they are many the smallest, the largest and the mean."""
+    """A node of a drawn graph: an op, the op that made the output, or a leaf.
+
+    `notes` are further lines: its result, as far as that is known, and its gradient: the numbers, or if they are many the
+    smallest, the largest and the mean.
+
+    >>> x = rushlight.tensor(3., requires_grad=True)
+    >>> rushlight.viz.graph(x * x).boxes[0].name
+    'MulBackward0'
+    """
 
     kind: str  # 'output', 'op', 'leaf', or 'module': many boxes drawn as one
     name: str  # 'MulBackward0', or the leaf's name in `params`
@@ -42,7 +49,13 @@ class Box:
 
 @dataclass
 class Graph:
-    """`boxes[0]` is the output; `inputs[i]` are the boxes that box i sends gradients to, input by input."""
+    """`boxes[0]` is the output; `inputs[i]` are the boxes that box i sends gradients to, input by input.
+
+    >>> x = rushlight.tensor(3., requires_grad=True)
+    >>> graph = rushlight.viz.graph(x * x)
+    >>> isinstance(graph, rushlight.viz.Graph), graph.inputs[0]
+    (True, [1, 1])
+    """
 
     boxes: list[Box] = field(default_factory=list)
     inputs: list[list[int]] = field(default_factory=list)

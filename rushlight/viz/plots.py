@@ -21,6 +21,10 @@ class Plot:
     """A drawing: `figure` and `axes` are matplotlib's, `x` and `curves` its numbers (f, f′, ...).
 
     A notebook shows it; `save(path)` writes it, `show()` opens a window.
+
+    >>> drawn = rushlight.viz.plot(lambda x: x ** 2, -1, 1)
+    >>> isinstance(drawn, rushlight.viz.Plot), float(drawn.curves[0].max())
+    (True, 1.0)
     """
 
     def __init__(self, figure: Any, axes: Any, x: np.ndarray, curves: list[np.ndarray]):

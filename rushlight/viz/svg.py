@@ -74,7 +74,15 @@ def png(output: Any, path: str | os.PathLike[str], params: Params = None, *, col
     """The same picture as a PNG file: drawn by Graphviz where `dot` is on the PATH, else with matplotlib.
 
     Of more than 400 boxes it is the overview: the longer side has 10,000 pixels, and letters that would be
-    smaller than 3 are left out; `svg` has them all."""
+    smaller than 3 are left out; `svg` has them all.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "graph.png")
+    >>> x = rushlight.tensor(3., requires_grad=True)
+    >>> rushlight.viz.png(x * x, path, params={"x": x})
+    >>> os.path.getsize(path) > 0
+    True
+    """
     save(graph(output, params), path, collapse)
 
 

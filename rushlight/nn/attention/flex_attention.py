@@ -25,7 +25,8 @@ def indices(*sizes: int | None) -> list[Any]:
 def create_mask(mod_fn: Mod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = "cpu") -> Any:
     """(B, H, Q_LEN, KV_LEN) bool: `mod_fn(b, h, q_idx, kv_idx)`. It is called once, with all indices.
 
-    >>> create_mask(lambda b, h, q, kv: q >= kv, 1, 1, 2, 2)[0, 0]
+    >>> from rushlight.nn.attention import flex_attention as flex
+    >>> flex.create_mask(lambda b, h, q, kv: q >= kv, 1, 1, 2, 2)[0, 0]
     tensor([[ True, False],
             [ True,  True]])
     """
@@ -33,21 +34,40 @@ def create_mask(mod_fn: Mod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: i
 
 
 class AuxRequest(NamedTuple):
-    """What `flex_attention` is to return besides."""
+    """What `flex_attention` is to return besides.
+
+    >>> from rushlight.nn.attention import flex_attention as flex
+    >>> x = rushlight.ones(1, 1, 4, 8)
+    >>> out, aux = flex.flex_attention(x, x, x, return_aux=flex.AuxRequest(lse=True))
+    >>> aux.lse.shape, aux.max_scores
+    (torch.Size([1, 1, 4]), None)
+    """
 
     lse: bool = False
     max_scores: bool = False
 
 
 class AuxOutput(NamedTuple):
-    """What it returns besides: None where it was not asked for."""
+    """What `flex_attention` returns besides: None where it was not asked for.
+
+    >>> from rushlight.nn.attention import flex_attention as flex
+    >>> flex.AuxOutput()
+    AuxOutput(lse=None, max_scores=None)
+    """
 
     lse: Any = None
     max_scores: Any = None
 
 
 class BlockMask:
-    """A mask and the blocks in which it leaves anything: `create_block_mask` makes it. Blocks are for looking at."""
+    """A mask and the blocks in which it leaves anything: `create_block_mask` makes it. Blocks are for looking at.
+
+    >>> from rushlight.nn.attention import flex_attention as flex
+    >>> mask = flex.create_block_mask(lambda b, h, q, kv: q >= kv, None, None, 256, 256)
+    >>> mask.to_dense()[0, 0], mask.sparsity()
+    (tensor([[1, 0],
+            [1, 1]], dtype=torch.int32), 25.0)
+    """
 
     def __init__(self, mask_mod: Mod, shape: tuple[int, int, int, int], BLOCK_SIZE: int | tuple[int, int]):
         self.mask_mod, self.shape = mask_mod, shape
@@ -86,17 +106,36 @@ class BlockMask:
 
 def create_block_mask(mask_mod: Mod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None,
                       BLOCK_SIZE: int | tuple[int, int] = 128, _compile: bool = False, **options: Any) -> BlockMask:
-    """The mask `mask_mod(b, h, q_idx, kv_idx)`; B or H None: the same for all."""
+    """mask[b, h, q, kv] = mask_mod(b, h, q, kv), with the blocks in which it is true; B or H None: the same for all.
+
+    >>> from rushlight.nn.attention import flex_attention as flex
+    >>> flex.create_block_mask(lambda b, h, q, kv: q >= kv, None, None, 256, 256).shape
+    (1, 1, 256, 256)
+    """
     return BlockMask(mask_mod, (B or 1, H or 1, Q_LEN, KV_LEN), BLOCK_SIZE)
 
 
 def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Any:
-    """True: nothing is left out."""
+    """True: nothing is left out.
+
+    >>> from rushlight.nn.attention import flex_attention as flex
+    >>> zero = rushlight.tensor(0)
+    >>> flex.noop_mask(zero, zero, zero, zero)
+    tensor(True)
+    """
     return ones((), dtype=bool_)
 
 
 def and_masks(*mask_mods: Mod) -> Mod:
-    """What all of them leave."""
+    """mask_1 & mask_2 & ...: what all of them leave.
+
+    >>> from rushlight.nn.attention import flex_attention as flex
+    >>> near = flex.and_masks(lambda b, h, q, kv: q >= kv, lambda b, h, q, kv: q - kv < 2)
+    >>> flex.create_mask(near, 1, 1, 3, 3)[0, 0].int()
+    tensor([[1, 0, 0],
+            [1, 1, 0],
+            [0, 1, 1]], dtype=torch.int32)
+    """
     def both(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         kept = noop_mask(b, h, q_idx, kv_idx)
         for mod in mask_mods:
@@ -106,7 +145,15 @@ def and_masks(*mask_mods: Mod) -> Mod:
 
 
 def or_masks(*mask_mods: Mod) -> Mod:
-    """What any of them leaves."""
+    """mask_1 | mask_2 | ...: what any of them leaves.
+
+    >>> from rushlight.nn.attention import flex_attention as flex
+    >>> either = flex.or_masks(lambda b, h, q, kv: q == kv, lambda b, h, q, kv: kv == 0)
+    >>> flex.create_mask(either, 1, 1, 3, 3)[0, 0].int()
+    tensor([[1, 0, 0],
+            [1, 1, 0],
+            [1, 0, 1]], dtype=torch.int32)
+    """
     def either(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         kept = ~noop_mask(b, h, q_idx, kv_idx)
         for mod in mask_mods:
@@ -125,9 +172,10 @@ def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Mod | N
     with all scores and with indices that broadcast against them, so it is made of ops that work element by element, or
     index tables. All scores are held in memory. ValueError for shapes that do not go together.
 
-    >>> x = rushlight.ones(1, 1, 2, 1)
+    >>> from rushlight.nn.attention.flex_attention import flex_attention
+    >>> x = rushlight.tensor([1., 2.]).reshape(1, 1, 2, 1)
     >>> flex_attention(x, x, x, lambda score, b, h, q_idx, kv_idx: score - kv_idx).flatten()
-    tensor([1., 1.])
+    tensor([1.5000, 1.7311])
     """
     if query.ndim != 4 or key.ndim != 4 or value.ndim != 4:
         raise ValueError(explain("NYI: query, key, and value must be 4D tensors"))
