@@ -286,7 +286,7 @@ def is_semidefinite(x: Tensor) -> Tensor:
 
 
 dependent = Dependent("Dependent()")
-real = Constraint("Real()", lambda x: x == x)
+real: Constraint = Constraint("Real()", lambda x: x == x)
 positive, nonnegative = greater_than(0.0), greater_than_eq(0.0)
 unit_interval = interval(0.0, 1.0)
 boolean = Constraint("Boolean()", lambda x: (x == 0) | (x == 1), is_discrete=True)
