@@ -72,7 +72,15 @@ class Future(Generic[T]):
 
 
 def collect_all(futures: Sequence[Future]) -> Future[list[Future]]:
-    """The future of all of them, done when all are."""
+    """result = all futures, done when all are.
+
+    >>> first, second = rushlight.futures.Future(), rushlight.futures.Future()
+    >>> both = rushlight.futures.collect_all([first, second])
+    >>> first.set_result(1)
+    >>> second.set_result(2)
+    >>> [future.value() for future in both.wait()]
+    [1, 2]
+    """
     together: Future[list[Future]] = Future()
     left = len(futures)
     if not futures:
@@ -89,7 +97,13 @@ def collect_all(futures: Sequence[Future]) -> Future[list[Future]]:
 
 
 def wait_all(futures: Sequence[Future]) -> list:
-    """Their results, once all are done; the first that went wrong is raised."""
+    """[future.wait() for each]: their results, once all are done; the first that went wrong is raised.
+
+    >>> future = rushlight.futures.Future()
+    >>> future.set_result(1)
+    >>> rushlight.futures.wait_all([future])
+    [1]
+    """
     return [future.wait() for future in collect_all(futures).wait()]
 
 

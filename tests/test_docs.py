@@ -73,14 +73,15 @@ def test_pages_are_written_in_a_new_process():
     assert "Backward, step by step" in made.stdout
 # -- what is public has an example, which needs nothing but `import rushlight`
 
-NAMESPACES = ["", "amp", "autograd", "autograd.forward_ad", "autograd.functional", "autograd.graph", "compiler",
-              "distributions", "distributions.constraints", "distributions.transforms", "distributions.utils", "fft",
-              "func", "fx", "hub", "jit", "library", "linalg", "masked", "nn", "nn.attention",
-              "nn.attention.flex_attention", "nn.functional", "nn.init", "nn.utils", "nn.utils.parametrizations",
-              "nn.utils.parametrize", "nn.utils.prune", "nn.utils.rnn", "nn.utils.stateless", "optim",
-              "optim.lr_scheduler", "optim.swa_utils", "profiler", "random", "signal.windows", "sparse", "special",
-              "utils.checkpoint", "utils.data", "vision.io", "vision.ops", "vision.transforms",
-              "vision.transforms.functional", "vision.utils", "viz"]
+NAMESPACES = ["", "amp", "autograd", "autograd.forward_ad", "autograd.functional", "autograd.graph", "compile",
+              "compiler", "distributions", "distributions.constraints", "distributions.transforms",
+              "distributions.utils", "fft", "func", "futures", "fx", "hub", "jit", "library", "linalg", "masked", "nn",
+              "nn.attention", "nn.attention.flex_attention", "nn.functional", "nn.grad", "nn.init", "nn.modules",
+              "nn.utils", "nn.utils.parametrizations", "nn.utils.parametrize", "nn.utils.prune", "nn.utils.rnn",
+              "nn.utils.stateless", "optim", "optim.lr_scheduler", "optim.swa_utils", "profiler", "random",
+              "serialization", "signal.windows", "sparse", "special", "storage", "testing", "utils.checkpoint",
+              "utils.data", "vision.io", "vision.ops", "vision.transforms", "vision.transforms.functional",
+              "vision.utils", "viz"]
 
 
 def members(namespace):

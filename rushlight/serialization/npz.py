@@ -37,7 +37,15 @@ def save_npz(tensors: Mapping[str, Tensor], filename: str | os.PathLike, compres
 
 
 def load_npz(filename: str | os.PathLike) -> dict[str, Tensor]:
-    """{name: tensor} of a .npz file. RuntimeError for one that is damaged, or holds Python objects."""
+    """{name: tensor} of a .npz file. RuntimeError for one that is damaged, or holds Python objects.
+
+    >>> import os, tempfile
+    >>> from rushlight.serialization import load_npz, save_npz
+    >>> path = os.path.join(tempfile.mkdtemp(), "x.npz")
+    >>> save_npz({"x": rushlight.arange(3)}, path)
+    >>> load_npz(path)
+    {'x': tensor([0, 1, 2])}
+    """
     try:
         with np.load(filename, allow_pickle=False) as arrays:
             if not isinstance(arrays, np.lib.npyio.NpzFile):

@@ -28,11 +28,10 @@ def named(thing: Global) -> list[tuple[tuple[str, str], Any]]:
 def add_safe_globals(safe_globals: Sequence[Global]) -> None:
     """Allow these classes and functions in files loaded with weights_only=True; (class, "module.name") names it anew.
 
-    >>> from collections import deque
-    >>> add_safe_globals([deque])
-    >>> get_safe_globals()
-    [<class 'collections.deque'>]
-    >>> clear_safe_globals()
+    >>> from fractions import Fraction
+    >>> rushlight.serialization.add_safe_globals([Fraction])
+    >>> Fraction in rushlight.serialization.get_safe_globals()
+    True
     """
     global _globals
     with _lock:
@@ -40,12 +39,23 @@ def add_safe_globals(safe_globals: Sequence[Global]) -> None:
 
 
 def get_safe_globals() -> list[Any]:
-    """What was allowed."""
+    """classes and functions that `add_safe_globals` has allowed files to name.
+
+    >>> from fractions import Fraction
+    >>> with rushlight.serialization.safe_globals([Fraction]):
+    ...     Fraction in rushlight.serialization.get_safe_globals()
+    True
+    """
     return list(dict.fromkeys(_globals.values()))
 
 
 def clear_safe_globals() -> None:
-    """Allow nothing but what weights need."""
+    """get_safe_globals() = []: allow nothing but what weights need.
+
+    >>> rushlight.serialization.clear_safe_globals()
+    >>> rushlight.serialization.get_safe_globals()
+    []
+    """
     global _globals
     with _lock:
         _globals = {}
@@ -58,7 +68,15 @@ def user_globals() -> dict[tuple[str, str], Any]:
 
 @contextmanager
 def safe_globals(safe_globals: Sequence[Global]) -> Iterator[None]:
-    """What `add_safe_globals` does, for the statements inside."""
+    """`add_safe_globals(safe_globals)`, for the statements inside.
+
+    >>> from fractions import Fraction
+    >>> with rushlight.serialization.safe_globals([Fraction]):
+    ...     Fraction in rushlight.serialization.get_safe_globals()
+    True
+    >>> Fraction in rushlight.serialization.get_safe_globals()
+    False
+    """
     global _globals
     with _lock:
         before = _globals

@@ -37,6 +37,13 @@ def load_file(filename: Path, device: Any = "cpu") -> dict[str, Tensor]:
 
     All dtypes that safetensors and rushlight have in common, bfloat16 among them. FileNotFoundError if there is no such
     file, RuntimeError for one that is damaged or of another format.
+
+    >>> import os, tempfile
+    >>> from rushlight.serialization import load_file, save_file
+    >>> path = os.path.join(tempfile.mkdtemp(), "w.safetensors")
+    >>> save_file({"w": rushlight.ones(2)}, path)
+    >>> load_file(path)
+    {'w': tensor([1., 1.])}
     """
     package = library()
     with _clear(package, os.fspath(filename)), package.safe_open(os.fspath(filename), framework="np") as file:
@@ -64,6 +71,13 @@ def save_file(tensors: Mapping[str, Tensor], filename: Path, metadata: Mapping[s
 
     ValueError if a tensor is not contiguous or no dict of tensors is given, RuntimeError if two share memory, which the
     format cannot say, and for complex128, which it does not have.
+
+    >>> import os, tempfile
+    >>> from rushlight.serialization import load_file, save_file
+    >>> path = os.path.join(tempfile.mkdtemp(), "w.safetensors")
+    >>> save_file({"w": rushlight.ones(2)}, path, {"author": "nobody"})
+    >>> load_file(path)["w"]
+    tensor([1., 1.])
     """
     package, arrays = library(), checked(tensors)
     with replacing_path(filename) as beside, _clear(package, os.fspath(filename)):
