@@ -279,45 +279,75 @@ def refilled(self: Tensor, generator: Generator | None, draw: Callable) -> Tenso
 
 @method
 def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill the tensor with uniform numbers in [a, b). Returns the tensor."""
+    """input = uniform numbers in [a, b). Returns the tensor.
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.empty(3).uniform_()
+    tensor([0.4963, 0.7682, 0.0885])
+    """
     return refilled(self, generator, lambda g, shape, dtype: g.uniform(shape, dtype, float(a), float(b)))
 
 
 @method
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill the tensor with normal numbers. Returns the tensor."""
+    """input = normal numbers of mean `mean` and deviation `std`. Returns the tensor.
+
+    >>> _ = rushlight.manual_seed(0)
+    >>> rushlight.empty(3).normal_()
+    tensor([ 1.5410, -0.2934, -2.1788])
+    """
     whole = self.array.flags.c_contiguous
     return refilled(self, generator, lambda g, shape, dtype: g.normal(shape, dtype, float(mean), float(std), whole))
 
 
 @method
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill the tensor with exponential numbers of rate `lambd`. Returns the tensor."""
+    """p(x) = lambd exp(-lambd x): the tensor is filled with such numbers, and returned.
+
+    >>> bool((rushlight.empty(100).exponential_() >= 0).all())
+    True
+    """
     return refilled(self, generator, lambda g, shape, dtype: g.exponential(shape, dtype, lambd))
 
 
 @method
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill the tensor with Cauchy numbers. Returns the tensor."""
+    """p(x) = sigma / (pi ((x - median)^2 + sigma^2)): the tensor is filled with such numbers, and returned.
+
+    >>> rushlight.empty(3).cauchy_().shape
+    torch.Size([3])
+    """
     return refilled(self, generator, lambda g, shape, dtype: g.cauchy(shape, dtype, median, sigma))
 
 
 @method
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
-    """Fill the tensor with numbers of trials up to the first success of probability `p`. Returns the tensor."""
+    """P(k) = (1 - p)^(k - 1) p: the tensor is filled with numbers of trials up to the first success, and returned.
+
+    >>> bool((rushlight.empty(100).geometric_(0.5) >= 1).all())
+    True
+    """
     return refilled(self, generator, lambda g, shape, dtype: g.geometric(shape, p, dtype))
 
 
 @method
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill the tensor with numbers whose logarithm is normal. Returns the tensor."""
+    """x = exp(z), z normal of mean `mean` and deviation `std`: the tensor is filled with such numbers, and returned.
+
+    >>> bool((rushlight.empty(100).log_normal_() > 0).all())
+    True
+    """
     return refilled(self, generator, lambda g, shape, dtype: g.log_normal(shape, dtype, mean, std))
 
 
 @method
 def random_(self: Tensor, low: int | None = None, to: int | None = None, *,
             generator: Generator | None = None) -> Tensor:
-    """Fill the tensor with whole numbers: in [low, to), in [0, low), or up to the dtype's largest."""
+    """input = whole numbers, all alike: in [low, to), in [0, low), or up to the dtype's largest.
+
+    >>> rushlight.empty(3).random_(1)
+    tensor([0., 0., 0.])
+    """
     if low is None:
         return refilled(self, generator, lambda g, shape, dtype: g.random_(shape, dtype))
     low, high = (0, low) if to is None else (low, to)
@@ -326,7 +356,11 @@ def random_(self: Tensor, low: int | None = None, to: int | None = None, *,
 
 @method
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Fill the tensor with 1, with probability p (a number or a tensor), and 0. Returns the tensor."""
+    """P(input = 1) = p (a number or a tensor), else 0. Returns the tensor.
+
+    >>> rushlight.empty(2).bernoulli_(1.0)
+    tensor([1., 1.])
+    """
     if not isinstance(p, Tensor):
         return refilled(self, generator, lambda g, shape, dtype: g.bernoulli_scalar(p, shape, dtype))
     spread = p.expand(self.array.shape)

@@ -43,12 +43,17 @@ def in_place_text(function: Callable) -> str:
     """The documentation of the form with an underscore, its example made of the function's own: f(x, y) is x.f_(y)."""
     name = function.__name__
     says = f"input = {name}(input, ...), written back into the tensor, which is returned."
-    _, call, rest = (function.__doc__ or "").partition(f">>> rushlight.{name}(")
+    _, example, rest = (function.__doc__ or "").partition(">>> ")
     line, _, shown = rest.partition("\n")
-    first, comma, others = line.partition("), ")
-    if not call or not shown or line.count("rushlight." + name) or ";" in line:
+    if not example or shown.lstrip().startswith(">>>"):        # several lines: no call stands for itself
         return says
-    first, others = (f"{first})", others) if comma else (line.removesuffix(")"), ")")
+    if line.startswith(f"rushlight.{name}("):
+        first, comma, others = line.removeprefix(f"rushlight.{name}(").partition("), ")
+        first, others = (f"{first})", others) if comma else (line.removeprefix(f"rushlight.{name}(")[:-1], ")")
+    else:
+        first, call, others = line.partition(f".{name}(")
+        if not call:
+            return says
     shown = shown.partition("\n\n")[0].rstrip()
     return f"{says}\n\n    >>> x = {first}\n    >>> x.{name}_({others}\n{shown}\n    "
 

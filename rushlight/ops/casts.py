@@ -204,7 +204,11 @@ method(caster(dtypes.int8), "char")
 
 @composite(function=False)
 def type_as(input: Tensor, other: Tensor) -> Tensor:
-    """The tensor in the dtype of another."""
+    """out = input.to(other.dtype).
+
+    >>> rushlight.ones(2).type_as(rushlight.zeros(1, dtype=rushlight.int64))
+    tensor([1, 1])
+    """
     return convert(input, other.dtype)
 
 

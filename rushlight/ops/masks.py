@@ -37,7 +37,7 @@ def one_number(value: Any, input: Tensor, name: str) -> Tensor:
 
 @composite()
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """`value`, a number or a 0-d tensor, where the mask is true, the input elsewhere.
+    """out = value where the mask is true, input elsewhere; `value`: a number or a 0-d tensor.
 
     RuntimeError if the mask is not bool, or the value is complex and the input is not.
 

@@ -133,7 +133,11 @@ def check_power(what: str, tensor: Tensor | None, wanted: dtypes.dtype) -> None:
 
 
 def float_power_(input: Tensor, exponent: Any) -> Tensor:
-    """`float_power`, written back into the tensor, which must be double. Returns the tensor."""
+    """input = input^exponent, written back into the tensor, which must be double. Returns the tensor.
+
+    >>> rushlight.tensor([2.], dtype=rushlight.float64).float_power_(3)
+    tensor([8.], dtype=torch.float64)
+    """
     check_power("the base given to float_power_", input, result_of_power(input, exponent))
     return input.pow_(exponent)  # type: ignore[attr-defined]
 

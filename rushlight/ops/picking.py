@@ -25,7 +25,7 @@ REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 @composite()
 def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True,
                    out: Tensor | None = None) -> Tensor:
-    """The input with the elements of src that `index` sends to one place along `dim` reduced to one, and put there.
+    """out[j] = reduce of input[j] and all src[i] with index[i] = j, along `dim`; input[j] where there are none.
 
     `reduce`: "sum", "prod", "mean", "amax" or "amin"; `include_self`: together with what stands there. Gradients of
     equal largest elements are shared. RuntimeError for other words, shapes that do not fit, indices that are not there.
@@ -44,7 +44,7 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
 @composite()
 def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True,
                  out: Tensor | None = None) -> Tensor:
-    """The input with the slices of source that `index` sends to one place along `dim` reduced to one: prod, mean, ...
+    """out[j] = reduce of input[j] and all slices source[i] with index[i] = j, along `dim`: prod, mean, ...
 
     RuntimeError for words other than "prod", "mean", "amax" and "amin", and for shapes that do not fit.
 
@@ -157,7 +157,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
 
 @composite(looks=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """The input with the first elements of source, one after another, where the mask is true.
+    """out = source[0], source[1], ... where the mask is true, one after another; input elsewhere.
 
     RuntimeError if the mask is not bool, dtypes differ, or the source has too few elements.
 

@@ -116,7 +116,11 @@ def dim_order(self: Tensor) -> tuple[int, ...]:
 
 @method
 def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-    """The tensor itself: all tensors are dense here."""
+    """out = input: all tensors but sparse ones are dense.
+
+    >>> rushlight.ones(2).to_dense()
+    tensor([1., 1.])
+    """
     return self if dtype is None else self.to(dtype)  # type: ignore[attr-defined]
 
 
@@ -154,7 +158,11 @@ def apply_(self: Tensor, callable: Callable) -> Tensor:
 
 @method
 def map_(self: Tensor, tensor: Tensor, callable: Callable) -> Tensor:
-    """Each element replaced by callable(it, the other tensor's); slow. RuntimeError if the tensor requires grad."""
+    """input_i = callable(input_i, tensor_i); slow. RuntimeError if the tensor requires grad.
+
+    >>> rushlight.tensor([1., 2.]).map_(rushlight.tensor([3., 4.]), lambda a, b: 10 * a + b)
+    tensor([13., 24.])
+    """
     return mapped(self, (tensor,), callable, "map_")
 
 

@@ -82,7 +82,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
 @composite()
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None,
             out: Tensor | None = None) -> Tensor:
-    """The input with src[i][j] written at [index[i][j]][j] (for dim 0, and so on); a number is written everywhere.
+    """out = input, then out[index[i][j]][j] = src[i][j] for dim 0, and so on; a number is written everywhere.
 
     `reduce`: "add" or "multiply" instead. Where an index stands twice, the last one written stays. RuntimeError for
     shapes or dtypes that do not fit, and for an index that is not there.
@@ -124,7 +124,7 @@ def covered(src: Tensor, index: Tensor) -> Tensor:
 
 @composite()
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The input with src[i][j] added at [index[i][j]][j] for dim 0, and so on.
+    """out = input, then out[index[i][j]][j] += src[i][j] for dim 0, and so on.
 
     RuntimeError for shapes or dtypes that do not fit, and for an index that is not there.
 
@@ -159,7 +159,7 @@ def check_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, name: s
 @composite()
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1,
               out: Tensor | None = None) -> Tensor:
-    """The input with alpha times the slices of `source` added at `index` along `dim`.
+    """out = input, then out[index[i]] += alpha source[i], slices along `dim`.
 
     >>> rushlight.zeros(3).index_add(0, rushlight.tensor([0, 0]), rushlight.ones(2))
     tensor([2., 0., 0.])
@@ -170,7 +170,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
 @composite()
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The input with the slices of `source` written at `index` along `dim`.
+    """out = input, then out[index[i]] = source[i], slices along `dim`.
 
     >>> rushlight.zeros(3).index_copy(0, rushlight.tensor([2, 0]), rushlight.tensor([1., 2.]))
     tensor([2., 0., 1.])

@@ -140,7 +140,13 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def view(input: Tensor, *shape: Any, size: Any = None, dtype: dtypes.dtype | None = None) -> Tensor:
-    """The same memory in another shape (-1: what is left), or seen as another dtype; never a copy (RuntimeError)."""
+    """The same memory in another shape (-1: what is left), or seen as another dtype; never a copy (RuntimeError).
+
+    >>> x = rushlight.arange(6)
+    >>> x.view(2, -1), x.view(2, 3).data_ptr() == x.data_ptr()
+    (tensor([[0, 1, 2],
+            [3, 4, 5]]), True)
+    """
     if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dtypes.dtype)):
         return seen_as(input, shape[0] if dtype is None else dtype)
     return s.view_as_shape(input, *(shape if size is None else (size,)))
@@ -204,7 +210,12 @@ method(view, "view")
 
 @composite(function=False)
 def view_as(input: Tensor, other: Tensor) -> Tensor:
-    """The same memory in the shape of another tensor."""
+    """out = input.view(other.shape): the same memory in the shape of another tensor.
+
+    >>> rushlight.arange(4).view_as(rushlight.zeros(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     return s.view_as_shape(input, other.array.shape)
 
 
@@ -231,13 +242,23 @@ method(staticmethod(_make_subclass), "_make_subclass")
 
 @composite(function=False)
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
-    """The tensor in the shape of another."""
+    """out = input.reshape(other.shape).
+
+    >>> rushlight.arange(4).reshape_as(rushlight.zeros(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     return s.reshape(input, other.array.shape)
 
 
 @composite(function=False)
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
-    """The tensor repeated to the shape of another, without a copy."""
+    """out = input.expand(other.shape): repeated to the shape of another, without a copy.
+
+    >>> rushlight.tensor([[1.], [2.]]).expand_as(rushlight.zeros(2, 3))
+    tensor([[1., 1., 1.],
+            [2., 2., 2.]])
+    """
     return s.expand(input, other.array.shape)
 
 
