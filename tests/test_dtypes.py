@@ -297,3 +297,9 @@ def test_size_adds_tuples_only():
         [3] + Size([2])
     with pytest.raises(TypeError):
         Size([2]) * 1.5
+
+
+def test_types_of_tensors_are_those_that_torch_has(torch):
+    """There were QInt8Tensor and Float8_e5m2Tensor, of dtypes that are only names."""
+    ours = {name for name in dir(rushlight) if name.endswith("Tensor")}
+    assert ours == {name for name in dir(torch) if name.endswith("Tensor") and not name.startswith("_")}
