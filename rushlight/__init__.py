@@ -112,7 +112,8 @@ _HOME = {"__version__": "version", "set_printoptions": "printing",
          **dict.fromkeys(("native_batch_norm", "native_group_norm", "native_layer_norm"), "nn.functional.native"),
          **dict.fromkeys(("alpha_dropout_", "dropout_", "embedding_bag", "embedding_renorm_", "feature_alpha_dropout_",
                           "feature_dropout", "feature_dropout_", "frobenius_norm", "max_pool1d_with_indices",
-                          "native_dropout", "norm_except_dim"), "nn.functional.underlying"),
+                          "native_dropout", "norm_except_dim", "nuclear_norm", "affine_grid_generator", "convolution",
+                          "lstm", "gru", "rnn_tanh", "rnn_relu"), "nn.functional.underlying"),
          **dict.fromkeys((
              "adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "avg_pool1d", "bilinear", "celu", "celu_",
              "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
@@ -136,7 +137,8 @@ def __getattr__(name: str) -> Any:
             _offer()
         if name in globals():
             return globals()[name]
-    raise AttributeError(f"module 'rushlight' has no attribute '{name}'")
+    from rushlight.absent import missing
+    raise missing(__name__, name)
 
 
 def __dir__() -> list[str]:

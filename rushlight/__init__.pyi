@@ -51,10 +51,15 @@ DoubleStorage: _type[Any]
 DoubleTensor: _type[Any]
 from rushlight.cuda import Event as Event
 Float8_e4m3fnStorage: _type[Any]
+Float8_e4m3fnTensor: _type[Any]
 Float8_e4m3fnuzStorage: _type[Any]
+Float8_e4m3fnuzTensor: _type[Any]
 Float8_e5m2Storage: _type[Any]
+Float8_e5m2Tensor: _type[Any]
 Float8_e5m2fnuzStorage: _type[Any]
+Float8_e5m2fnuzTensor: _type[Any]
 Float8_e8m0fnuStorage: _type[Any]
+Float8_e8m0fnuTensor: _type[Any]
 FloatStorage: _type[Any]
 FloatTensor: _type[Any]
 from rushlight.futures import Future as Future
@@ -69,8 +74,11 @@ LongTensor: _type[Any]
 from rushlight.cuda import OutOfMemoryError as OutOfMemoryError
 from rushlight._C import PyTorchFileReader as PyTorchFileReader
 QInt32Storage: _type[Any]
+QInt32Tensor: _type[Any]
 QInt8Storage: _type[Any]
+QInt8Tensor: _type[Any]
 QUInt8Storage: _type[Any]
+QUInt8Tensor: _type[Any]
 from rushlight.jit import ScriptFunction as ScriptFunction
 from rushlight.jit import ScriptModule as ScriptModule
 ShortStorage: _type[Any]
@@ -104,6 +112,7 @@ def addmv(input: _Tensor, mat: _Tensor, vec: _Tensor, *, beta: _int | _float | _
 def addmv_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 def addr(input: _Tensor, vec1: _Tensor, vec2: _Tensor, *, beta: _int | _float | _complex | _bool = ..., alpha: _int | _float | _complex | _bool = ..., out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight.ops.rearranging import adjoint as adjoint
+from rushlight.nn.functional.underlying import affine_grid_generator as affine_grid_generator
 def alias_copy(input: Any, *, out: Any = ...) -> Any: ...
 def all(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = whether all of input over `dim`. Whether all elements are true; numbers are true unless 0."""
 def allclose(input: _Tensor, other: _Tensor, rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ...) -> _bool: ...
@@ -234,6 +243,7 @@ from rushlight.nn.functional.conv import conv_tbc as conv_tbc
 def conv_transpose1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: _int = ..., dilation: Any = ...) -> _Tensor: ...
 def conv_transpose2d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: _int = ..., dilation: Any = ...) -> _Tensor: ...
 def conv_transpose3d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: _int = ..., dilation: Any = ...) -> _Tensor: ...
+from rushlight.nn.functional.underlying import convolution as convolution
 def copysign(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = copysign(input, other). The size of `input` with the sign of `other`."""
 from rushlight.ops.covariance import corrcoef as corrcoef
 def cos(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = cos(input). The cosine of an angle in radians."""
@@ -369,7 +379,7 @@ from rushlight.amp.older import get_autocast_gpu_dtype as get_autocast_gpu_dtype
 from rushlight.settings import get_default_device as get_default_device
 from rushlight.dtypes import get_default_dtype as get_default_dtype
 from rushlight.settings import get_deterministic_debug_mode as get_deterministic_debug_mode
-from rushlight.ops.questions import get_device as get_device
+def get_device(self: Any) -> _int: ...
 from rushlight.backends import get_float32_matmul_precision as get_float32_matmul_precision
 from rushlight.threads import get_num_interop_threads as get_num_interop_threads
 from rushlight.threads import get_num_threads as get_num_threads
@@ -381,6 +391,7 @@ from rushlight.nn.functional.grid import grid_sampler as grid_sampler
 from rushlight.nn.functional.grid import grid_sampler_2d as grid_sampler_2d
 from rushlight.nn.functional.grid import grid_sampler_3d as grid_sampler_3d
 def group_norm(input: _Tensor, num_groups: _int, weight: _Tensor | None = ..., bias: _Tensor | None = ..., eps: _float = ...) -> _Tensor: ...
+def gru(input: _Tensor, *args: Any) -> _tuple[_Tensor, ...]: ...
 from rushlight.nn.functional.recurrent import gru_cell as gru_cell
 def gt(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input > other. Whether `input` is greater."""
 half: _dtype
@@ -406,6 +417,7 @@ def igamma(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Te
 def igammac(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = igammac(input, other). 1 - igamma(x, y), exact also where that is tiny."""
 from rushlight.dtypes import iinfo as iinfo
 from rushlight.ops.complex import imag as imag
+from rushlight.ops.table import in_namespace as in_namespace
 def index_add(input: _Tensor, dim: _int, index: _Tensor, source: _Tensor, *, alpha: Any = ..., out: _Tensor | None = ...) -> _Tensor: ...
 def index_copy(input: _Tensor, dim: _int, index: _Tensor, source: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: ...
 def index_fill(input: _Tensor, dim: _int, index: _Tensor, value: Any) -> _Tensor: ...
@@ -428,20 +440,20 @@ from rushlight.settings import is_anomaly_enabled as is_anomaly_enabled
 from rushlight.amp.autocast_mode import is_autocast_cache_enabled as is_autocast_cache_enabled
 from rushlight.amp.autocast_mode import is_autocast_cpu_enabled as is_autocast_cpu_enabled
 from rushlight.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
-from rushlight.inspection import is_complex as is_complex
+from rushlight.creation import is_complex as is_complex
 from rushlight.ops.questions import is_conj as is_conj
 from rushlight.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
 from rushlight.ops.questions import is_distributed as is_distributed
-from rushlight.inspection import is_floating_point as is_floating_point
+from rushlight.creation import is_floating_point as is_floating_point
 from rushlight.autograd.grad_mode import is_grad_enabled as is_grad_enabled
-from rushlight.ops.questions import is_inference as is_inference
+def is_inference(self: Any) -> _bool: ...
 from rushlight.autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
 from rushlight.ops.questions import is_neg as is_neg
 from rushlight.ops.questions import is_nonzero as is_nonzero
 from rushlight.ops.questions import is_same_size as is_same_size
 from rushlight.ops.questions import is_signed as is_signed
 from rushlight.ops.storage import is_storage as is_storage
-from rushlight.inspection import is_tensor as is_tensor
+from rushlight.creation import is_tensor as is_tensor
 from rushlight.settings import is_warn_always_enabled as is_warn_always_enabled
 def isclose(input: _Tensor, other: _Tensor, rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ...) -> _Tensor: ...
 def isfinite(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = isfinite(input). Whether it is neither nan nor inf nor -inf."""
@@ -474,6 +486,7 @@ from rushlight import library as library
 from rushlight import linalg as linalg
 def linspace(start: Any, end: Any, steps: _int, *, out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ...) -> _Tensor: ...
 from rushlight.serialization import load as load
+def lobpcg(A: _Tensor, k: _int | None = ..., B: _Tensor | None = ..., X: _Tensor | None = ..., n: _int | None = ..., iK: _Tensor | None = ..., niter: _int | None = ..., tol: _float | None = ..., largest: _bool | None = ..., method: _str | None = ..., tracker: Any = ..., ortho_iparams: _dict[Any, Any] | None = ..., ortho_fparams: _dict[Any, Any] | None = ..., ortho_bparams: _dict[Any, Any] | None = ...) -> _tuple[_Tensor, _Tensor]: ...
 def log(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = log(input). The natural logarithm; -inf for 0, nan for negative numbers."""
 def log10(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = log10(input). The logarithm to base 10; -inf for 0, nan for negative numbers."""
 def log10_(input: _Tensor) -> _Tensor: """out = log10(input). The logarithm to base 10; -inf for 0, nan for negative numbers."""
@@ -496,6 +509,7 @@ def logit_(input: _Tensor, eps: Any = ...) -> _Tensor: """out = logit(input, eps
 def logspace(start: Any, end: Any, steps: _int, base: _float = ..., *, out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ...) -> _Tensor: ...
 def logsumexp(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = log(sum over `dim` of exp(input)). The logarithm of the sum of the exponentials; nothing overflows."""
 long: _dtype
+def lstm(input: _Tensor, *args: Any) -> _tuple[_Tensor, ...]: ...
 from rushlight.nn.functional.recurrent import lstm_cell as lstm_cell
 def lt(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input < other. Whether `input` is less."""
 def lu(A: _Tensor, pivot: _bool = ..., get_infos: _bool = ..., out: Any = ...) -> Any: ...
@@ -564,7 +578,9 @@ def norm(input: _Tensor, p: Any = ..., dim: Any = ..., keepdim: _bool = ..., out
 from rushlight.nn.functional.underlying import norm_except_dim as norm_except_dim
 def normal(mean: Any = ..., std: Any = ..., size: Any = ..., *, generator: Any = ..., out: Any = ..., dtype: Any = ..., layout: Any = ..., device: Any = ..., requires_grad: Any = ..., pin_memory: Any = ...) -> Any: ...
 def not_equal(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input != other. Whether they differ."""
-from rushlight.inspection import numel as numel
+from rushlight.nn.functional.underlying import nuclear_norm as nuclear_norm
+from rushlight.creation import numel as numel
+from rushlight.ops.build import offered as offered
 def ones(*shape: Any, size: Any = ..., out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., pin_memory: _bool = ..., memory_format: Any = ...) -> _Tensor: ...
 def ones_like(input: _Tensor, *, dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., memory_format: _memory_format = ..., pin_memory: _bool = ...) -> _Tensor: ...
 from rushlight import onnx as onnx
@@ -627,10 +643,12 @@ from rushlight.ops.complex import resolved as _resolved
 resolve_conj = _resolved
 from rushlight.ops.complex import resolved as _resolved
 resolve_neg = _resolved
-from rushlight.inspection import result_type as result_type
+from rushlight.creation import result_type as result_type
 from rushlight import return_types as return_types
 def rms_norm(input: _Tensor, normalized_shape: Sequence[_int], weight: _Tensor | None = ..., eps: _float | None = ...) -> _Tensor: ...
+def rnn_relu(input: _Tensor, *args: Any) -> _tuple[_Tensor, ...]: ...
 from rushlight.nn.functional.recurrent import rnn_relu_cell as rnn_relu_cell
+def rnn_tanh(input: _Tensor, *args: Any) -> _tuple[_Tensor, ...]: ...
 from rushlight.nn.functional.recurrent import rnn_tanh_cell as rnn_tanh_cell
 from rushlight.ops.shapes import roll as roll
 def rot90(input: _Tensor, k: _int = ..., dims: Any = ...) -> _Tensor: ...

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from rushlight.absent import missing
 from rushlight.errors import explain
 from rushlight.parts import importable
 
@@ -63,9 +64,48 @@ class AbsentCUDA(Absent):
     enable_mem_efficient_sdp = enable_math_sdp = enable_cudnn_sdp = enable_flash_sdp
 
 
-cudnn, mps, mkl, mkldnn, openmp, opt_einsum = (Absent() for _ in range(6))
+    preferred_linalg_library = preferred_blas_library = preferred_rocm_fa_library = staticmethod(lambda backend=None: None)
+    is_flash_attention_available = is_ck_sdpa_available = staticmethod(lambda: False)
+    can_use_flash_attention = can_use_efficient_attention = can_use_cudnn_attention = staticmethod(
+        lambda params, debug=False: False)
+
+
+class Processor(Absent):
+    """The CPU itself, and what of torch's it has in place of libraries."""
+
+    engine, supported_engines = "none", ["none"]
+
+    @staticmethod
+    def get_cpu_capability() -> str:
+        """What torch calls a processor of which it asks for no instructions in particular; Numba finds them itself."""
+        return "DEFAULT"
+
+    @staticmethod
+    def get_fastpath_enabled() -> bool:
+        """False: transformer layers have one way."""
+        return False
+
+    @staticmethod
+    def set_fastpath_enabled(value: bool) -> None:
+        """Accepted."""
+
+    @contextmanager
+    def verbose(self, enable: int) -> Iterator[None]:
+        """A context in which nothing is said."""
+        yield
+
+    @staticmethod
+    def set_flags(_enabled: bool) -> tuple[bool]:
+        """(False,): what was set before."""
+        return (False,)
+
+
+cudnn, mps, openmp, opt_einsum, cusparselt, miopen, kleidiai = (Absent() for _ in range(7))
+cpu, mha, quantized, xnnpack, nnpack, mkl, mkldnn = (Processor() for _ in range(7))
+mkl.VERBOSE_OFF, mkl.VERBOSE_ON = mkldnn.VERBOSE_OFF, mkldnn.VERBOSE_ON = 0, 1  # type: ignore[attr-defined]
 cuda = AbsentCUDA()
-importable(__name__, "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum")
+importable(__name__, "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum", "cusparselt", "miopen", "kleidiai",
+           "cpu", "mha", "quantized", "xnnpack", "nnpack")
 
 _precision = "highest"
 
@@ -97,8 +137,9 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 def __getattr__(name: str) -> Any:
     """torch.has_mps and its kin: False, with torch's warning; no other name."""
-    instead = {"has_mps": "mps.is_built", "has_cuda": "cuda.is_built", "has_cudnn": "cudnn.is_available"}.get(name)
+    instead = {"has_mps": "mps.is_built", "has_cuda": "cuda.is_built", "has_cudnn": "cudnn.is_available",
+               "has_mkldnn": "mkldnn.is_available"}.get(name)
     if instead is None:
-        raise AttributeError(f"module 'torch.backends' has no attribute '{name}'")
+        raise missing(__name__, name)
     warnings.warn(f"'{name}' is deprecated, please use 'torch.backends.{instead}()'", stacklevel=3)
     return False

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
+from rushlight.absent import tell as _tell
 from rushlight.autograd.grad_mode import mode
 from rushlight.compile import CannotCompile, compile, explain, programs, source
 from rushlight.compile.function import EVERYONE, STANCE, forget_all
@@ -140,3 +141,5 @@ def reset() -> None:
 __all__ = ["CannotCompile", "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
            "explain", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "programs", "reset",
            "set_stance", "source"]
+
+_tell(__name__)

@@ -11,8 +11,8 @@ from rushlight import dtypes
 from rushlight.device import CPU, on_meta, strided
 from rushlight.errors import explain, overflowed, suggesting
 from rushlight.inspection import is_complex, is_floating_point, is_tensor, numel, result_type
+from rushlight.lists import depth_of, dtype_of, first_leaf, plain_lists, uneven
 from rushlight.memory_format import memory_format, preserve_format, room_for, room_like
-from rushlight.nested import depth_of, dtype_of, first_leaf, plain_lists, uneven
 from rushlight.ops.kernels.strided import Memory, lie
 from rushlight.ops.results import into
 from rushlight.tensor import Tensor, created, from_array, method, noticed

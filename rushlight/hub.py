@@ -6,6 +6,7 @@ import re
 from typing import Any
 from urllib.parse import urlparse
 
+from rushlight.absent import tell as _tell
 from rushlight.errors import explain
 
 __all__ = ["download_url_to_file", "get_dir", "load", "load_state_dict_from_url", "set_dir"]
@@ -91,3 +92,5 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
     """
     if not os.path.exists(dst):
         raise FileNotFoundError(explain(f"{dst} is not here, and rushlight downloads nothing", f"fetch {url} yourself"))
+
+_tell(__name__)

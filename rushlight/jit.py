@@ -5,6 +5,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, Final, Optional
 
+from rushlight.absent import tell as _tell
 from rushlight.errors import explain
 from rushlight.futures import Future
 from rushlight.parts import importable
@@ -192,3 +193,5 @@ __all__ = ["Error", "Final", "Future", "ScriptFunction", "ScriptModule", "Tracer
            "export", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "load",
            "optimize_for_inference", "save", "script", "script_if_tracing", "script_method", "trace", "trace_module",
            "unused", "wait"]
+
+_tell(__name__)

@@ -21,6 +21,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from rushlight import ops
+from rushlight.absent import tell as _tell
 from rushlight.autograd.function import Function
 from rushlight.autograd.grad_mode import mode, no_grad
 from rushlight.errors import explain
@@ -301,3 +302,5 @@ def register_vmap(op: str | CustomOp, func: Callable | None = None, /, *, lib: A
 
 __all__ = ["Library", "Tag", "custom_op", "define", "impl", "impl_abstract", "register_autograd",
            "register_fake", "register_kernel", "register_vmap"]
+
+_tell(__name__)

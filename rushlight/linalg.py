@@ -1,9 +1,12 @@
 """torch.linalg: linear algebra. The functions are those of the ops named linalg_..., in rushlight/ops."""
 from __future__ import annotations
 
+from rushlight.absent import tell as _tell
 from rushlight.errors import LinAlgError as LinAlgError
 from rushlight.ops import library as library
 from rushlight.ops.build import members
 
 __all__ = ["LinAlgError", *sorted(members("linalg"))]
 globals().update(members("linalg"))
+
+_tell(__name__)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
+from rushlight.absent import tell as _tell
 from rushlight.errors import describe, explain
 from rushlight.ops import elementwise as e
 from rushlight.ops import reduce as r
@@ -352,3 +353,5 @@ def _output_mask(op: Any, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     given = dict(zip(list(signature(op).parameters)[1:], args)) | kwargs
     dim = given.get("dim", -1 if op is median else None)
     return r.any(inside, dims_of(input, dim), given.get("keepdim", False))
+
+_tell(__name__)

@@ -11,6 +11,8 @@ from multiprocessing import *  # noqa: F403
 from multiprocessing import get_start_method, process  # noqa: F401
 from typing import Any
 
+from rushlight.absent import tell as _tell
+
 
 class ProcessRaisedException(Exception):
     """A process of `spawn` has raised an exception."""
@@ -63,3 +65,5 @@ def set_sharing_strategy(new_strategy: str) -> None:
 def get_sharing_strategy() -> str:
     """'file_descriptor', as torch's default on Linux: memory without a file's name."""
     return "file_descriptor"
+
+_tell(__name__)

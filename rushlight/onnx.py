@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.absent import tell as _tell
+
 
 def export(*args: Any, **kwargs: Any) -> None:
     """NotImplementedError: ONNX files are not written."""
@@ -13,3 +15,5 @@ def export(*args: Any, **kwargs: Any) -> None:
 def is_in_onnx_export() -> bool:
     """False."""
     return False
+
+_tell(__name__)

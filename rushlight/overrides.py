@@ -19,6 +19,7 @@ from importlib import import_module
 from types import CodeType, FunctionType
 from typing import Any
 
+from rushlight.absent import tell as _tell
 from rushlight.copying import disabled
 from rushlight.errors import PACKAGE, explain
 from rushlight.ops import later
@@ -375,3 +376,5 @@ def wrap_torch_function(dispatcher: Callable) -> Callable:
 __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctionMode", "get_default_nowrap_functions",
            "handle_torch_function", "has_torch_function", "is_tensor_like", "is_tensor_method_or_property", "resolve_name",
            "wrap_torch_function"]
+
+_tell(__name__)

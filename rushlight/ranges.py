@@ -12,7 +12,7 @@ import numpy as np
 from rushlight import dtypes
 from rushlight.creation import Dtype, made, number, of_dtype
 from rushlight.errors import explain, suggesting, warn
-from rushlight.nested import default
+from rushlight.lists import default
 from rushlight.ops.build import MORE
 from rushlight.tensor import Tensor
 

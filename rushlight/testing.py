@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
+from rushlight.absent import tell as _tell
 from rushlight.creation import made, tensor
 from rushlight.dtypes import dtype as Dtype
 from rushlight.errors import warn
@@ -271,3 +272,5 @@ def numbers(dtype: Dtype, size: tuple, low: float, high: float) -> np.ndarray:
 def tiny(dtype: Dtype) -> complex:
     least = dtypes.finfo(dtype).tiny
     return complex(least, least) if dtype.is_complex else least
+
+_tell(__name__)

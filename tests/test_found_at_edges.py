@@ -112,3 +112,52 @@ def test_gradients_of_exponential_units_at_nan():
             x = rl.full((n,), NAN).requires_grad_()
             getattr(rl.nn.functional, name)(x).sum().backward()
             assert x.grad.isnan().all()
+
+
+@pytest.mark.parametrize("name", ["outer", "inner", "kron", "ger", "mm", "bmm", "matmul"])
+def test_products_of_what_is_no_tensor(name):
+    x = rl.ones(*[2] * {"mm": 2, "bmm": 3}.get(name, 1))
+    for args in ((x, 2), (1.5, x), (x, None)):
+        with pytest.raises(TypeError, match=f"{'outer' if name == 'ger' else name}\\(\\): argument .*must be Tensor, not"):
+            getattr(rl, name)(*args)
+
+
+@pytest.mark.parametrize("ask", [
+    lambda x, y: x & y, lambda x, y: rl.gcd(x, y), lambda x, y: rl.hypot(x * 1j, y), lambda x, y: x << y])
+def test_shapes_are_looked_at_before_dtypes(ask):
+    with pytest.raises(RuntimeError, match=r"The size of tensor a \(3\) must match the size of tensor b \(4\)") as told:
+        ask(rl.ones(3), rl.ones(4))
+    assert not isinstance(told.value, NotImplementedError)
+    with pytest.raises(NotImplementedError):
+        ask(rl.ones(3), rl.ones(3))
+
+
+def odd(lib):
+    """Calls with an argument that few give."""
+    x, m = lib.tensor([-2.5, -0.75, 1.25]), lib.arange(6.0).reshape(2, 3)
+    for dtype in (lib.float16, lib.float64, lib.bfloat16):
+        yield lib.nanmean(x, dtype=dtype)
+        yield m.nanmean(1, True, dtype=dtype)
+    yield lib.take_along_dim(m, lib.tensor([3, 0], dtype=lib.int32))
+    yield x.scatter_add(0, lib.tensor(2), lib.tensor([1.0, 2.0, 3.0]))
+    yield x.scatter(0, lib.tensor(2), lib.tensor([1.0, 2.0, 3.0]))
+    yield x.scatter_reduce(-1, lib.tensor(0), lib.tensor([0.25, -3.0, 1.0]), "amax")
+    yield lib.zeros(0, 3).masked_scatter(lib.tensor([True, False, True]), lib.ones(0, 3))
+    yield (lib.tensor([2.0]) @ lib.ones(3, 1, 2).transpose(0, 2)).view(-1)
+    yield (lib.ones(1, 3, 2).transpose(0, 2) @ lib.ones(1, 2)).view(-1)
+
+
+def test_calls_with_odd_arguments(torch):
+    for ours, theirs in zip(odd(rl), odd(torch), strict=True):
+        assert str(ours.dtype) == str(theirs.dtype)
+        assert ours.stride() == theirs.stride()
+        np.testing.assert_allclose(np.array(ours.tolist()), np.array(theirs.tolist()), rtol=1e-2)
+
+
+@pytest.mark.parametrize("pair", [("float32", "float64"), ("int64", "float32"), ("bool", "int64"), ("float16", "float32")])
+def test_numbers_of_different_dtypes_are_not_close(torch, pair):
+    for lib in (rl, torch):
+        x, y = (lib.ones(2, dtype=getattr(lib, dtype)) for dtype in pair)
+        for f in (lib.isclose, lib.allclose, lambda x, y: x.allclose(y)):
+            with pytest.raises(RuntimeError, match=" did not match "):
+                f(x, y)

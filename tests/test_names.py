@@ -77,3 +77,109 @@ def test_memory_that_nobody_has_set(torch):
 def test_a_loop_of_functions():
     i, x = rushlight.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (rushlight.tensor(0), rushlight.ones(1)))
     assert (i.item(), x.item()) == (3, 8)
+
+
+def of_weights(lib):
+    """Recurrent layers as functions of their weights, of sequences and of packed rows."""
+    lib.manual_seed(0)
+    for name, f, states in (("LSTM", lib.lstm, 2), ("GRU", lib.gru, 1), ("RNN", lib.rnn_tanh, 1)):
+        for bias, both in ((True, False), (False, True)):
+            layer = getattr(lib.nn, name)(3, 4, 2, bias=bias, bidirectional=both)
+            x, h = lib.randn(5, 2, 3), [lib.ones(2 + 2 * both, 2, 4)] * states
+            hx, packed = h if states == 2 else h[0], lib.nn.utils.rnn.pack_padded_sequence(x, lib.tensor([5, 3]))
+            rest = (layer._flat_weights, bias, 2, 0.0, True, both)
+            yield from f(x, hx, *rest, False)
+            yield from f(packed.data, packed.batch_sizes, hx, *rest)
+            yield from f(x.transpose(0, 1), hx, *rest, True)
+    x, w = lib.randn(1, 2, 6, 6), lib.randn(2, 2, 3, 3)
+    yield lib.convolution(x, w, None, [2, 2], [1, 1], [1, 1], True, [1, 1], 1)
+    yield lib.convolution(x, w, lib.ones(2), [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
+    yield lib.affine_grid_generator(lib.ones(1, 2, 3), [1, 1, 2, 2], False)
+    yield from (lib.nuclear_norm(x[0, 0]), lib.nuclear_norm(x, (2, 3)), lib.nuclear_norm(x[0, 0], [0, 1], True))
+    mask = importlib.import_module(f"{lib.__name__}.nn.attention.bias")
+    for causal in (mask.causal_lower_right(4, 6), mask.causal_upper_left(4, 6)):
+        q, k = lib.randn(1, 1, 4, 8), lib.randn(1, 1, 6, 8)
+        yield lib.nn.functional.scaled_dot_product_attention(q, k, k, attn_mask=causal)
+
+
+def test_functions_of_weights(torch):
+    for ours, theirs in zip(of_weights(rushlight), of_weights(torch), strict=True):
+        np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("settings", [{"k": 2}, {"k": 2, "largest": False}, {"k": 1, "B": True}, {"X": True}])
+def test_some_eigenvalues(torch, settings):
+    def run(lib):
+        lib.manual_seed(1)
+        a = lib.randn(9, 9, dtype=lib.float64)
+        given = {"B": lib.diag(lib.arange(1.0, 10.0, dtype=lib.float64)), "X": lib.randn(9, 3, dtype=lib.float64)}
+        return a @ a.T, {name: given[name] if value is True else value for name, value in settings.items()}
+    a, given = run(rushlight)
+    values, vectors = rushlight.lobpcg(a, **given)
+    b = given.get("B", rushlight.eye(9, dtype=rushlight.float64))
+    np.testing.assert_allclose((a @ vectors).numpy(), (b @ vectors * values).numpy(), atol=1e-9)
+    np.testing.assert_allclose((vectors.T @ b @ vectors).numpy(), np.eye(len(values)), atol=1e-9)
+    a, given = run(torch)
+    np.testing.assert_allclose(values.numpy(), torch.lobpcg(a, **given)[0].numpy(), rtol=1e-3)
+    with pytest.raises(ValueError, match="3 x the number of requested eigenpairs"):
+        rushlight.lobpcg(rushlight.eye(4), 2)
+
+
+def test_checkpoints_with_a_policy():
+    ck, x = rushlight.utils.checkpoint, rushlight.ones(2, requires_grad=True)
+
+    def contexts():
+        return ck.create_selective_checkpoint_contexts(lambda ctx, op, *args, **kwargs: ck.CheckpointPolicy.MUST_SAVE)
+    ck.checkpoint(lambda x: x.exp().sin(), x, use_reentrant=False, context_fn=contexts).sum().backward()
+    assert rushlight.allclose(x.grad, (x.exp().cos() * x.exp()).detach())
+    with pytest.raises(TypeError, match="must be either a function or a list"):
+        ck.create_selective_checkpoint_contexts(3)
+
+
+def test_shapes_in_a_graph(torch):
+    def run(lib):
+        passes = importlib.import_module(f"{lib.__name__}.fx.passes.shape_prop")
+        graph = lib.fx.symbolic_trace(lib.nn.Sequential(lib.nn.Linear(3, 4), lib.nn.ReLU()))
+        passes.ShapeProp(graph).propagate(lib.ones(2, 3))
+        return [(n.name, tuple(n.meta["tensor_meta"].shape), str(n.meta["tensor_meta"].dtype),
+                 n.meta["tensor_meta"].requires_grad, n.meta["tensor_meta"].stride) for n in graph.graph.nodes]
+    assert run(rushlight) == run(torch)
+
+
+def test_keys_that_go_with_their_tensors():
+    weak = importlib.import_module("rushlight.utils.weak")
+    x, y = rushlight.ones(2), rushlight.ones(2)
+    d = weak.WeakTensorKeyDictionary({x: 1})
+    d[y] = 2
+    assert (d[x], d[y], len(d), x in d, list(d)[0] is x) == (1, 2, 2, True, True)
+    del x
+    assert len(d) == 1
+    del d[y]
+    assert y not in d
+    assert not list(d)
+
+
+def test_what_the_backends_say():
+    b = importlib.import_module("rushlight.backends")
+    assert b.cpu.get_cpu_capability() == "DEFAULT"
+    assert not b.mha.get_fastpath_enabled()
+    assert not b.cuda.is_flash_attention_available()
+    assert b.nnpack.set_flags(False) == (False,)
+    with b.mkl.verbose(b.mkl.VERBOSE_ON):
+        assert b.quantized.engine in b.quantized.supported_engines
+    assert rushlight.cuda.get_arch_list() == []
+    with pytest.raises(AssertionError, match="is_available"):
+        rushlight.cuda.utilization()
+    assert "rushlight version" in importlib.import_module("rushlight.utils.collect_env").get_pretty_env_info()
+
+
+@pytest.mark.parametrize(("ask", "cure"), [
+    (lambda: rushlight.nn.functional.soft_max, "the nearest it has is torch.nn.functional.softmax"),
+    (lambda: rushlight.cuda.is_availabel, "torch.cuda.is_available"), (lambda: rushlight.eig, "torch.linalg.eig"),
+    (lambda: rushlight.quantization, "half()"), (lambda: rushlight.nested, "pad_sequence"),
+    (lambda: rushlight.masked.MaskedTensor, "mask="), (lambda: rushlight.optim.Adamm, "torch.optim.Adam"),
+    (lambda: rushlight.linalg.qwerty, "rushlight check")])
+def test_a_missing_name_says_what_to_do(ask, cure):
+    with pytest.raises(AttributeError) as told:
+        ask()
+    assert cure in str(told.value)

@@ -1,6 +1,7 @@
 """Mixed precision: `autocast` computes products in bfloat16 and what needs it in float32; `GradScaler`."""
 from __future__ import annotations
 
+from rushlight.absent import tell as _tell
 from rushlight.amp.autocast_mode import (
     autocast,
     custom_bwd,
@@ -19,3 +20,5 @@ from rushlight.amp.grad_scaler import GradScaler
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "get_autocast_dtype", "is_autocast_available",
            "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled", "set_autocast_cache_enabled",
            "set_autocast_dtype", "set_autocast_enabled"]
+
+_tell(__name__)

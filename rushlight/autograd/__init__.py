@@ -1,6 +1,7 @@
 """Automatic differentiation: `backward`, `grad`, `Function`, hooks and checks."""
 from typing import Any
 
+from rushlight.absent import missing
 from rushlight.autograd.backward import backward, grad
 from rushlight.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
@@ -16,7 +17,7 @@ __all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "grad", "gra
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"module 'rushlight.autograd' has no attribute '{name}'")
+        raise missing(__name__, name)
     from importlib import import_module
     module = import_module(f"rushlight.autograd.{_HOME[name] or name}")
     value = getattr(module, name) if _HOME[name] else module

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.absent import tell as _tell
 from rushlight.cuda import amp, nvtx
 from rushlight.cuda.random import get_rng_state_all, manual_seed, manual_seed_all, set_rng_state_all
 from rushlight.errors import NoCuda, explain
@@ -56,7 +57,30 @@ def reset_peak_memory_stats(device: Any = None) -> None:
     """Nothing to reset."""
 
 
-reset_max_memory_allocated = reset_peak_memory_stats
+reset_max_memory_allocated = reset_max_memory_cached = reset_accumulated_memory_stats = reset_peak_memory_stats
+
+
+def get_arch_list() -> list[str]:
+    """[]: there is only the CPU."""
+    return []
+
+
+def seed() -> None:
+    """Nothing to seed."""
+
+
+seed_all = seed
+default_generators: tuple = ()
+memory_stats_as_nested_dict = memory_stats
+
+
+def get_sync_debug_mode() -> int:
+    """0: nothing waits."""
+    return 0
+
+
+def set_sync_debug_mode(debug_mode: Any) -> None:
+    """Accepted: nothing waits."""
 
 
 def set_device(device: Any) -> None:
@@ -75,6 +99,9 @@ _initialized = False                              # reversible networks look at 
 def is_bf16_supported() -> bool:
     """False: there is only the CPU."""
     return False
+
+
+is_tf32_supported = is_current_stream_capturing = is_bf16_supported
 
 
 def absent_type(name: str) -> Any:
@@ -111,6 +138,13 @@ Event, Stream, StreamContext, CUDAGraph = (                        # classes, fo
     """}) for name in ("Event", "Stream", "StreamContext", "CUDAGraph"))
 device, get_rng_state, set_rng_state, mem_get_info, default_stream, init, ipc_collect, graph = map(
     absent, ("device", "get_rng_state", "set_rng_state", "mem_get_info", "default_stream", "init", "ipc_collect", "graph"))
+utilization, memory_usage, power_draw, temperature, initial_seed, memory_snapshot, list_gpu_processes, set_stream = map(
+    absent, ("utilization", "memory_usage", "power_draw", "temperature", "initial_seed", "memory_snapshot",
+             "list_gpu_processes", "set_stream"))
+cudart, make_graphed_callables, device_of, set_per_process_memory_fraction, can_device_access_peer = map(
+    absent, ("cudart", "make_graphed_callables", "device_of", "set_per_process_memory_fraction", "can_device_access_peer"))
 for _name in ("FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor",
               "BFloat16Tensor", "ShortTensor", "CharTensor"):
     globals()[_name] = absent_type(_name)
+
+_tell(__name__)

@@ -14,6 +14,7 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
+from rushlight.absent import missing
 from rushlight.errors import explain
 from rushlight.parts import importable
 from rushlight.tensor import Tensor
@@ -288,4 +289,4 @@ def fill(to: Tensor, tensor: Tensor) -> None:
 def __getattr__(name: str) -> Any:
     if name in ("_tensor", "algorithms", "checkpoint", "device_mesh", "fsdp", "nn", "optim", "rpc", "tensor"):
         return import_module(f"rushlight.distributed.{name}")
-    raise AttributeError(f"module 'rushlight.distributed' has no attribute '{name}'")
+    raise missing(__name__, name)

@@ -1,6 +1,7 @@
 """Random variables: samples, log-probabilities, entropies, transforms, and how far one is from another (KL)."""
 import sys as _sys
 
+from rushlight.absent import tell as _tell
 from rushlight.distributions import (
     constraint_registry,
     constraints,
@@ -78,3 +79,5 @@ __all__ = ["Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "Co
            "RelaxedOneHotCategorical", "StudentT", "TransformedDistribution", "Uniform", "VonMises", "Weibull", "Wishart",
            "biject_to", "constraint_registry", "constraints", "kl", "kl_divergence", "kl_mixed",
            "register_kl", "transform_to", "transforms", "utils", *transforms.__all__]
+
+_tell(__name__)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from rushlight.absent import missing
+
 # Loaded when first asked for: forward mode, in a layer below, needs a module of this package.
 _HOME = {**dict.fromkeys(("functionalize", "grad", "grad_and_value", "vjp"), "reverse"),
          **dict.fromkeys(("jvp", "linearize"), "forward"),
@@ -20,6 +22,6 @@ __all__ = sorted(_HOME)
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"module 'rushlight.func' has no attribute '{name}'")
+        raise missing(__name__, name)
     value = globals()[name] = getattr(import_module(f"rushlight.func.{_HOME[name]}"), name)
     return value

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from rushlight.absent import tell as _tell
 from rushlight.fx.functions import WRAPPED
 from rushlight.fx.graph import Graph
 from rushlight.fx.graph_module import GraphModule, Interpreter, Transformer, symbolic_trace
@@ -39,3 +40,5 @@ def wrap(fn_or_name: str | Callable) -> Any:
 
 __all__ = ["Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer", "map_arg",
            "replace_pattern", "symbolic_trace", "wrap"]
+
+_tell(__name__)

@@ -1,4 +1,5 @@
 """torch.nn: modules, parameters, and the functions behind them."""
+from rushlight.absent import tell as _tell
 from rushlight.nn import attention, functional, grad, init, modules, parallel, utils
 from rushlight.nn.activation import (
     CELU,
@@ -156,3 +157,5 @@ from rushlight.nn.transformer import (
     TransformerEncoder,
     TransformerEncoderLayer,
 )
+
+_tell(__name__)

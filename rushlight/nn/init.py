@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.absent import tell as _tell
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.random import Generator
 from rushlight.sampling import randperm
@@ -329,3 +330,5 @@ constant, sparse = deprecated(constant_, "rushlight.empty(2, 3), 0.3"), deprecat
 xavier_uniform, xavier_normal = deprecated(xavier_uniform_), deprecated(xavier_normal_)
 kaiming_uniform, kaiming_normal = deprecated(kaiming_uniform_), deprecated(kaiming_normal_)
 orthogonal, dirac = deprecated(orthogonal_), deprecated(dirac_, "rushlight.empty(2, 3, 1)")
+
+_tell(__name__)

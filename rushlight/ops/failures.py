@@ -24,6 +24,9 @@ BOOLEAN = {
 }
 
 
+UNFIT = "shapes do not broadcast"
+
+
 def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     """A kernel's error, told in terms of the user's call. A kernel's text may end in `; cure: ...`."""
     if (watch := mode().watch) is not None:
@@ -48,7 +51,11 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         return RuntimeError(explain(BOOLEAN[name], **facts))
     if isinstance(error, TypeError) and text.startswith(f"{name}() "):    # the binder's: a keyword, an argument too many
         return TypeError(explain(text, **facts))
-    if isinstance(error, TypeError) and ("ufunc" in text or "not supported" in text):
+    refused = isinstance(error, (TypeError, NotImplementedError)) and any(
+        [part in text for part in ("ufunc", "not supported", "not implemented")])
+    if refused and op.elementwise and (found := mismatch(tensors)) != UNFIT:         # torch looks at shapes first
+        return RuntimeError(explain(found, **facts))
+    if isinstance(error, TypeError) and refused:
         kinds = ", ".join(dict.fromkeys(f"'{t.dtype.scalar_type}'" for t in tensors))
         return NotImplementedError(explain(f'"{name}" not implemented for {kinds}', "convert with .to(dtype)", **facts))
     if isinstance(error, TypeError) and "as an integer" in text:           # dim=1.5
@@ -123,7 +130,7 @@ def mismatch(tensors: Sequence[Tensor]) -> str:
                 if m != n and 1 not in (m, n):
                     return (f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton "
                             f"dimension {max(a.array.ndim, b.array.ndim) - k}")
-    return "shapes do not broadcast"
+    return UNFIT
 
 
 def check_tensors(op: Op, values: Sequence[Any], missed: bool = False) -> None:

@@ -1,9 +1,13 @@
 """The leading singular vectors and values of large matrices, by random projections."""
 from __future__ import annotations
 
+from typing import Any
+
 from rushlight.errors import explain
 from rushlight.ops.build import composite
-from rushlight.ops.factorizations import linalg_qr, linalg_svd
+from rushlight.ops.decompositions import cholesky
+from rushlight.ops.factorizations import linalg_eigh, linalg_qr, linalg_svd
+from rushlight.ops.linear_systems import solve_triangular
 from rushlight.ops.matrices import check_matrix
 from rushlight.ops.products import conjugate_transpose, matmul
 from rushlight.ops.reduce import mean
@@ -60,3 +64,37 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     if niter < 0:
         raise ValueError(explain(f"niter(={niter}) must be non-negative integer"))
     return svd_lowrank(A - mean(A, (-2,), True) if center else A, q, niter)  # type: ignore[operator]
+
+
+@composite(tensor=False)
+def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor | None = None, n: int | None = None,
+           iK: Tensor | None = None, niter: int | None = None, tol: float | None = None, largest: bool | None = None,
+           method: str | None = None, tracker: Any = None, ortho_iparams: dict | None = None,
+           ortho_fparams: dict | None = None, ortho_bparams: dict | None = None) -> tuple[Tensor, Tensor]:
+    """(E, X): the k largest eigenvalues of A x = e B x, or the smallest where `largest` is false, and their vectors.
+
+    A (..., m, m) symmetric, B (m, m) positive-definite or None, for 1. k is that of the columns of `X`, 1 unless told. All
+    eigenvalues are found at once and exactly: `X`, `iK`, `niter`, `tol`, `method` and the rest, which steer the search
+    that torch makes, are accepted. ValueError where m < 3 k, as in torch.
+
+    >>> values, vectors = rushlight.lobpcg(rushlight.diag(rushlight.tensor([1., 5., 3.])))
+    >>> values
+    tensor([5.])
+    """
+    matrix = A.to_dense() if A.is_sparse else A  # type: ignore[attr-defined]
+    check_matrix(matrix, "lobpcg")
+    k = (1 if X is None else X.shape[-1]) if k is None else k
+    m = matrix.shape[-1]
+    if m < 3 * k:
+        raise ValueError(explain(f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x "
+                                 f"the number of requested eigenpairs (={k})", "linalg.eigh finds them all"))
+    half = None if B is None else cholesky(B.to_dense() if B.is_sparse else B)  # type: ignore[attr-defined]
+    if half is not None:                          # with B = L L^T: L^-1 A L^-T has the eigenvalues, L^T x its vectors
+        left = solve_triangular(half, matrix, upper=False)
+        matrix = solve_triangular(half, conjugate_transpose(left), upper=False)
+    values, vectors = linalg_eigh(matrix)
+    chosen = slice(-k, None) if largest is None or largest else slice(k)
+    values, vectors = values[..., chosen], vectors[..., chosen]  # type: ignore[index]
+    if largest is None or largest:
+        values, vectors = values.flip(-1), vectors.flip(-1)
+    return values, vectors if half is None else solve_triangular(conjugate_transpose(half), vectors, upper=True)

@@ -57,6 +57,8 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> rushlight.inner(rushlight.tensor([1., 2.]), rushlight.tensor([3., 4.]))
     tensor(11.)
     """
+    check_tensor(input, "inner", "input")
+    check_tensor(other, "inner", "other", 2)
     if input.array.ndim == 0 or other.array.ndim == 0:
         return given(out, e.mul(input, other))
     if input.array.shape[-1] != other.array.shape[-1]:
@@ -119,6 +121,8 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> rushlight.kron(rushlight.tensor([1, 10]), rushlight.tensor([1, 2]))
     tensor([ 1,  2, 10, 20])
     """
+    check_tensor(input, "kron", "input")
+    check_tensor(other, "kron", "other", 2)
     n = max(input.array.ndim, other.array.ndim)
     a, b = ([1] * (n - t.array.ndim) + list(t.array.shape) for t in (input, other))
     left = reshape(input, tuple(size for k in a for size in (k, 1)))

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rushlight import dtypes
 from rushlight.autograd.grad_mode import mode
 from rushlight.errors import explain
 from rushlight.ops import index as table
@@ -15,7 +16,7 @@ from rushlight.ops.masks import nonzero, where
 from rushlight.ops.node_names import called
 from rushlight.ops.positions import reduce_at
 from rushlight.ops.results import into
-from rushlight.ops.scattering import check_places, covered, gather, landed
+from rushlight.ops.scattering import check_places, covered, gather, landed, lined
 from rushlight.ops.shapes import broadcast_tensors
 from rushlight.tensor import Tensor, created, from_array, holder, method, noticed
 
@@ -37,6 +38,7 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     if reduce not in REDUCTIONS:
         raise RuntimeError(explain(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}",
                                    op="scatter_reduce"))
+    src = lined(src, index)
     check_places(input, index, src, "scatter", dim)
     return landed(reduce_at, out, input, index, covered(src, index), dim, reduce, include_self)
 
@@ -131,6 +133,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
     tensor([[1, 3],
             [2, 4]])
     """
+    if dim is None and indices.array.dtype == np.int32:
+        indices = s.to(indices, dtypes.int64)
     if indices.array.dtype != np.int64:
         raise RuntimeError(explain(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}",
                                    "convert them: indices.long()"))
@@ -171,6 +175,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         raise RuntimeError(explain("masked_scatter: expected self and source to have same dtypes but got "
                                    f"{input.dtype.scalar_type} and {source.dtype.scalar_type}"))
     x, chosen = broadcast_tensors(input, mask)
+    if not x.array.size:
+        return s.clone(x)
     noticed(mask)
     n = int(np.count_nonzero(chosen.array))
     if n > source.array.size:

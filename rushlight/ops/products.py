@@ -14,6 +14,7 @@ from rushlight.ops.arithmetic import Number, writing
 from rushlight.ops.build import composite
 from rushlight.ops.matmul import dot, mv
 from rushlight.ops.matmul import mm as product
+from rushlight.ops.matrices import check_tensor
 from rushlight.ops.node_names import called
 from rushlight.ops.results import filled, into
 from rushlight.ops.shape import permute, transpose
@@ -64,6 +65,9 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
                                            inputs=f"{tuple(input.shape)}, {tuple(mat2.shape)}"))
     except NoArray as sparse:
         return filled(out, sparse.instead("mm", input, mat2))
+    except AttributeError as error:
+        check_given(mm, (input, mat2), {}, error)
+        raise
     return product(input, mat2, out=out)
 
 
@@ -81,6 +85,9 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
                                            shape=tuple(t.shape)))
     except NoArray as sparse:
         return filled(out, sparse.instead("bmm", input, mat2))
+    except AttributeError as error:
+        check_given(bmm, (input, mat2), {}, error)
+        raise
     if input.array.shape[0] != mat2.array.shape[0] or input.array.shape[2] != mat2.array.shape[1]:
         raise RuntimeError(explain(f"Expected size for first two dimensions of batch2 tensor to be: "
                                    f"[{input.array.shape[0]}, {input.array.shape[2]}] but got: "
@@ -97,6 +104,8 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([[  1.,  10., 100.],
             [  2.,  20., 200.]])
     """
+    check_tensor(input, "outer", "input")
+    check_tensor(vec2, "outer", "vec2", 2)
     if input.array.ndim != 1 or vec2.array.ndim != 1:
         raise RuntimeError(explain(f"outer: Expected 1-D argument self and vec2, but got {input.array.ndim}-D and "
                                    f"{vec2.array.ndim}-D"))

@@ -290,7 +290,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 @composite()
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    """|input - other| <= atol + rtol |other|, element by element.
+    """|input - other| <= atol + rtol |other|, element by element. RuntimeError for dtypes that differ.
 
     >>> rushlight.isclose(rushlight.tensor([1., 1.]), rushlight.tensor([1 + 1e-7, 1.1]))
     tensor([ True, False])
@@ -299,6 +299,9 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
         if not isinstance(t, Tensor):
             raise TypeError(explain(f"isclose(): argument '{('input', 'other')[i]}' (position {i + 1}) must be Tensor, not "
                                     f"{type(t).__name__}", "make it a tensor: torch.tensor(...)"))
+    if input.dtype is not other.dtype:
+        raise RuntimeError(explain(f"{input.dtype.scalar_type} did not match {other.dtype.scalar_type}",
+                                   "convert one: other.to(input.dtype)", op="isclose"))
     for name, bound in (("rtol", rtol), ("atol", atol)):
         if bound < 0:
             raise RuntimeError(explain(f"{name} must be greater than or equal to zero, but got {bound}"))

@@ -111,8 +111,10 @@ def landed(op: Callable, out: Tensor | None, input: Tensor, *args: Any) -> Tenso
 
 
 def lined(src: Any, index: Tensor) -> Any:
-    """A tensor of one number as a row of one, where the index is a row."""
-    return src.reshape(1) if isinstance(src, Tensor) and src.array.ndim == 0 and index.array.ndim == 1 else src
+    """A tensor of one number as a row of one, where the index is a row; of a row the first, where the index is a number."""
+    if not isinstance(src, Tensor) or src.array.ndim + index.array.ndim != 1:
+        return src
+    return src if not src.array.size else src[0] if src.array.ndim else src.reshape(1)  # type: ignore[index]
 
 
 def covered(src: Tensor, index: Tensor) -> Tensor:

@@ -79,7 +79,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
     half = input.dtype.itemsize == 2              # which cannot count to 70,000, nor hold the sum of as many
     known = r.sum(to(e.eq(input, input), dtypes.float32 if half else input.dtype), dim, keepdim)
     made = e.div(r.nansum(input, dim, keepdim, dtype=dtypes.float32 if half and dtype is None else dtype), known)
-    made = to(made, input.dtype) if half and dtype is None else made
+    made = to(made, input.dtype if dtype is None else dtypes.as_dtype(dtype)) if half or dtype is not None else made
     return made if out is None else into(out, made)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from rushlight.absent import missing
 from rushlight.optim import lr_scheduler
 from rushlight.optim.adadelta import Adadelta
 from rushlight.optim.adafactor import Adafactor
@@ -28,4 +29,4 @@ __all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax"
 def __getattr__(name: str) -> Any:
     if name == "swa_utils":                       # loads the modules
         return import_module("rushlight.optim.swa_utils")
-    raise AttributeError(f"module 'rushlight.optim' has no attribute '{name}'")
+    raise missing(__name__, name)

@@ -16,6 +16,7 @@ from enum import Enum
 from functools import wraps
 from typing import Any
 
+from rushlight.absent import tell as _tell
 from rushlight.profiler.clocks import RUNNING, TURN, Clocks, Event, Recorder
 from rushlight.profiler.tables import Average, Averages, Modules, by_module
 
@@ -237,3 +238,5 @@ def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None,
         prof.export_chrome_trace(os.path.join(dir_name, f"{worker}.{time.time_ns()}.pt.trace.json" + ".gz" * use_gzip))
 
     return write
+
+_tell(__name__)

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
+from rushlight.absent import tell as _tell
 from rushlight.ops.storages import TypedStorage
 
 from . import legacy
@@ -182,3 +183,5 @@ def read_zip(reader: Reader, unpickler: Callable[..., Any]) -> Any:
         return storages[key]
 
     return unpickler(io.BytesIO(reader.read("data.pkl").data), lookup).load()
+
+_tell(__name__)

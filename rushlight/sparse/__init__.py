@@ -5,6 +5,7 @@
 tensor([[2.],
         [0.]])
 """
+from rushlight.absent import tell as _tell
 from rushlight.sparse import compressed as _compressed
 from rushlight.sparse import functions as _functions
 from rushlight.sparse.compressed import (
@@ -29,3 +30,5 @@ globals().update(_TYPES)
 __all__ = ["CompressedTensor", "SparseTensor", "addmm", "dsmm", "log_softmax", "mm", "sampled_addmm", "softmax",
            "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor", "spdiags",
            "spmm", "sum", *_TYPES]
+
+_tell(__name__)

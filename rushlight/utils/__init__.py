@@ -4,6 +4,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from rushlight.absent import missing
+
 _LAZY = ("_pytree", "benchmark", "checkpoint", "data", "deterministic", "dlpack", "flop_counter", "hooks", "model_zoo",
          "pytree", "tensorboard")
 
@@ -18,4 +20,4 @@ def __getattr__(name: str) -> Any:
         return found
     if name == "swap_tensors":
         return import_module("rushlight.utils.swapping").swap_tensors
-    raise AttributeError(f"module 'rushlight.utils' has no attribute '{name}'")
+    raise missing(__name__, name)

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
+from enum import Enum
 from typing import Any
 
 from rushlight.amp import autocast_mode as precision
@@ -131,6 +132,30 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
         yield
     finally:
         stops_early.reset(token)
+
+
+class CheckpointPolicy(Enum):
+    """What a policy says of an op's results: kept, or computed again."""
+
+    MUST_SAVE, PREFER_SAVE, MUST_RECOMPUTE, PREFER_RECOMPUTE, MUST_CPU_OFFLOAD = range(5)
+
+
+def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False,
+                                         ) -> tuple[AbstractContextManager, AbstractContextManager]:
+    """What `context_fn` of a checkpoint gives: two contexts. All is computed again, also what the policy would keep: the
+    numbers and the gradients are the same, the memory is that of a checkpoint without a policy.
+
+    TypeError for a policy that is neither a function nor a list of ops.
+    """
+    if not (callable(policy_fn_or_list) or isinstance(policy_fn_or_list, list)):
+        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    return noop_context_fn()
+
+
+@contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """Accepted: an error says what differed in any case."""
+    yield
 
 
 class Surroundings:

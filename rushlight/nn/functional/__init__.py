@@ -1,4 +1,5 @@
 """torch.nn.functional: the functions behind the modules, which have no parameters of their own."""
+from rushlight.absent import tell as _tell
 from rushlight.errors import suggesting as _suggesting
 from rushlight.nn import grad
 from rushlight.nn.functional.activation import (
@@ -144,3 +145,5 @@ from rushlight.nn.functional.resize import (
 
 globals().update((_name, _suggesting(_f, home=__name__)) for _name, _f in [*globals().items()]
                  if getattr(_f, "__module__", "").startswith(f"{__name__}."))
+
+_tell(__name__)

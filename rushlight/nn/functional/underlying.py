@@ -1,15 +1,16 @@
 """torch's own functions beneath those of nn.functional: positional arguments, and what their backward would need."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.errors import explain
-from rushlight.linalg import vector_norm
+from rushlight.linalg import matrix_norm, vector_norm
 from rushlight.nn import functional as F
+from rushlight.nn.functional import recurrent
 from rushlight.nn.functional.embedding import bags, padding_row, shorten
 from rushlight.tensor import Tensor, from_array
 
@@ -148,3 +149,69 @@ def frobenius_norm(input: Tensor, dim: int | Sequence[int], keepdim: bool = Fals
     tensor([ 5., 10.])
     """
     return vector_norm(input, 2, dim if isinstance(dim, int) else tuple(dim), keepdim)
+
+
+def nuclear_norm(input: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
+    """The sum of the singular values of a matrix, or of the matrices in two dimensions.
+
+    >>> rushlight.nuclear_norm(rushlight.tensor([[3., 0.], [0., 4.]]))
+    tensor(7.)
+    """
+    if dim is None and input.ndim != 2:
+        raise RuntimeError(explain("nuclear_norm: expected a tensor with 2 dimensions, but got a tensor with "
+                                   f"{input.ndim} dimension{'s' * (input.ndim != 1)} instead.", "give the two of `dim`"))
+    return matrix_norm(input, "nuc", (0, 1) if dim is None else tuple(dim), keepdim)
+
+
+def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
+    """nn.functional.affine_grid."""
+    return F.affine_grid(theta, size, align_corners)
+
+
+def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int], padding: Sequence[int],
+                dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int) -> Tensor:
+    """nn.functional.conv1d to conv3d and conv_transpose1d to conv_transpose3d: what the input's dimensions ask for.
+
+    >>> x, w = rushlight.ones(1, 1, 3), rushlight.ones(1, 1, 2)
+    >>> rushlight.convolution(x, w, None, [1], [0], [1], False, [0], 1)
+    tensor([[[2., 2.]]])
+    """
+    way = getattr(F, f"conv{'_transpose' * transposed}{input.ndim - 2}d", None)
+    if way is None:
+        raise RuntimeError(explain(f"convolution: expected an input of 3, 4 or 5 dimensions, but got {input.ndim}"))
+    if transposed:
+        return way(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return way(input, weight, bias, stride, padding, dilation, groups)
+
+
+# -- recurrent layers: lstm(x, (h, c), weights, has_biases, num_layers, dropout, train, bidirectional, batch_first), or, of
+# packed rows, lstm(data, batch_sizes, (h, c), weights, has_biases, num_layers, dropout, train, bidirectional) ------------
+
+def recurrent_function(name: str, mode: str, states: int) -> Callable:
+    def call(input: Tensor, *args: Any) -> tuple[Tensor, ...]:
+        packed = isinstance(args[0], Tensor) and isinstance(args[2], (list, tuple))
+        sizes, (hx, params, has_biases, num_layers, dropout, train, bidirectional, *rest) = (
+            (tuple(args[0].tolist()), args[1:]) if packed else (None, args))
+        given = [hx] if isinstance(hx, Tensor) else list(hx)
+        if len(given) != states:
+            raise RuntimeError(explain(f"{name} expects {'two hidden states' if states == 2 else 'one hidden state'}"))
+        step = len(params) // (num_layers * (1 + bidirectional))
+        weights = [grouped(params[i:i + step], has_biases) for i in range(0, len(params), step)]
+        first = bool(rest and rest[0])
+        out, last = recurrent.layers(mode, input, recurrent.each_of(input, given), weights, sizes, bidirectional,
+                                     dropout if train else 0.0, first)
+        return (out, *last)
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"(out, last states) of what nn.{name.upper().partition('_')[0]} computes, given its weights as a list."
+    return call
+
+
+def grouped(params: Sequence[Tensor], has_biases: bool) -> Any:
+    """The weights of one direction of a layer: without biases the third is a projection."""
+    w_ih, w_hh, *more = params
+    biases = more[:2] if has_biases else [None, None]
+    return recurrent.Weights(w_ih, w_hh, *biases, *more[2 if has_biases else 0:])
+
+
+lstm, gru = recurrent_function("lstm", "LSTM", 2), recurrent_function("gru", "GRU", 1)
+rnn_tanh, rnn_relu = recurrent_function("rnn_tanh", "RNN_TANH", 1), recurrent_function("rnn_relu", "RNN_RELU", 1)

@@ -1,0 +1,86 @@
+"""What is said of names of torch that are not here: what to do instead, or the nearest name that is."""
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from types import ModuleType
+
+CHECK = "`rushlight check script.py` lists what a script needs"
+SMALL = "no numbers of 8 bits with a scale: model.half() or .bfloat16() halves the memory, torch.compile makes it faster"
+PARALLEL = "nn.parallel.DistributedDataParallel, under mpirun or torch.multiprocessing.spawn"
+INSTEAD = {                                       # by what names begin with; the longest counts
+    **dict.fromkeys(("torch.ao", "torch.quantiz", "torch.dequantize", "torch.fake_quantize_", "torch.per_tensor_",
+                     "torch.per_channel_", "torch.nn.quantized", "torch.nn.qat", "torch.nn.intrinsic",
+                     "torch.nn.quantizable", "torch.qscheme", "torch.quint", "torch.fbgemm_"), SMALL),
+    **dict.fromkeys(("torch.distributed.pipelining", "torch.distributed.elastic", "torch.distributed.launch",
+                     "torch.distributed.run", "torch.distributed.tensor.parallel"), PARALLEL),
+    "torch.nested": "pad the sequences, nn.utils.rnn.pad_sequence(list, batch_first=True), and mask what was added",
+    "torch.masked.": "the functions of torch.masked take mask=; x.masked_fill(~mask, 0) gives a plain tensor",
+    "torch.package": "torch.save(model.state_dict(), path), with the model's code beside it",
+    "torch.export": "torch.compile(model) to run it faster, torch.save to keep it, rushlight.export(model, example, "
+                     "folder) for a program that needs NumPy alone",
+    "torch.onnx.": "rushlight.export(model, example, folder) for a program that needs NumPy alone",
+    "torch.utils.mobile_optimizer": "rushlight.export(model, example, folder) for a program that needs NumPy alone",
+    "torch.utils.mkldnn": "the module as it is",
+    "torch.utils.cpp_extension": "Python: torch.compile makes loops of it, autograd.Function gives it a derivative",
+    "torch.utils._python_dispatch": "torch.overrides.TorchFunctionMode, which sees each function that is called",
+    "torch.utils.bundled_inputs": "torch.save((model.state_dict(), inputs), path)",
+    **dict.fromkeys(("torch.utils.data.datapipes", "torch.utils.data.IterDataPipe", "torch.utils.data.MapDataPipe"),
+                    "a Dataset, or an IterableDataset with __iter__, in a DataLoader"),
+    "torch.testing._internal": "unittest.TestCase or pytest, with torch.testing.assert_close",
+    "torch.monitor": "torch.utils.tensorboard.SummaryWriter",
+    "torch.eig": "torch.linalg.eig", "torch.symeig": "torch.linalg.eigh", "torch.solve": "torch.linalg.solve(A, B)",
+    "torch.lstsq": "torch.linalg.lstsq(A, B)", "torch.matrix_rank": "torch.linalg.matrix_rank",
+    "torch.jit.frontend": "torch.fx.symbolic_trace", "torch._six": "the standard library: collections.abc, math.inf",
+    "torch.fx.passes.": "torch.fx.Interpreter, or a loop over graph.nodes",
+    **dict.fromkeys(("torch.cudnn_", "torch.miopen_", "torch.mkldnn_"), "the function of torch.nn.functional of that name"),
+}
+
+
+class NoName(AttributeError):
+    """A name that is missing. The words are looked for when they are read: programs ask `hasattr`."""
+
+    def __str__(self) -> str:
+        path = public(self.args[0])
+        told = instead(f"{path}.{self.name}", path, dir(self.obj))
+        return f"module '{self.args[0]}' has no attribute '{self.name}'\n  cure: {told}"
+
+
+NoName.__name__ = NoName.__qualname__ = "AttributeError"        # as tracebacks show it
+
+
+def public(home: str) -> str:
+    """torch's name of a module."""
+    return home.replace("rushlight", "torch", 1)
+
+
+def instead(name: str, path: str, known: Iterable[str]) -> str:
+    """What to do without torch's `name`, which `path`, that has the `known` names, lacks."""
+    told = max((start for start in INSTEAD if name.startswith(start)), key=len, default=None)
+    if told is not None:
+        return INSTEAD[told] if INSTEAD[told] is SMALL else f"instead {INSTEAD[told]}"
+    like = nearest(name.rpartition(".")[2], known)
+    return f"the nearest it has is {path}.{like}" if like else CHECK
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The public name that is most like it, if one is."""
+    from difflib import get_close_matches  # 1 ms, for errors only
+    return next(iter(get_close_matches(name, [other for other in known if not other.startswith("_")], 1, 0.7)), None)
+
+
+def missing(home: str, name: str) -> NoName:
+    """The error for a name that the module `home` lacks."""
+    return NoName(home, name=name, obj=sys.modules[home])
+
+
+def tell(home: str) -> None:
+    """Let the module say of names that it lacks what to do instead."""
+    module: ModuleType = sys.modules[home]
+    module.__dict__["__getattr__"] = lambda name: give_up(home, name)
+
+
+def give_up(home: str, name: str) -> None:
+    if name.startswith("__"):                     # Python's own questions
+        raise AttributeError(f"module '{home}' has no attribute '{name}'", name=name, obj=sys.modules[home])
+    raise missing(home, name)

@@ -1,0 +1,1 @@
+"""torch.fx.passes: what looks through graphs."""
