@@ -161,3 +161,10 @@ def test_numbers_of_different_dtypes_are_not_close(torch, pair):
         for f in (lib.isclose, lib.allclose, lambda x, y: x.allclose(y)):
             with pytest.raises(RuntimeError, match=" did not match "):
                 f(x, y)
+
+
+def test_the_mean_loss_of_nothing(torch):
+    for smoothing in (0.0, 0.1):
+        for made in (lambda lib: lib.zeros(0, 3), lambda lib: lib.zeros(0, dtype=lib.int64)):
+            for lib in (rl, torch):
+                assert lib.nn.functional.cross_entropy(lib.zeros(0, 3), made(lib), label_smoothing=smoothing).isnan()

@@ -360,7 +360,7 @@ def soft_cross_entropy(logs: Tensor, target: Tensor, weight: Tensor | None, dim:
         target = e.add(e.mul(target, 1 - label_smoothing), label_smoothing / classes)
     loss = e.neg(r.sum(times(e.mul(logs, target), along_classes(weight, logs.array.ndim, dim)), (dim,)))
     if reduction == "mean":
-        return e.div(r.sum(loss), max(loss.array.size, 1))
+        return e.div(r.sum(loss), loss.array.size)  # of nothing nan, as in torch
     return reduced(loss, reduction)
 
 
