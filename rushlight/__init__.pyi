@@ -400,7 +400,11 @@ def hann_window(window_length: _int, periodic: _bool = ..., *, dtype: Any = ...,
 from rushlight.nn.functional.activation import hardshrink as hardshrink
 has_cuda: _bool
 has_cudnn: _bool
+has_lapack: _bool
+has_mkl: _bool
 has_mps: _bool
+has_openmp: _bool
+has_spectral: _bool
 def hash_tensor(input: _Tensor, dim: Any = ..., *, keepdim: _bool = ..., mode: _int = ..., out: _Tensor | None = ...) -> _Tensor: ...
 def heaviside(input: _Tensor, values: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = where(input == 0, values, input > 0). The step from 0 to 1 at 0, where it is `values`."""
 def hinge_embedding_loss(*args: Any, **kwargs: Any) -> _Tensor: ...

@@ -107,6 +107,8 @@ cuda = AbsentCUDA()
 importable(__name__, "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum", "cusparselt", "miopen", "kleidiai",
            "cpu", "mha", "quantized", "xnnpack", "nnpack")
 
+has_lapack, has_spectral, has_mkl, has_openmp = True, True, False, False     # torch.has_lapack: what NumPy brings
+
 _precision = "highest"
 
 

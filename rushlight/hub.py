@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import os
 import re
+import sys
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from typing import Any
 from urllib.parse import urlparse
 
@@ -46,17 +48,49 @@ def _get_torch_home() -> str:
         os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "torch")
 
 
-def load(repo_or_dir: str, model: str, *args: Any, **kwargs: Any) -> Any:
-    """NotImplementedError: repositories from the network run code that was written for torch itself.
+def load(repo_or_dir: str, model: str, *args: Any, source: str = "github", trust_repo: Any = None,
+         force_reload: bool = False, verbose: bool = True, skip_validation: bool = False, **kwargs: Any) -> Any:
+    """What the function `model` of a folder's hubconf.py makes of the arguments, with source='local'.
 
-    >>> try:
-    ...     rushlight.hub.load("pytorch/vision", "resnet18")
-    ... except NotImplementedError:
-    ...     print("rushlight.vision.models has it")
-    rushlight.vision.models has it
+    NotImplementedError for a repository from the network: what code runs here, users are to see. ValueError for another
+    source, RuntimeError for a function that is not there. A hubconf.py that imports torch gets the torch that the program
+    has: rushlight under `rushlight run`.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "hubconf.py").write_text("def twice(x): return 2 * x")
+    ...     rushlight.hub.load(folder, "twice", rushlight.ones(2), source="local")
+    tensor([2., 2.])
     """
-    raise NotImplementedError(f"torch.hub.load({repo_or_dir!r}, {model!r}) runs code from the network; download the weights "
-                              "and load them with torch.load")
+    if source not in ("github", "local"):
+        raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
+    if source == "github":
+        raise NotImplementedError(explain(f"torch.hub.load({repo_or_dir!r}, {model!r}) runs code from the network",
+                                          "clone the repository and say source='local', or load its weights by torch.load"))
+    made = entry(os.path.expanduser(repo_or_dir), model)
+    return made(*args, **kwargs)
+
+
+def entry(folder: str, name: str) -> Any:
+    """The function of that name in the folder's hubconf.py, which is run with the folder on Python's path."""
+    path = os.path.join(folder, "hubconf.py")
+    spec: Any = spec_from_file_location("hubconf", path)
+    if not os.path.exists(path):
+        raise FileNotFoundError(explain(f"{path} is not here", "give the folder in which hubconf.py lies"))
+    sys.path.insert(0, folder)
+    try:
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(folder)
+    for needed in getattr(module, "dependencies", ()):
+        if find_spec(needed) is None:
+            raise RuntimeError(explain(f"Missing dependencies: {needed}", f"pip install {needed}"))
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise RuntimeError(explain(f"Cannot find callable {name} in hubconf", file=path))
+    return found
 
 
 def load_state_dict_from_url(url: str, model_dir: str | None = None, map_location: Any = None, progress: bool = True,

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import importlib
 import math
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -183,3 +185,50 @@ def test_a_missing_name_says_what_to_do(ask, cure):
     with pytest.raises(AttributeError) as told:
         ask()
     assert cure in str(told.value)
+
+
+def test_models_of_a_folder(tmp_path):
+    (tmp_path / "parts.py").write_text("SIZE = 3\n")
+    (tmp_path / "hubconf.py").write_text("import rushlight\ndependencies = ['numpy']\nfrom parts import SIZE\n"
+                                         "def line(out, bias=True):\n    return rushlight.nn.Linear(SIZE, out, bias)\n")
+    made = rushlight.hub.load(str(tmp_path), "line", 2, source="local", bias=False)
+    assert made.weight.shape == (2, 3)
+    assert made.bias is None
+    for error, words, ask in (
+            (RuntimeError, "Cannot find callable row", lambda: rushlight.hub.load(str(tmp_path), "row", source="local")),
+            (NotImplementedError, "source='local'", lambda: rushlight.hub.load("pytorch/vision", "resnet18")),
+            (FileNotFoundError, "hubconf.py", lambda: rushlight.hub.load(str(tmp_path / "no"), "row", source="local")),
+            (ValueError, "Unknown source", lambda: rushlight.hub.load("a", "b", source="gitlab"))):
+        with pytest.raises(error, match=words):
+            ask()
+
+
+def exits(i, codes):
+    if codes[i] == "raise":
+        raise ValueError("by intent")
+    if codes[i] == "wait":
+        time.sleep(600)
+    sys.exit(codes[i])
+
+
+def test_processes_that_do_not_come_to_their_end(capfd):
+    mp = importlib.import_module("rushlight.multiprocessing")
+    begun = mp.spawn(exits, ((0, 0),), 2, join=False)
+    assert begun.join()
+    assert len(set(begun.pids())) == 2
+    with pytest.raises(mp.ProcessRaisedException) as told:
+        mp.start_processes(exits, (("wait", "raise"),), 2)
+    assert told.value.error_index == 1
+    with pytest.raises(mp.ProcessExitedException) as told:
+        mp.spawn(exits, ((3,),), 1)
+    assert told.value.exit_code == 3
+    begun = mp.spawn(exits, (("wait",),), 1, join=False)
+    assert not begun.join(0.01)
+    begun.processes[0].terminate()
+    with pytest.raises(mp.ProcessExitedException, match="SIGTERM"):
+        begun.join()
+
+
+def test_what_torch_was_built_with():
+    names = ("has_lapack", "has_mkl", "has_openmp", "has_spectral")
+    assert [getattr(rushlight, name) for name in names] == [True, False, False, True]
