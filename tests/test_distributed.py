@@ -96,7 +96,7 @@ def test_forked_processes_share_memory():
 
 @forks
 def test_a_failure_in_a_process():
-    with pytest.raises(mp.ProcessRaisedException, match="process 0 terminated with exit code 3"):
+    with pytest.raises(mp.ProcessExitedException, match="process 0 terminated with exit code 3"):
         mp.spawn(fail, nprocs=1)
 
 
