@@ -309,3 +309,14 @@ def test_a_number_of_where_is_no_memory_of_the_result():
         y = rushlight.where(mask, 2.0, rushlight.tensor(1.0))
         y.add_(1)
         assert y.item() == 3
+
+
+@pytest.mark.parametrize("shape", [(1,), (4, 1), (1, 5), (3, 4), (2, 1, 3)])
+def test_what_is_sorted_lies_as_torchs_does(shape):
+    x = rushlight.tensor(np.random.default_rng(0).standard_normal(shape).astype(np.float32))
+    for dim in range(x.ndim):
+        for descending in (False, True):
+            for t in x.sort(dim, descending):
+                assert t.stride() == x.stride()
+            values, index = x.sort(dim, descending)
+            assert rushlight.equal(x.gather(dim, index), values)

@@ -347,10 +347,10 @@ def sort(x: ndarray, dim: int = -1, descending: bool = False, stable: bool = Tru
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
     if descending:                                # stable: sort the mirror image, and look at it in the mirror again
-        index = mirrored(x.shape[dim] - 1 - in_order(mirrored(x, dim), dim), dim)
+        index = mirrored(x.shape[dim] - 1 - in_order(mirrored(x, dim), dim), dim).copy()
     else:
-        index = in_order(x, dim)
-    return led(taken(x, index, dim), x), led(np.ascontiguousarray(index), x)
+        index = np.ascontiguousarray(in_order(x, dim))
+    return led(taken(x, index, dim), x), led(index, x)
 
 
 def in_order(x: ndarray, dim: int) -> ndarray:
@@ -423,4 +423,4 @@ def one_by_one(x: ndarray, k: int, dim: int, largest: bool) -> tuple[ndarray, nd
 
 def first(x: ndarray, part: slice, dim: int) -> ndarray:
     """Part of an array along a dimension."""
-    return x[tuple(part if d == dim % x.ndim else slice(None) for d in range(x.ndim))]
+    return x[(slice(None),) * (dim % x.ndim) + (part,)]

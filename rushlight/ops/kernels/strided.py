@@ -41,7 +41,7 @@ def copied(a: ndarray) -> ndarray:
 def led(r: ndarray, first: ndarray) -> ndarray:
     """r in the order of its op's first operand. Where operands lie in different orders torch goes by the first, NumPy takes
     C order; dropout after `conv(x).transpose(1, 2) + y` draws as elements lie."""
-    if not r.flags.c_contiguous or r.shape != first.shape or 0 in first.strides:
+    if first.flags.c_contiguous or not r.flags.c_contiguous or r.shape != first.shape or 0 in first.strides:
         return r
     out = np.empty_like(first, r.dtype)
     if out.strides == r.strides:
