@@ -11,7 +11,7 @@ from rushlight import dtypes
 from rushlight.device import CPU, on_meta, strided
 from rushlight.errors import explain, overflowed, suggesting
 from rushlight.inspection import is_complex, is_floating_point, is_tensor, numel, result_type
-from rushlight.lists import depth_of, dtype_of, first_leaf, plain_lists, uneven
+from rushlight.lists import PLAIN, depth_of, dtype_of, first_leaf, plain_lists, types_in, uneven
 from rushlight.memory_format import memory_format, preserve_format, room_for, room_like
 from rushlight.ops.kernels.strided import Memory, lie
 from rushlight.ops.results import into
@@ -88,7 +88,9 @@ def array_of(data: Any, dtype: Dtype) -> Any:
         data = list(data)                         # any other sequence: a deque, a range
     if dtype is not None and isinstance(data, (bool, int, float, complex)):
         return dtypes.holding(data, dtypes.as_dtype(dtype))
-    data, given = plain_lists(data, depth_of(data)), data
+    depth, given, types = depth_of(data), data, types_in(data)
+    if not types <= PLAIN:                        # [[1., 2.], [3., 4.]] in 4.9 us, looked through twice in 7.9
+        data = plain_lists(data, depth)
     try:
         array = np.array(data)
     except ValueError as error:
@@ -102,7 +104,7 @@ def array_of(data: Any, dtype: Dtype) -> Any:
         return dtypes.holding(array, dtypes.as_dtype(dtype))
     if array.dtype.kind in "biu":
         return array
-    return array.astype(dtype_of(given, array).numpy)
+    return array.astype(dtype_of(given, types, array).numpy)
 
 
 def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:

@@ -13,12 +13,14 @@ from rushlight.errors import explain
 from rushlight.tensor import Tensor, noticed
 
 NUMBERS = (bool, int, float, complex)
+PLAIN = frozenset(NUMBERS)
 DEEPEST = 64                                      # dimensions of an array of NumPy's
 
 
-def dtype_of(data: Any, array: np.ndarray) -> dtypes.dtype:
-    """The dtype of lists of floating-point numbers: the default, unless tensors or NumPy's numbers bring their own."""
-    if all(issubclass(t, NUMBERS) and not issubclass(t, np.generic) for t in types_in(data)):
+def dtype_of(data: Any, types: set[type], array: np.ndarray) -> dtypes.dtype:
+    """The dtype of lists of floating-point numbers, of what is of these types: the default, unless tensors or NumPy's
+    numbers bring their own."""
+    if types <= PLAIN or all(issubclass(t, NUMBERS) and not issubclass(t, np.generic) for t in types):
         return default(array.dtype.kind == "c")
     own = {x.dtype if isinstance(x, Tensor) else dtypes.of(x.dtype) if hasattr(x, "dtype") else dtypes.of_scalar(x)
            for x in leaves(data)}
@@ -30,6 +32,8 @@ def types_in(data: Any) -> set[type]:
     if not isinstance(data, (list, tuple)):
         return {type(data)}
     found = set(map(type, data))
+    if found <= PLAIN:
+        return found
     return set().union(*map(types_in, data)) if any(issubclass(t, (list, tuple)) for t in found) else found
 
 
