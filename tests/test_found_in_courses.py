@@ -227,3 +227,21 @@ def test_what_is_no_parameter_is_refused_as_a_flat_weight():
         layer._flat_weights = [w * 2 if i == 1 else w for i, w in enumerate(layer._flat_weights)]
     with pytest.raises(ValueError, match="shorter"):
         layer._flat_weights = layer._flat_weights[:2]
+
+
+def test_where_to_is_told_by_cpu():
+    """GPyTorch's search of neighbours: its `to` calls its `cpu`, which calls the module's."""
+    class Index(nn.Module):
+        def cpu(self):
+            super().cpu()
+            self.place = "cpu"
+            return self
+
+        def to(self, device):
+            return self.cpu()
+
+    index = Index()
+    assert index.to("cpu") is index
+    assert index.place == "cpu"
+    with pytest.raises(NotImplementedError, match="to_empty"):
+        nn.Linear(2, 2, device="meta").cpu()

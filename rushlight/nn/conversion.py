@@ -79,7 +79,8 @@ class Convertible:
 
     def cpu(self: C) -> C:
         """The module itself: it lives on the CPU."""
-        return self.to("cpu")
+        put(self, "cpu")                               # not self.to: a class's own may call this
+        return self
 
     def cuda(self: C, device: Any = None) -> C:
         """RuntimeError: there is only the CPU."""
