@@ -24,10 +24,11 @@ def asks(made: Any) -> bool:
 
 
 def heard(*args: Any, **keywords: Any) -> Any:
-    """What runs the statement `class`; then functions ask, if the class is one to be asked."""
+    """What runs the statement `class`; then functions ask, if the class is one to be asked, and so do the methods of plain
+    tensors: x.matmul(op), x == op. A small op takes 0.5 us more from then on."""
     made = build(*args, **keywords)
     if asks(made):
-        rushlight.overrides.first()
+        rushlight.overrides.methods_ask()
     return made
 
 
