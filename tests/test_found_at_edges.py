@@ -138,6 +138,7 @@ def odd(lib):
     for dtype in (lib.float16, lib.float64, lib.bfloat16):
         yield lib.nanmean(x, dtype=dtype)
         yield m.nanmean(1, True, dtype=dtype)
+    yield lib.addr(lib.tensor(2), lib.tensor([1, 0], dtype=lib.int32), lib.tensor([4, -3], dtype=lib.int16))
     yield lib.take_along_dim(m, lib.tensor([3, 0], dtype=lib.int32))
     yield x.scatter_add(0, lib.tensor(2), lib.tensor([1.0, 2.0, 3.0]))
     yield x.scatter(0, lib.tensor(2), lib.tensor([1.0, 2.0, 3.0]))

@@ -170,7 +170,9 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
     for i, v in enumerate((vec1, vec2)):
         if v.array.ndim != 1:
             raise RuntimeError(explain(f"addr: Expected 1-D argument vec{i + 1}, but got {v.array.ndim}-D"))
-    return given(out, called(plus(input, outer(vec1, vec2), beta, alpha), "AddrBackward0"))
+    made = outer(vec1, vec2)
+    made = to(made, dtypes.promote_types(made.dtype, input.dtype))       # also that of a number counts
+    return given(out, called(plus(input, made, beta, alpha), "AddrBackward0"))
 
 
 for function in (addbmm, addr):
