@@ -51,15 +51,10 @@ DoubleStorage: _type[Any]
 DoubleTensor: _type[Any]
 from rushlight.cuda import Event as Event
 Float8_e4m3fnStorage: _type[Any]
-Float8_e4m3fnTensor: _type[Any]
 Float8_e4m3fnuzStorage: _type[Any]
-Float8_e4m3fnuzTensor: _type[Any]
 Float8_e5m2Storage: _type[Any]
-Float8_e5m2Tensor: _type[Any]
 Float8_e5m2fnuzStorage: _type[Any]
-Float8_e5m2fnuzTensor: _type[Any]
 Float8_e8m0fnuStorage: _type[Any]
-Float8_e8m0fnuTensor: _type[Any]
 FloatStorage: _type[Any]
 FloatTensor: _type[Any]
 from rushlight.futures import Future as Future
@@ -74,11 +69,8 @@ LongTensor: _type[Any]
 from rushlight.cuda import OutOfMemoryError as OutOfMemoryError
 from rushlight._C import PyTorchFileReader as PyTorchFileReader
 QInt32Storage: _type[Any]
-QInt32Tensor: _type[Any]
 QInt8Storage: _type[Any]
-QInt8Tensor: _type[Any]
 QUInt8Storage: _type[Any]
-QUInt8Tensor: _type[Any]
 from rushlight.jit import ScriptFunction as ScriptFunction
 from rushlight.jit import ScriptModule as ScriptModule
 ShortStorage: _type[Any]
@@ -379,7 +371,7 @@ from rushlight.amp.older import get_autocast_gpu_dtype as get_autocast_gpu_dtype
 from rushlight.settings import get_default_device as get_default_device
 from rushlight.dtypes import get_default_dtype as get_default_dtype
 from rushlight.settings import get_deterministic_debug_mode as get_deterministic_debug_mode
-def get_device(self: Any) -> _int: ...
+from rushlight.ops.questions import get_device as get_device
 from rushlight.backends import get_float32_matmul_precision as get_float32_matmul_precision
 from rushlight.threads import get_num_interop_threads as get_num_interop_threads
 from rushlight.threads import get_num_threads as get_num_threads
@@ -421,7 +413,6 @@ def igamma(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Te
 def igammac(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = igammac(input, other). 1 - igamma(x, y), exact also where that is tiny."""
 from rushlight.dtypes import iinfo as iinfo
 from rushlight.ops.complex import imag as imag
-from rushlight.ops.table import in_namespace as in_namespace
 def index_add(input: _Tensor, dim: _int, index: _Tensor, source: _Tensor, *, alpha: Any = ..., out: _Tensor | None = ...) -> _Tensor: ...
 def index_copy(input: _Tensor, dim: _int, index: _Tensor, source: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: ...
 def index_fill(input: _Tensor, dim: _int, index: _Tensor, value: Any) -> _Tensor: ...
@@ -444,20 +435,20 @@ from rushlight.settings import is_anomaly_enabled as is_anomaly_enabled
 from rushlight.amp.autocast_mode import is_autocast_cache_enabled as is_autocast_cache_enabled
 from rushlight.amp.autocast_mode import is_autocast_cpu_enabled as is_autocast_cpu_enabled
 from rushlight.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
-from rushlight.creation import is_complex as is_complex
+from rushlight.inspection import is_complex as is_complex
 from rushlight.ops.questions import is_conj as is_conj
 from rushlight.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
 from rushlight.ops.questions import is_distributed as is_distributed
-from rushlight.creation import is_floating_point as is_floating_point
+from rushlight.inspection import is_floating_point as is_floating_point
 from rushlight.autograd.grad_mode import is_grad_enabled as is_grad_enabled
-def is_inference(self: Any) -> _bool: ...
+from rushlight.ops.questions import is_inference as is_inference
 from rushlight.autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
 from rushlight.ops.questions import is_neg as is_neg
 from rushlight.ops.questions import is_nonzero as is_nonzero
 from rushlight.ops.questions import is_same_size as is_same_size
 from rushlight.ops.questions import is_signed as is_signed
 from rushlight.ops.storage import is_storage as is_storage
-from rushlight.creation import is_tensor as is_tensor
+from rushlight.inspection import is_tensor as is_tensor
 from rushlight.settings import is_warn_always_enabled as is_warn_always_enabled
 def isclose(input: _Tensor, other: _Tensor, rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ...) -> _Tensor: ...
 def isfinite(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = isfinite(input). Whether it is neither nan nor inf nor -inf."""
@@ -583,8 +574,7 @@ from rushlight.nn.functional.underlying import norm_except_dim as norm_except_di
 def normal(mean: Any = ..., std: Any = ..., size: Any = ..., *, generator: Any = ..., out: Any = ..., dtype: Any = ..., layout: Any = ..., device: Any = ..., requires_grad: Any = ..., pin_memory: Any = ...) -> Any: ...
 def not_equal(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input != other. Whether they differ."""
 from rushlight.nn.functional.underlying import nuclear_norm as nuclear_norm
-from rushlight.creation import numel as numel
-from rushlight.ops.build import offered as offered
+from rushlight.inspection import numel as numel
 def ones(*shape: Any, size: Any = ..., out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., pin_memory: _bool = ..., memory_format: Any = ...) -> _Tensor: ...
 def ones_like(input: _Tensor, *, dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., memory_format: _memory_format = ..., pin_memory: _bool = ...) -> _Tensor: ...
 from rushlight import onnx as onnx
@@ -647,7 +637,7 @@ from rushlight.ops.complex import resolved as _resolved
 resolve_conj = _resolved
 from rushlight.ops.complex import resolved as _resolved
 resolve_neg = _resolved
-from rushlight.creation import result_type as result_type
+from rushlight.inspection import result_type as result_type
 from rushlight import return_types as return_types
 def rms_norm(input: _Tensor, normalized_shape: Sequence[_int], weight: _Tensor | None = ..., eps: _float | None = ...) -> _Tensor: ...
 def rnn_relu(input: _Tensor, *args: Any) -> _tuple[_Tensor, ...]: ...

@@ -12,17 +12,15 @@ PACKAGE = Path(__file__).parent.parent / "rushlight"
 # Lowest first. A module may import from its own layer and from those below. A name covers what is under it,
 # and the longest name wins; "" is the package's own __init__, torch's namespace.
 LAYERS = [
-    ["version", "torch_version", "torch_names", "errors", "dtypes", "device", "size", "threads", "memory_format", "adding",
-     "optional", "interrupts", "memory", "parts", "ops.kernels", "utils.pytree", "compile.cache", "compile.intrinsics",
-    ["version", "torch_version", "errors", "dtypes", "device", "size", "threads", "memory_format", "adding", "optional",
-     "absent", "interrupts", "memory", "parts", "ops.kernels", "utils.pytree", "compile.cache", "compile.intrinsics",
-     "compile.minimax", "compile.parallel", "compile.paying", "compile.scalars", "compile.tiles", "compile.vectors"],
+    ["version", "torch_version", "torch_names", "absent", "errors", "dtypes", "device", "size", "threads", "memory_format",
+     "adding", "optional", "interrupts", "memory", "parts", "ops.kernels", "utils.pytree", "compile.cache",
+     "compile.intrinsics", "compile.minimax", "compile.parallel", "compile.paying", "compile.scalars", "compile.tiles",
+     "compile.vectors"],
     ["printing", "ops.table", "ops.names", "autograd.node", "autograd.clock", "autograd.grad_mode"],
     ["tensor"],
     # the engine hands out tensors
     ["autograd", "ops.later", "ops.worlds", "ops.large", "ops.chains", "ops.rows", "copying", "compile.expressions"],
-    ["ops", "creation", "inspection", "nested", "ranges", "settings", "sparse", "random", "sampling", "serialization"],
-    ["ops", "creation", "lists", "ranges", "settings", "sparse", "random", "sampling", "serialization"],
+    ["ops", "creation", "inspection", "lists", "ranges", "settings", "sparse", "random", "sampling", "serialization"],
     ["autograd.forward_ad", "autograd.tangents", "autograd.gradcheck", "autograd.checking", "func.batching"],
     ["futures", "library", "overrides", "return_types", "storage", "types", "common", "control", "functional", "_utils",
      "linalg", "fft", "special", "masked", "signal", "backends", "accelerator", "jit", "hub", "onnx", "multiprocessing",

@@ -237,8 +237,8 @@ for f, args in ((torch.clone, (d,)), (torch.mul, (d, x)), (torch.sub, (x, d)), (
                 (torch.diagonal, (d,))):
     told, types = f(*args)
     print(told is f, types)
-print([told(d)[0].__name__ for told in (x.matmul, x.mm, x.add, x.mul, x.__matmul__, x.__add__, x.__lt__, x.expand_as, x.copy_,
-                                        x.equal)])
+print([told(d)[0].__name__ for told in (x.matmul, x.mm, x.add, x.mul, x.__matmul__, x.__add__, x.__lt__, x.expand_as,
+                                        x.copy_, x.equal)])
 print((x == d)[0].__name__, (x + d)[0].__name__, x[d][0].__name__, x + x, x == x, x.add(1))
 """
 

@@ -164,7 +164,12 @@ def nuclear_norm(input: Tensor, dim: Sequence[int] | None = None, keepdim: bool 
 
 
 def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
-    """nn.functional.affine_grid."""
+    """nn.functional.affine_grid: where in [-1, 1] x [-1, 1] each place of the output looks.
+
+    >>> rushlight.affine_grid_generator(rushlight.eye(2, 3)[None], (1, 1, 2, 2), True)[..., 0]
+    tensor([[[-1.,  1.],
+             [-1.,  1.]]])
+    """
     return F.affine_grid(theta, size, align_corners)
 
 
@@ -202,7 +207,15 @@ def recurrent_function(name: str, mode: str, states: int) -> Callable:
                                      dropout if train else 0.0, first)
         return (out, *last)
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"(out, last states) of what nn.{name.upper().partition('_')[0]} computes, given its weights as a list."
+    layer = name.upper().partition("_")[0]
+    call.__doc__ = f"""(out, *last states) of what nn.{layer} computes, given its weights as a list.
+
+    >>> layer, x, h = rushlight.nn.{layer}(2, 3), rushlight.ones(4, 1, 2), rushlight.zeros(1, 1, 3)
+    >>> weights = [*layer.parameters()]
+    >>> made = rushlight.{name}(x, {"h" if states == 1 else "(h, h)"}, weights, True, 1, 0., False, False, False)
+    >>> [t.shape for t in made]
+    [torch.Size([4, 1, 3]), {", ".join(["torch.Size([1, 1, 3])"] * states)}]
+    """
     return call
 
 
