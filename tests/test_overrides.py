@@ -229,6 +229,7 @@ except TypeError as error:
 DUCKS = """
 print("nobody asks yet", torch.isclose(torch.ones(1), torch.ones(1)))
 class Duck:                                   # no tensor is of a class of the user's in this program
+    known = torch.mul, torch.Tensor.mul, torch.Tensor.matmul
     def __torch_function__(self, func, types, args=(), kwargs=None):
         return func, [t.__name__ for t in types]
 d, x = Duck(), torch.ones(2)
@@ -239,6 +240,7 @@ for f, args in ((torch.clone, (d,)), (torch.mul, (d, x)), (torch.sub, (x, d)), (
     print(told is f, types)
 print([told(d)[0].__name__ for told in (x.matmul, x.mm, x.add, x.mul, x.__matmul__, x.__add__, x.__lt__, x.expand_as,
                                         x.copy_, x.equal)])
+print(Duck.known == (torch.mul(x, d)[0], x.mul(d)[0], x.matmul(d)[0]))
 print((x == d)[0].__name__, (x + d)[0].__name__, x[d][0].__name__, x + x, x == x, x.add(1))
 """
 
