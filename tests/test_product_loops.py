@@ -218,3 +218,12 @@ def test_few_rows_times_a_vector(at_once, rows):
     x, v = (np.random.default_rng(n).standard_normal(n * 70).astype(np.float32) for n in (rows, 1))
     x = x.reshape(rows, 70)
     np.testing.assert_allclose(matmul.mm(x, v), x.astype(float) @ v.astype(float), rtol=1e-5, atol=1e-5)
+
+
+def test_batches_of_vmap_are_no_arrays_to_loops(at_once):
+    """Loops read an array's memory by its address: what only looks like an array ended the process."""
+    x, y = rushlight.randn(2, 256, 32), rushlight.randn(2, 32, 256)
+    found = rushlight.vmap(rushlight.matmul)(x, y)
+    assert np.allclose(found, x.numpy() @ y.numpy(), atol=1e-4)
+    shared = rushlight.vmap(rushlight.matmul, in_dims=(None, 0))(x[0], y)
+    assert np.allclose(shared, x[0].numpy() @ y.numpy(), atol=1e-4)

@@ -157,6 +157,7 @@ def run(name: str, arrays: Sequence[ndarray | None], causal: bool, scale: float)
     keys: int = arrays[1].shape[-2]  # type: ignore[union-attr]
     heads = prod(q.shape[:-2])
     parts = min(cores(), heads) if q.size * keys > MUCH else 1
+    _ = [a.base for a in arrays[:4] if a is not None]                # batches of vmap say here that they are no arrays
     given = [0 if a is None else id(a) for a in arrays]
     if not loop(*given, scale, causal, 0, heads if parts == 1 else 0):          # it looks at how they lie first of all
         run(name, [a if a is None or i in MADE[name] else a.copy() for i, a in enumerate(arrays)], causal, scale)
