@@ -26,7 +26,7 @@ from rushlight.ops import later
 from rushlight.ops.build import offered
 from rushlight.tensor import Tensor
 
-asleep: ContextVar[bool] = ContextVar("asleep", default=False)             # whether functions are to ask nobody
+asleep: ContextVar[Any] = ContextVar("asleep", default=False)  # true while functions are to ask nobody: the one that asked
 NAMESPACES = ("rushlight", "rushlight.nn.functional", "rushlight.linalg", "rushlight.fft", "rushlight.special")
 modes: ContextVar[tuple[TorchFunctionMode, ...]] = ContextVar("modes", default=())     # that are entered, the innermost last
 SILENT = {"is_tensor", "is_storage", "tensor", "as_tensor", "asarray", "from_numpy", "from_file", "from_dlpack", "save",
@@ -120,9 +120,15 @@ def default(cls: type, func: Callable, types: Iterable[type], args: tuple = (), 
     """Tensor's own `__torch_function__`: the function as it is, its tensors in the class of the argument."""
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
-    with DisableTorchFunctionSubclass():
-        answer = func(*args, **(kwargs or {}))
-        return converted(answer, cls, args)
+    if asleep.get() is func:                      # ours would not have asked again
+        name = getattr(func, "__name__", func)
+        raise TypeError(explain(f"{name}() of another library was given a tensor of rushlight",
+                                f"call rushlight's, or give it x.numpy(): import rushlight as torch; torch.{name}(x)"))
+    token = asleep.set(func)                      # as DisableTorchFunctionSubclass does
+    try:
+        return converted(func(*args, **(kwargs or {})), cls, args)
+    finally:
+        asleep.reset(token)
 
 
 def converted(answer: Any, cls: type, args: tuple = ()) -> Any:

@@ -251,3 +251,12 @@ def test_a_tree_for_a_terminal_of_few_characters():
     out.seek(0)
     assert [line[:17] for line in out.read().splitlines()[:3]] == [
         "AddBackward0 (2,)", "|- MulBackward0 (", "|  |- AccumulateG"]
+
+
+def test_torchs_own_functions_tell_whose_tensor_it_is():
+    """It ended in a RecursionError: torch asks the tensor, which asks torch again."""
+    torch = pytest.importorskip("torch")
+    for function in (torch.sin, torch.randn_like, torch.nn.functional.relu):
+        with pytest.raises(TypeError, match="given a tensor of rushlight"):
+            function(rushlight.ones(2))
+    assert rushlight.sin(rushlight.zeros(2)).sum() == 0
