@@ -75,7 +75,8 @@ _LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "docs", "profiler", "co
          "accelerator", "backends", "distributions", "random", "serialization", "linalg", "fft", "special", "masked",
          "signal", "sparse", "jit", "hub", "onnx", "multiprocessing", "distributed", "testing", "func", "futures", "fx",
          "library", "overrides", "return_types", "storage", "types", "torch_version", "functional", "version", "_C",
-         "__config__", "_tensor_str", "classes", "_dynamo", "_subclasses", "_inductor", "_utils", "quasirandom")
+         "__config__", "_tensor_str", "classes", "_dynamo", "_subclasses", "_inductor", "_utils", "ao",
+         "quasirandom")
 
 # Functions whose modules are loaded when they are first called for.
 _HOME = {"__version__": "version", "set_printoptions": "printing",

@@ -116,6 +116,7 @@ def aminmax(input: _Tensor, *, dim: _int | None = ..., keepdim: _bool = ..., out
 from rushlight import amp as amp
 def angle(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = angle(input). The angle of a complex number; 0 or pi for a real one."""
 def any(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = whether any of input over `dim`. Whether some element is true; numbers are true unless 0."""
+from rushlight import ao as ao
 def arange(start: Any = ..., end: Any = ..., step: Any = ..., *, out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., pin_memory: _bool = ...) -> _Tensor: ...
 def arccos(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acos(input). The angle, from 0 to pi, with this cosine; nan outside [-1, 1]."""
 def arccos_(input: _Tensor) -> _Tensor: """out = acos(input). The angle, from 0 to pi, with this cosine; nan outside [-1, 1]."""

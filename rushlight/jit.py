@@ -82,6 +82,12 @@ def wait(future: Future) -> Any:
     return future.wait()
 
 
+def _get_trace_graph(f: Any, *args: Any, **kwargs: Any) -> Any:
+    """NotImplementedError: there are no graphs of TorchScript."""
+    raise NotImplementedError("there are no graphs of TorchScript, from which fvcore and torchprofile count; cure: "
+                              "rushlight.utils.summary(model, input) tells multiplications and additions")
+
+
 def is_scripting() -> bool:
     """False: what runs is Python.
 

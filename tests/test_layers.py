@@ -25,7 +25,7 @@ LAYERS = [
     ["futures", "library", "overrides", "return_types", "storage", "types", "common", "control", "functional", "_utils",
      "linalg", "fft", "special", "masked", "signal", "backends", "accelerator", "jit", "hub", "onnx", "multiprocessing",
      "distributed", "_subclasses", "_tensor", "_tensor_str", "classes", "__config__"],
-    ["nn", "optim", "cpu", "cuda", "mps", "xpu", "compile", "compiler", "utils", "amp", "vision", "viz", "docs",
+    ["nn", "optim", "ao", "cpu", "cuda", "mps", "xpu", "compile", "compiler", "utils", "amp", "vision", "viz", "docs",
      "profiler", "func", "fx", "autograd.functional", "testing", "distributed.optim", "distributed.fsdp",
      "distributed._composable", "functorch", "_vmap_internals", "_C", "_dynamo", "_inductor",
      "autograd.profiler"],  # fmt: skip

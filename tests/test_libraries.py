@@ -344,6 +344,12 @@ def test_names_that_lightning_imports():
         pass
     with pytest.raises(NotImplementedError, match="cure"):
         rushlight.utils.flop_counter.FlopCounterMode().__enter__()
+    from rushlight.utils import _python_dispatch as dispatch
+    with pytest.raises(NotImplementedError, match="cure"), dispatch.TorchDispatchMode():  # ptflops inherits from it
+        pass
+    assert not dispatch.is_traceable_wrapper_subclass(rushlight.ones(1))
+    observers = rushlight.ao.quantization         # fvcore asks for both
+    assert all(issubclass(base, nn.Module) for base in (observers.ObserverBase, observers.FakeQuantizeBase))
     assert rushlight.overrides.is_tensor_like(rushlight.ones(1))
     assert not rushlight.overrides.has_torch_function((rushlight.ones(1),))
 

@@ -85,3 +85,55 @@ def test_layers_on_the_way():
     assert list(net)[-1] == "layer3"
     with pytest.raises(ValueError, match="not present"):
         IntermediateLayerGetter(models.resnet18(), {"layer9": "none"})
+
+
+def deformed_by_hand(x, offset, mask, w, stride, padding, dilation, groups):
+    """Number by number, in the order of torchvision's kernels."""
+    (n, c, height, width), (out, per, kh, kw) = x.shape, w.shape
+    found = np.zeros((n, out, *offset.shape[2:]))
+    for b, o, i, j, ch, ky, kx in np.ndindex(*found.shape, per, kh, kw):
+        channel = o // (out // (c // per)) * per + ch
+        tap = channel // (c // groups) * kh * kw + ky * kw + kx
+        y = i * stride - padding + ky * dilation + offset[b, 2 * tap, i, j]
+        right = j * stride - padding + kx * dilation + offset[b, 2 * tap + 1, i, j]
+        r, s = math.floor(y), math.floor(right)
+        for row, column in ((r, s), (r, s + 1), (r + 1, s), (r + 1, s + 1)):
+            if 0 <= row < height and 0 <= column < width:
+                share = (1 - abs(y - row)) * (1 - abs(right - column))
+                found[b, o, i, j] += w[o, ch, ky, kx] * mask[b, tap, i, j] * share * x[b, channel, row, column]
+    return found
+
+
+@pytest.mark.parametrize(("groups", "per", "settings"), [(1, 4, (1, 1, 1)), (2, 2, (2, 0, 1)), (4, 4, (1, 2, 2))])
+def test_deformed_convolution(groups, per, settings):
+    stride, padding, dilation = settings
+    x, w = (rushlight.randn(*shape, dtype=rushlight.float64) for shape in ((2, 4, 6, 7), (6, per, 3, 2)))
+    plain = rushlight.nn.functional.conv2d(x, w, None, *settings, 4 // per)
+    offset = rushlight.randn(2, 2 * groups * 6, *plain.shape[2:], dtype=rushlight.float64) * 2
+    mask = rushlight.rand(2, groups * 6, *plain.shape[2:], dtype=rushlight.float64)
+    assert np.allclose(ops.deform_conv2d(x, offset * 0, w, None, *settings), plain)
+    assert np.allclose(ops.deform_conv2d(x, offset, w, None, *settings, mask), deformed_by_hand(
+        x.numpy(), offset.numpy(), mask.numpy(), w.numpy(), *settings, groups))
+    inputs = x.requires_grad_(), offset.requires_grad_(), w.requires_grad_()
+    move = [rushlight.randn_like(t) * 1e-5 for t in inputs]
+    there, back = (ops.deform_conv2d(*(t.detach() + s * d for t, d in zip(inputs, move)), None, *settings, mask).sum()
+                   for s in (1, -1))
+    ops.deform_conv2d(*inputs, None, *settings, mask).sum().backward()
+    assert np.isclose(sum((t.grad * d).sum() for t, d in zip(inputs, move)), (there - back) / 2, rtol=1e-3)
+
+
+def test_layers_of_deformed_convolution(oracle):
+    rushlight.manual_seed(0)
+    layer = ops.DeformConv2d(4, 6, 3, padding=1, groups=2)
+    assert repr(layer) == "DeformConv2d(4, 6, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), groups=2)"
+
+    def weights(t):
+        t.manual_seed(0)
+        conv = t.nn.Conv2d(4, 6, 3, groups=2)
+        return t.cat([conv.weight.detach().flatten(), conv.bias.detach()])
+    assert np.array_equal(rushlight.cat([layer.weight.detach().flatten(), layer.bias.detach()]), oracle(weights))
+    assert layer(rushlight.ones(1, 4, 5, 5), rushlight.zeros(1, 18, 5, 5)).shape == (1, 6, 5, 5)
+    with pytest.raises(RuntimeError, match="offset tensor at dimension 1"):
+        layer(rushlight.ones(1, 4, 5, 5), rushlight.zeros(1, 9, 5, 5))
+    with pytest.raises(RuntimeError, match=r"shape \(1, 18, 5, 5\)"):
+        layer(rushlight.ones(1, 4, 5, 5), rushlight.zeros(1, 18, 3, 3))

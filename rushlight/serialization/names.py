@@ -56,9 +56,10 @@ def name_in_torch(thing: Any) -> tuple[str, str] | None:
         return "torch", thing.name
     if isinstance(thing, type):
         return CLASSES.get(thing) or torch_names.IN_FILES.get(thing)
-    if isinstance(thing, FunctionType) and thing.__module__.partition(".")[0] == "rushlight":
-        return next(((there, thing.__name__) for home, there in FUNCTIONS.items()
-                     if getattr(sys.modules.get(home), thing.__name__, None) is thing), None)
+    if isinstance(thing, FunctionType) and str(thing.__module__).partition(".")[0] == "rushlight":
+        name = str(thing.__name__)
+        return next(((there, name) for home, there in FUNCTIONS.items()
+                     if getattr(sys.modules.get(home), name, None) is thing), None)
     return None
 
 

@@ -21,8 +21,8 @@ def named(thing: Global) -> list[tuple[tuple[str, str], Any]]:
         thing, name = thing
         module, _, name = name.rpartition(".")
         return [((module, name), thing)]
-    names = {(thing.__module__, thing.__qualname__), name_in_torch(thing)} - {None}
-    return [(name, thing) for name in names]
+    names = {(thing.__module__, thing.__qualname__), name_in_torch(thing)}
+    return [(name, thing) for name in names if name is not None]
 
 
 def add_safe_globals(safe_globals: Sequence[Global]) -> None:

@@ -1,0 +1,23 @@
+"""torch.utils._python_dispatch, as far as libraries import it: ops are seen by TorchFunctionMode here."""
+from __future__ import annotations
+
+from typing import Any
+
+
+class TorchDispatchMode:
+    """The base of contexts that would see each op below autograd: NotImplementedError where one is entered."""
+
+    def __enter__(self) -> TorchDispatchMode:
+        raise NotImplementedError("TorchDispatchMode: there is no level of ops below autograd here; cure: "
+                                  "torch.overrides.TorchFunctionMode sees the functions that are called")
+
+    def __exit__(self, *exc: object) -> None:
+        """Nothing to end."""
+
+
+def is_traceable_wrapper_subclass(t: Any) -> bool:
+    """False: no tensor is made by __torch_dispatch__."""
+    return False
+
+
+__all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass"]
