@@ -210,14 +210,8 @@ def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
     """backward = bwd, run with autocast as its forward was, which `custom_fwd` decorates: for an autograd.Function.
 
     >>> class Double(rushlight.autograd.Function):
-    ...     @staticmethod
-    ...     @rushlight.amp.custom_fwd(device_type="cpu")
-    ...     def forward(ctx, x):
-    ...         return 2 * x
-    ...     @staticmethod
-    ...     @rushlight.amp.custom_bwd(device_type="cpu")
-    ...     def backward(ctx, g):
-    ...         return 2 * g
+    ...     forward = staticmethod(rushlight.amp.custom_fwd(lambda ctx, x: 2 * x, device_type="cpu"))
+    ...     backward = staticmethod(rushlight.amp.custom_bwd(lambda ctx, g: 2 * g, device_type="cpu"))
     >>> x = rushlight.ones(1, requires_grad=True)
     >>> Double.apply(x).backward()
     >>> x.grad
