@@ -482,7 +482,7 @@ from rushlight import library as library
 from rushlight import linalg as linalg
 def linspace(start: Any, end: Any, steps: _int, *, out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ...) -> _Tensor: ...
 from rushlight.serialization import load as load
-def lobpcg(A: _Tensor, k: _int | None = ..., B: _Tensor | None = ..., X: _Tensor | None = ..., n: _int | None = ..., iK: _Tensor | None = ..., niter: _int | None = ..., tol: _float | None = ..., largest: _bool | None = ..., method: _str | None = ..., tracker: Any = ..., ortho_iparams: _dict[Any, Any] | None = ..., ortho_fparams: _dict[Any, Any] | None = ..., ortho_bparams: _dict[Any, Any] | None = ...) -> _tuple[_Tensor, _Tensor]: ...
+from rushlight.ops.low_rank import lobpcg as lobpcg
 def log(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = log(input). The natural logarithm; -inf for 0, nan for negative numbers."""
 def log10(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = log10(input). The logarithm to base 10; -inf for 0, nan for negative numbers."""
 def log10_(input: _Tensor) -> _Tensor: """out = log10(input). The logarithm to base 10; -inf for 0, nan for negative numbers."""

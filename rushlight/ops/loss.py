@@ -23,7 +23,7 @@ smooth_l1_loss = loss(lambda x, y, /, beta=1.0: huber_loss(x, y, beta) / beta,
 binary_cross_entropy = loss(lambda x, y, /: -(y * maximum(log(x), -100) + (1 - y) * maximum(log1p(-x), -100)),
                   x=lambda g, x, y: g * (x - y) / maximum((1 - x) * x, 1e-12),
                   y=lambda g, x: g * (maximum(log1p(-x), -100) - maximum(log(x), -100)))
-binary_cross_entropy_with_logits = loss(lambda x, y, /: (1 - y) * x - minimum(x, 0) + log1p(exp(-abs(x))),
+binary_cross_entropy_with_logits = loss(lambda x, y, /: (1 - y) * maximum(x, 0) - y * minimum(x, 0) + log1p(exp(-abs(x))),
                   x=lambda g, x, y: g * (sigmoid(x) - y),     y=lambda g, x: -g * x)
 
 # x (N, C, *d) of log-probabilities, target (N, *d) of classes, weight (C,) or None

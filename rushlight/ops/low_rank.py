@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.errors import explain
-from rushlight.ops.build import composite
+from rushlight.ops.build import MORE, composite
 from rushlight.ops.decompositions import cholesky
 from rushlight.ops.factorizations import linalg_eigh, linalg_qr, linalg_svd
 from rushlight.ops.linear_systems import solve_triangular
@@ -66,7 +66,6 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     return svd_lowrank(A - mean(A, (-2,), True) if center else A, q, niter)  # type: ignore[operator]
 
 
-@composite(tensor=False)
 def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor | None = None, n: int | None = None,
            iK: Tensor | None = None, niter: int | None = None, tol: float | None = None, largest: bool | None = None,
            method: str | None = None, tracker: Any = None, ortho_iparams: dict | None = None,
@@ -85,6 +84,8 @@ def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor |
     check_matrix(matrix, "lobpcg")
     k = (1 if X is None else X.shape[-1]) if k is None else k
     m = matrix.shape[-1]
+    if k < 1:
+        raise ValueError(explain(f"lobpcg: k, the number of requested eigenpairs, is at least 1, not {k}"))
     if m < 3 * k:
         raise ValueError(explain(f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x "
                                  f"the number of requested eigenpairs (={k})", "linalg.eigh finds them all"))
@@ -98,3 +99,6 @@ def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor |
     if largest is None or largest:
         values, vectors = values.flip(-1), vectors.flip(-1)
     return values, vectors if half is None else solve_triangular(conjugate_transpose(half), vectors, upper=True)
+
+
+MORE["lobpcg"] = lobpcg                           # no op that is compared number by number: torch begins at random

@@ -127,7 +127,7 @@ def in_place(name: str) -> Callable:
     """The method that makes a tensor what the op `name` gives."""
     def call(self: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
         result = OPS[name](self, *args, **kwargs)
-        check_dtype(self, result, name + "_")
+        check_dtype(self._of, result._of, name + "_")
         return self.become(result.to(self.dtype))
     call.__name__, call.__doc__ = name + "_", f"`{name}` in place."
     return call

@@ -96,7 +96,7 @@ place()
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":                         # of a package that is still being imported when this file is read
-        nn = sys.modules["rushlight.nn"]
-        return sorted(n for n, value in globals().items()
-                      if isinstance(value, type) and issubclass(value, module.Module) and hasattr(nn, n))
+        nn, apart = sys.modules["rushlight.nn"], multihead.NonDynamicallyQuantizableLinear     # modules.linear's alone
+        return sorted(n for n, value in globals().items() if isinstance(value, type) and issubclass(value, module.Module)
+                      and hasattr(nn, n) and value is not apart)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

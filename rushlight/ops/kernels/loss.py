@@ -7,7 +7,6 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight import dtypes
-from rushlight.ops.kernels.activation import softplus_of
 from rushlight.ops.kernels.halves import converted, is_half, single
 
 
@@ -41,8 +40,15 @@ def binary_cross_entropy(x: ndarray, y: ndarray) -> ndarray:
 
 
 def binary_cross_entropy_with_logits(x: ndarray, y: ndarray) -> ndarray:
-    """(1 - y) x + log(1 + exp(-x)), whose exp never overflows; inf where x is inf and y is 0."""
-    return (1 - y) * x + softplus_of(-x)
+    """(1 - y) max(x, 0) - y min(x, 0) + log(1 + exp(-|x|)): nothing overflows or cancels; inf where x is inf and y is 0."""
+    low, high = np.asarray(np.minimum(x, 0)), np.asarray(np.maximum(x, 0))
+    r = np.asarray(low - high)
+    np.log1p(np.exp(r, r), r)
+    high *= 1 - y
+    low *= y
+    r += high
+    r -= low
+    return r
 
 
 @lru_cache(maxsize=64)

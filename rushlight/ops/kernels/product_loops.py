@@ -197,7 +197,7 @@ NOTHING = np.zeros((1, 64), np.float32)           # what is added to a panel of 
 
 def product(x: ndarray, y: ndarray, out: ndarray, more: ndarray | None = None) -> None:
     """out = x y + more: x (..., m, k), y (..., k, n), out (..., m, n) whose rows lie number by number, more (n,)."""
-    _ = x.base, y.base                            # batches of vmap say here that they are no arrays; loops would read them
+    _ = x.base, y.base                            # batches of vmap say that they are no arrays
     more = NOTHING if more is None else more
     if x.size * y.shape[-1] < SHARED or cores() == 1:
         run(x, y, out, more)

@@ -79,7 +79,15 @@ def interpolated(planes: Tensor, down: Tensor, right: Tensor) -> Tensor:
 
 
 class DeformConv2d(nn.Module):
-    """`deform_conv2d` with a weight and a bias: `module(input, offset, mask)`."""
+    """`deform_conv2d` with a weight and a bias: `module(input, offset, mask)`.
+
+    J. Dai et al., *Deformable convolutional networks*, 2017; with a mask X. Zhu et al., *Deformable ConvNets v2*, 2019.
+
+    >>> layer = rushlight.vision.ops.DeformConv2d(1, 2, kernel_size=3)
+    >>> x, offset = rushlight.ones(1, 1, 5, 5), rushlight.zeros(1, 2 * 3 * 3, 3, 3)
+    >>> rushlight.allclose(layer(x, offset), rushlight.nn.functional.conv2d(x, layer.weight, layer.bias))
+    True
+    """
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
                  dilation: Any = 1, groups: int = 1, bias: bool = True):
