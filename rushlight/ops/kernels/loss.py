@@ -41,14 +41,8 @@ def binary_cross_entropy(x: ndarray, y: ndarray) -> ndarray:
 
 def binary_cross_entropy_with_logits(x: ndarray, y: ndarray) -> ndarray:
     """(1 - y) max(x, 0) - y min(x, 0) + log(1 + exp(-|x|)): nothing overflows or cancels; inf where x is inf and y is 0."""
-    low, high = np.asarray(np.minimum(x, 0)), np.asarray(np.maximum(x, 0))
-    r = np.asarray(low - high)
-    np.log1p(np.exp(r, r), r)
-    high *= 1 - y
-    low *= y
-    r += high
-    r -= low
-    return r
+    low, high = np.minimum(x, 0), np.maximum(x, 0)
+    return np.log1p(np.exp(low - high)) + high * (1 - y) - low * y
 
 
 @lru_cache(maxsize=64)
