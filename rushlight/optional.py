@@ -11,6 +11,7 @@ CALL, ELEMENT = 0.4e-6, 0.3e-9                    # seconds that a pass of NumPy
 PRICE, LOADING = 0.3, 0.25                        # seconds that count as the cost of loops from disk, and Numba's part of it
 # elements from which loops are asked: along rows (NumPy's layer norm of 8,192 takes 60 us, the loop 15), of several passes
 ROWS, LARGE, HUGE = 1 << 13, 1 << 15, 1 << 18     # (gelu of 32,768: 270 and 50), of one ufunc
+refused: list[Exception] = []                     # why Numba could not be imported
 SOME = 512                                        # numbers from which half precision goes by way of single
 
 
@@ -18,7 +19,22 @@ SOME = 512                                        # numbers from which half prec
 def has_numba() -> bool:
     """Whether loops can be compiled. Asked when one could first be used: `importlib.util` takes 0.5 ms of an import."""
     from importlib.util import find_spec
-    return find_spec("numba") is not None
+    return not refused and find_spec("numba") is not None
+
+
+def numba_loads() -> bool:
+    """Whether it is there and lets itself be imported; if not, as beside a newer NumPy than it knows, a warning says so once,
+    and it is as if it were not installed."""
+    if has_numba() and "numba" not in modules:
+        try:
+            import_module("numba")
+        except Exception as error:
+            from rushlight.errors import warn
+            refused.append(error)
+            has_numba.cache_clear()
+            warn(f"Numba is installed, but cannot be imported: {error}; NumPy does its work, which takes longer for large "
+                 "tensors; cure: pip install --upgrade numba")
+    return has_numba()
 
 
 def scipy_part(name: str, asked: str) -> ModuleType:
@@ -49,7 +65,7 @@ class Spent:
 
     def settle(self) -> None:
         """Loops from now on, if there are any."""
-        self.left = 0.0 if has_numba() else inf
+        self.left = 0.0 if numba_loads() else inf
 
     def enough(self, passes: float, size: int) -> bool:
         """Whether loops are to do what takes NumPy so many passes over `size` numbers."""

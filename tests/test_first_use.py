@@ -1,6 +1,8 @@
 """The first use of an op on a large tensor: NumPy does it, without a compiler, until that has cost the loops' price."""
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -87,3 +89,26 @@ def test_who_compiles_does_not_wait_for_loops(monkeypatch):
     for _ in range(3):
         program(rushlight.ones(3))
     assert optional.much.left == 0
+
+
+def test_a_numba_that_refuses_to_be_imported_is_as_none(tmp_path):
+    """As releases do beside a newer NumPy than they know: it was an error in the middle of a training run."""
+    (tmp_path / "numba").mkdir()
+    (tmp_path / "numba" / "__init__.py").write_text("raise ImportError('Numba needs NumPy 2.3 or less')")
+    code = """if True:
+        import warnings, rushlight
+        from rushlight import optional
+        optional.much.left = optional.spent.left = optional.PRICE / 2
+        x = rushlight.ones(300, 1000, requires_grad=True)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            for _ in range(200):
+                rushlight.softmax(rushlight.nn.functional.gelu(x), 1).sum().backward()
+            assert optional.much.left == float("inf")
+        print([str(w.message).split(";")[0] for w in told], rushlight.compile(lambda x: x * 2)(x.detach()).sum().item())
+    """
+    path = f"{tmp_path}:{Path(rushlight.__file__).parent.parent}"
+    made = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": path})
+    told = "Numba is installed, but cannot be imported: Numba needs NumPy 2.3 or less"
+    assert made.stdout == f"['{told}'] 600000.0\n", made.stderr
