@@ -23,8 +23,8 @@ def has_numba() -> bool:
 
 
 def numba_loads() -> bool:
-    """Whether it is there and lets itself be imported; if not, as beside a newer NumPy than it knows, a warning says so once,
-    and it is as if it were not installed."""
+    """Whether it is there and lets itself be imported. If not, as beside a newer NumPy than it knows, a warning says so
+    once, and it is as if it were not installed."""
     if has_numba() and "numba" not in modules:
         try:
             import_module("numba")
