@@ -32,6 +32,12 @@ MODULES = ["rushlight"] + [
 ]
 
 
+@pytest.fixture(autouse=True)
+def the_folder_of_models_stays(monkeypatch):
+    """Which the example of `hub.set_dir` leaves chosen."""
+    monkeypatch.setattr(rushlight.hub, "chosen", None)
+
+
 @pytest.mark.parametrize("place", EXAMPLES)
 def test_examples_print_what_they_show(place):
     code, shown = EXAMPLES[place]

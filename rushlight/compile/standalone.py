@@ -26,7 +26,7 @@ INSTEAD = {
     (HERE + "cache", "loop"): (OURS, "machine_code"), (HERE + "cache", "compiled"): (OURS, "compiled"),
     (HERE + "cache", "calling"): (OURS, "calling"),
     (HERE + "intrinsics", "backend"): (OURS, "backend"), ("rushlight.optional", "has_numba"): (OURS, "has_numba"),
-    ("rushlight.optional", "much"): (OURS, "much"),
+    ("rushlight.optional", "much"): (OURS, "much"), ("rushlight.optional", "numba_loads"): (OURS, "has_numba"),
     (HERE + "paying", "Loop"): (OURS, "Loop"), ("rushlight.random.fast", "Loop"): (OURS, "Loop"),
     ("rushlight.errors", "explain"): (OURS, "explain"), ("rushlight.dtypes", "of"): (OURS, "of"),
     ("rushlight.autograd.grad_mode", "mode"): (OURS, "mode"), ("rushlight.ops.arguments", "Touched"): (OURS, "Touched"),
