@@ -11,18 +11,15 @@ from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from rushlight.autograd.grad_mode import Inner, Setting, Watcher, current, innermost, mode
+from rushlight.autograd.grad_mode import Inner, Setting, current, innermost, mode
 from rushlight.autograd.node import hooks_of
 from rushlight.autograd.tangents import derivative, differentiated, fitted, lying_as, zeros
 from rushlight.autograd.views import Region, living_views, released
 from rushlight.errors import explain
-from rushlight.func.batching import Batch, aligned, wrap
+from rushlight.func.batching import TANGENTS, Batch, wrap
 from rushlight.tensor import Tensor, from_array, writes_of
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
-
-KEY = "_tangents"                                 # in a tensor's __dict__
-
 
 class Tangents(dict):
     """The tangents of one tensor: {level: tangent}. Its node shares them, for rules that name its output."""
@@ -31,17 +28,28 @@ class Tangents(dict):
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
 
+    def of(self, tangents: dict) -> Tangents:
+        """Other tangents, which their levels forget when they are closed."""
+        made = Tangents(tangents)
+        for level in made:
+            level.held.add(made)
+        return made
+
     def __reduce__(self) -> tuple:
         return Tangents, ()                       # copies have none: levels belong to the running program
 
 
 class Level(Inner):
-    """An open level: `outer` watches too, and before it; `number` counts the levels around it."""
+    """An open level: `outer` watches too, and before it; `number` counts the levels around it; `linear`: tangents are
+    recorded as functions of the inputs' tangents, also in `no_grad`."""
 
     records = differentiates = True               # backward runs as ops, so that gradients have tangents too
+    snapshots = True                              # what computes tangents is recorded, too
 
-    def __init__(self) -> None:
-        self.outer = mode().watch
+    def __init__(self, linear: bool = False) -> None:
+        m = mode()
+        self.outer, self.linear = m.watch, linear
+        self.depth = 0 if m.batch is None else m.batch.depth           # of the vmap in which it is opened
         around: Level | None = innermost(Level, self.outer)
         self.number: int = 0 if around is None else around.number + 1
         self.held: WeakSet = WeakSet()            # what to take this level's tangents from, when it is closed
@@ -63,12 +71,16 @@ class Level(Inner):
     # -- the tangents of a tensor ----------------------------------------------------------------------------------
 
     def tangent(self, x: Tensor | None) -> Tensor | None:
-        """The tangent of x, or None."""
-        if x is not None and isinstance(x.array, Batch):
+        """The tangent of x, or None. Inside a vmap that runs within this level, that of all samples."""
+        if x is not None and self.within(x):
             t = self.tangent(x.array.value)
             return None if t is None else wrap(t, x.array.level, x.array.mapped)
-        tangents = None if x is None else x.__dict__.get(KEY)
+        tangents = None if x is None else x.__dict__.get(TANGENTS)
         return None if tangents is None else tangents.get(self)
+
+    def within(self, x: Any) -> bool:
+        """Whether x stands for the samples of a vmap within this level, which computes with the values."""
+        return isinstance(x.array, Batch) and x.array.level.depth > self.depth
 
     def give(self, x: Tensor, tangent: Tensor) -> None:
         """Let x have this tangent."""
@@ -80,12 +92,15 @@ class Level(Inner):
         """x as the levels around this one see it: without this level's tangent, or those of inner ones."""
         if not isinstance(x, Tensor):
             return type(x)(map(self.below, x)) if type(x) in (list, tuple) else x
-        if isinstance(x.array, Batch):
+        if self.within(x):
             made = wrap(self.below(x.array.value), x.array.level, x.array.mapped)
             made.node = x.node
             return made
-        tangents = x.__dict__.get(KEY)
+        tangents = x.__dict__.get(TANGENTS)
         return without(x, {k: t for k, t in tangents.items() if k.number < self.number}) if tangents else x
+
+    def computing(self) -> Computing:
+        return Computing(self)
 
     # -- what it is told -------------------------------------------------------------------------------------------
 
@@ -97,8 +112,8 @@ class Level(Inner):
         if any([t is not None for t in tangents]):
             outs = list(out) if isinstance(out, (tuple, list)) else [out]
             remember(op, outs)
-            with Seen(self.outer) as m:
-                found = derivative(op, self.below(args), self.below(outs), tangents, m.grad)
+            with self.computing() as m:
+                found = derivative(op, self.below(args), self.below(outs), tangents, m.grad or self.linear)
             self.give_all(outs, found)
 
     def give_all(self, outs: Sequence, found: Sequence) -> None:
@@ -117,7 +132,7 @@ class Level(Inner):
         if any([t is not None for t in tangents]):
             outs = list(out) if isinstance(out, (tuple, list)) else [out]
             remember_function(node, outs)
-            with Seen(self.outer):
+            with self.computing():
                 found = by_jvp(node, self.below(args), self.below(outs), tangents, self.below(saved))
             self.give_all(outs, found)
 
@@ -129,7 +144,7 @@ class Level(Inner):
         known = self.tangent(root)
         if t is None and known is None:
             return
-        with Seen(self.outer):
+        with self.computing():
             self.give(root, written(tensor, self.below(root), t, known))
             for view in living_views(root):
                 _, parent, replay, settings, _ = view.viewing  # type: ignore[misc]
@@ -137,15 +152,15 @@ class Level(Inner):
 
     def moved(self, to: Tensor, tensor: Tensor) -> None:
         super().moved(to, tensor)
-        if KEY in tensor.__dict__:
-            to.__dict__[KEY] = tensor.__dict__[KEY]
+        if TANGENTS in tensor.__dict__:
+            to.__dict__[TANGENTS] = tensor.__dict__[TANGENTS]
 
 
-class Seen(Setting):
-    """Inside it only this watcher sees what is done; gives the mode as it was."""
+class Computing(Setting):
+    """Inside it a level computes tangents, which only those around it watch; gives the mode as it was."""
 
-    def __init__(self, watch: Watcher | None):
-        self.changes = {"watch": watch}
+    def __init__(self, level: Level):
+        self.changes = {"watch": level.outer, "grad": True} if level.linear else {"watch": level.outer}
 
     def __enter__(self) -> Any:
         m = mode()
@@ -155,12 +170,12 @@ class Seen(Setting):
 
 def same_tangents(alias: Tensor, x: Tensor) -> None:
     """Let an alias of x have x's tangents."""
-    if KEY in x.__dict__:
-        alias.__dict__[KEY] = x.__dict__[KEY]
+    if TANGENTS in x.__dict__:
+        alias.__dict__[TANGENTS] = x.__dict__[TANGENTS]
 
 
 def tangents_of(x: Tensor) -> Tangents:
-    return x.__dict__.setdefault(KEY, Tangents())
+    return x.__dict__.setdefault(TANGENTS, Tangents())
 
 
 def without(x: Tensor, tangents: dict) -> Tensor:
@@ -169,9 +184,7 @@ def without(x: Tensor, tangents: dict) -> Tensor:
     alias.node, alias.viewing = x.node, x.viewing
     alias.writes = writes_of(x) if x.viewing is None else x.writes
     if tangents:
-        own = alias.__dict__[KEY] = Tangents(tangents)
-        for level in own:
-            level.held.add(own)
+        alias.__dict__[TANGENTS] = Tangents().of(tangents)
     return alias
 
 
@@ -203,7 +216,7 @@ def keep_tangents(node: Any, outs: list) -> None:
 def dressed(tangents: list, t: Tensor, i: int) -> Tensor:
     """A saved output with its tangents."""
     if tangents[i]:
-        t.__dict__[KEY] = tangents[i]
+        t.__dict__[TANGENTS] = tangents[i]
     return t
 
 
@@ -342,12 +355,7 @@ def check_dual(level: Level, x: Tensor, tangent: Tensor) -> None:
 
 def dual(level: Level, x: Tensor, tangent: Tensor) -> Tensor:
     """The dual number, nobody's view: writes to it leave x's own place in the graph as it is."""
-    if isinstance(x.array, Batch) or isinstance(tangent.array, Batch):
-        value, t, back = aligned(x, tangent)      # one tangent for each sample: the number of all samples is dual
-        made = back(dual(level, value, t))
-        made.node = x.node
-        return made
-    made = without(x, x.__dict__.get(KEY) or {})
+    made = without(x, x.__dict__.get(TANGENTS) or {})
     if x.node is not None:
         made = released(x.view_as(x))  # type: ignore[attr-defined]
         made.writes = writes_of(x)

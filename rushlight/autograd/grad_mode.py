@@ -15,6 +15,7 @@ class Watcher:
 
     records = False                               # whether backward must run as ops, so that they can be seen
     differentiates = False                        # whether composites must be made of ops, for forward mode
+    snapshots = False                             # whether it keeps inputs of ops: an in-place op then reads a copy
 
     def ran(self, op: Any, args: tuple, out: Any) -> None:
         """An op of the table has run on `args` (canonical order) and returned `out`."""
@@ -80,6 +81,7 @@ class Inner(Watcher):
         self.outer = mode().watch
         self.records = self.outer is not None and self.outer.records
         self.differentiates = self.outer is not None and self.outer.differentiates
+        self.snapshots = type(self).snapshots or (self.outer is not None and self.outer.snapshots)
         return {"watch": self}
 
     def ran(self, op: Any, args: tuple, out: Any) -> None:

@@ -29,6 +29,8 @@ class saved_tensors_hooks(Setting, Inner):
     saves 3.0
     """
 
+    snapshots = True                              # the pack hook may keep the tensor itself
+
     def __init__(self, pack_hook: Callable, unpack_hook: Callable):
         self.pack, self.unpack = pack_hook, unpack_hook
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from rushlight.autograd.backward import grad
 from rushlight.autograd.engine import sum_to_tensor
-from rushlight.autograd.grad_mode import within
+from rushlight.autograd.grad_mode import mode, within
 from rushlight.autograd.node import Hooks, Parts, Start, with_hooks
+from rushlight.func.batching import innermost, shared
 from rushlight.ops import families
 from rushlight.ops.worlds import TENSORS, ruled_inputs
 from rushlight.tensor import Tensor, created, from_array
@@ -75,7 +76,7 @@ def transposed(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
     """The tangents of any op: the derivative of g -> J' g by g, towards the inputs' tangents."""
     node = node_like(op, args, outs, tuple([None if t is None else True for t in tangents]))
     smooth = [i for i, x in enumerate(outs) if x.array.dtype.kind in "fcV" and i != op.options.get("fixed")]
-    gs = {i: start(outs[i]) for i in smooth}
+    gs = {i: start(outs[i], (*args, *outs, *tangents)) for i in smooth}
     with within(grad=True):
         gradients = node.tensors(Parts(gs) if several(op) else gs[0]) if gs else ()
         pairs = [(sum_to_tensor(h, t.array.shape) if h.array.shape != t.array.shape else h, t)
@@ -87,9 +88,11 @@ def transposed(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
     return [(zeros(x) if by_place[i] is None else by_place[i]) if i in by_place else None for i, x in enumerate(outs)]
 
 
-def start(out: Tensor) -> Tensor:
-    """The gradient of an output, as a variable."""
+def start(out: Tensor, beside: Sequence) -> Tensor:
+    """The gradient of an output, as a variable; beside tensors of a vmap one of its level, where the graph is."""
     g = zeros(out)
+    if mode().batch is not None and (level := innermost(beside)) is not None:
+        g = shared(g, level)
     g.node = Start(None, out.array.shape)
     return g
 

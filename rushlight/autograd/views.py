@@ -140,6 +140,8 @@ def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
     """Write the elements of `r` into `x`, in memory and in the graph. Returns `x`; `op` is named in errors."""
     check_fits(x, r, op)
     m = mode()
+    if m.batch is not None:
+        r = m.batch.brought(x, r)
     recorded = m.grad and (x.node is not None or r.node is not None or x.root.node is not None)
     if m.watch is not None:
         m.watch.writing(x)
@@ -147,6 +149,8 @@ def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
         check_writable(x, op)
         if r.array.dtype != x.array.dtype:
             r = r.to(x.dtype)  # type: ignore[attr-defined]
+        if x.viewing is None and r.node is not None and (r.node.leaf or r.array.shape != x.array.shape):
+            r = r.expand(x.array.shape)  # type: ignore[attr-defined]    # a node of its own: x is no leaf
         keep_old(x, r)
     write(x, r, op)
     if recorded:

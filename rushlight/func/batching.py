@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from rushlight.autograd.clock import tick
-from rushlight.autograd.grad_mode import current, mode
+from rushlight.autograd.grad_mode import Inner, Mode, Watcher, current, mode
 from rushlight.autograd.node import Output, outside
 from rushlight.autograd.views import assign, detached, register
 from rushlight.errors import explain, warn
 from rushlight.ops.arguments import Placeholder, Touched, reduced_dims
-from rushlight.ops.families import facts, kept_shape, view
+from rushlight.ops.families import facts, kept_shape, reduction, view
 from rushlight.ops.results import result_type
 from rushlight.ops.table import Op
 from rushlight.tensor import Tensor, created, from_array
@@ -35,31 +35,104 @@ ITEM = ("vmap: It looks like you're calling .item() on a Tensor. We don't suppor
 IN_PLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
             "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` not "
             "being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic.")
+TANGENTS = "_tangents"                            # of forward mode, in a tensor's __dict__ (autograd/forward_ad.py)
 DYNAMIC = {"nonzero", "count_nonzero", "unique"}
 
 
 class Level:
-    """One running vmap: how many samples it has, what random ops do in it, the vmap around it, whether it still runs."""
+    """One running vmap: how many samples it has, what random ops do in it, the vmap around it, whether it still runs.
 
-    __slots__ = ("size", "randomness", "outer", "depth", "open", "name", "token")
+    `watch`: who watches outside. Those see the ops on the values; who begins to watch inside sees those on batched tensors.
+    """
+
+    __slots__ = ("size", "randomness", "outer", "watch", "depth", "open", "name", "token", "modes")
 
     def __init__(self, size: int, randomness: str, name: str):
-        self.outer: Level | None = mode().batch
+        m = mode()
+        self.outer: Level | None = m.batch
+        self.watch = m.watch
         self.size, self.randomness, self.name = size, randomness, name
         self.depth = 1 if self.outer is None else self.outer.depth + 1
         self.open = True
+        self.modes: tuple[Mode, Mode] = m, m      # a mode inside, and the same outside
 
     def __enter__(self) -> Level:
-        self.token = current.set(mode().but(batch=self))
+        watch = None if self.watch is None else Boundary(self, self.watch)
+        self.token = current.set(mode().but(batch=self, watch=watch))
         return self
 
     def __exit__(self, *exc: object) -> None:
         current.reset(self.token)
         self.open = False
 
+    def around(self, inside: Mode) -> Mode:
+        """The mode in which ops run on the values: the vmap and the watchers around this one."""
+        known, outside = self.modes
+        if known is not inside:
+            outside = inside.but(batch=self.outer, watch=self.watch)
+            self.modes = inside, outside
+        return outside
+
     def run(self, op: Op, args: tuple) -> Any:
         """A random op that met none of the level's tensors."""
         return run(op, args, self)
+
+    def records(self, *tensors: Any) -> bool:
+        """Whether a graph inside or outside the vmap goes through one of the batched tensors."""
+        return any([t.array.__class__ is Batch and recorded(t) for t in tensors if isinstance(t, Tensor)])
+
+    def brought(self, to: Tensor, source: Tensor) -> Tensor:
+        """What is to be written into `to`, as a tensor of its level. RuntimeError where samples would differ in the source
+        alone."""
+        array: Any = to.array
+        depth = array.level.depth if array.__class__ is Batch else 0
+        while (part := source.array).__class__ is Batch and part.level.depth > depth:  # type: ignore[attr-defined]
+            if part.mapped:  # type: ignore[attr-defined]
+                raise refused(part)
+            source = part.value  # type: ignore[attr-defined]
+        if depth and (part.__class__ is not Batch or part.level is not array.level):  # type: ignore[attr-defined]
+            return shared(source, array.level)
+        return source
+
+
+class Boundary(Inner):
+    """Tells the watchers around a vmap what happens inside, but for what happens to batched tensors: they see the ops on
+    the values."""
+
+    def __init__(self, level: Level, outer: Watcher):
+        self.level, self.outer = level, outer
+        self.records, self.differentiates, self.snapshots = outer.records, outer.differentiates, outer.snapshots
+
+    def passes(self, *things: Any) -> bool:
+        return not any([t.array.__class__ is Batch and t.array.level is self.level for t in tensors_of(things)])
+
+    def ran(self, op: Any, args: tuple, out: Any) -> None:
+        if self.passes(out, *args):
+            super().ran(op, args, out)
+
+    def applying(self, node: Any, args: tuple) -> None:
+        if self.passes(*args):
+            super().applying(node, args)
+
+    def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
+        if self.passes(out, *args):
+            super().applied(node, args, out, saved)
+
+    def created(self, tensor: Tensor) -> None:
+        if self.passes(tensor):
+            super().created(tensor)
+
+    def writing(self, tensor: Tensor) -> None:
+        if self.passes(tensor):
+            super().writing(tensor)
+
+    def wrote(self, tensor: Tensor, value: Tensor) -> None:
+        if self.passes(tensor):
+            super().wrote(tensor, value)
+
+    def moved(self, to: Tensor, tensor: Tensor) -> None:
+        if self.passes(tensor):
+            super().moved(to, tensor)
 
 
 class Batch(Placeholder):
@@ -172,6 +245,15 @@ def wrap(value: Tensor, level: Level, mapped: bool = True) -> Tensor:
     return from_array(Batch(value, level, mapped))  # type: ignore[arg-type]
 
 
+def shared(x: Tensor, level: Level) -> Tensor:
+    """A tensor from outside the vmap, as one of its level that all samples share. Tangents that were given to it inside the
+    vmap belong to this level too."""
+    made = wrap(x, level, mapped=False)
+    if inner := {k: t for k, t in x.__dict__.get(TANGENTS, {}).items() if k.depth >= level.depth}:
+        made.__dict__[TANGENTS] = x.__dict__[TANGENTS].of(inner)
+    return made
+
+
 def lift(x: Tensor) -> Tensor:
     """A fresh alias of x, outside the innermost vmap's graph: what its nodes lead to is this level's alone.
 
@@ -180,23 +262,22 @@ def lift(x: Tensor) -> Tensor:
     level = mode().batch
     if level is None or (isinstance(x.array, Batch) and x.array.level is level):
         return from_array(x.array)
-    return wrap(x, level, mapped=False)
+    return shared(x, level)
 
 
 def recorded(x: Tensor) -> bool:
     """Whether something differentiates through x, in its own graph or in that of a level around."""
-    while x.node is None and isinstance(x.array, Batch):
-        x = x.array.value
-    return x.node is not None
+    return x.node is not None or recorded_below(x)
 
 
-def aligned(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Callable[[Tensor], Tensor]]:
-    """The values of two tensors of one shape at the innermost level of either, both mapped or neither; and the way back."""
-    level = innermost((x, y))
-    a, b = Part(x, level), Part(y, level)
-    if not (a.mapped or b.mapped):
-        return a.value, b.value, lambda t: wrap(t, level, False)
-    return a.whole(), b.whole(), lambda t: wrap(t, level)
+def recorded_below(x: Tensor) -> bool:
+    """Whether a batched tensor's samples have a history in a graph around the vmap."""
+    array: Any = x.array
+    while array.__class__ is Batch:
+        if array.value.node is not None:
+            return True
+        array = array.value.array
+    return False
 
 
 def write(to: Any, source: Any, casting: str = "unsafe") -> None:
@@ -205,10 +286,19 @@ def write(to: Any, source: Any, casting: str = "unsafe") -> None:
     inner = isinstance(source, Batch) and (level is None or source.level.depth > level.depth or
                                            (source.level is level and source.mapped and not to.mapped))
     if level is None or inner:
-        raise Touched(explain(IN_PLACE, "write x = x + y; or make the tensor with new_zeros() or zeros_like() of a tensor "
-                              "that is mapped over"), source)
+        raise refused(source)
     part = Part(from_array(source), level)
-    assign(to.value, part.lined(len(to.shape)) if part.mapped else part.value)
+    token = current.set(level.around(mode()))
+    try:
+        assign(to.value, part.lined(len(to.shape)) if part.mapped else part.value)
+    finally:
+        current.reset(token)
+
+
+def refused(source: Batch) -> Touched:
+    """The error of a write of samples into a tensor that they share."""
+    return Touched(explain(IN_PLACE, "write x = x + y; or make the tensor with new_zeros() or zeros_like() of a tensor that "
+                           "is mapped over"), source)
 
 
 class Part:
@@ -283,30 +373,45 @@ def run(op: Op, args: tuple, level: Level | None = None) -> Any:
 @cache
 def runner(op: Op) -> Callable[[tuple, Level], Any]:
     """(args, level) -> what the op makes of them. What is the same for each call is decided here, as in families.py."""
-    n, rule, is_view = len(op.inputs), RULES[0](op), op.family is view
+    n, rule, is_view, is_reduction = len(op.inputs), RULES[0](op), op.family is view, op.family is reduction
     ruled = [op.rules[name] is not None for name in op.inputs]
     result = result_type(op)
 
     def run(args: tuple, level: Level) -> Any:
         parts: list[Any] = [None if a is None else [Part(t, level) for t in a] if a.__class__ is tuple else Part(a, level)
                             for a in args[:n]]
-        made, mapped = rule(op, level, parts, args[n:])
-        recording = mode().grad
-        edges = edges_of(ruled, parts) if recording else ()
+        m = mode()
+        token = current.set(level.around(m))
+        try:
+            made, mapped = rule(op, level, parts, args[n:])
+        finally:
+            current.reset(token)
+        edges = edges_of(ruled, parts) if m.grad else ()
+        if is_reduction:
+            args = with_dims(args)
         if not isinstance(made, Tensor):
             outs = [wrap(t, level, mapped) for t in made]
             if any([e is not None for e in edges]):
                 record(op, args, edges, outs)
-            return result(outs)
-        if is_view and made is parts[0].value:
+            out = result(outs)
+        elif is_view and made is parts[0].value:
             return args[0]
-        out = wrap(made, level, mapped)
-        if any([e is not None for e in edges]):
-            record(op, args, edges, [out])
-        if is_view and made.viewing is not None:
-            register(out, args[0], op.call, args[1:], recording)
+        else:
+            out = wrap(made, level, mapped)
+            if any([e is not None for e in edges]):
+                record(op, args, edges, [out])
+            if is_view and made.viewing is not None:
+                register(out, args[0], op.call, args[1:], m.grad)
+        if m.watch is not None:
+            m.watch.ran(op, args, out)
         return out
     return run
+
+
+def with_dims(args: tuple) -> tuple:
+    """The arguments of a reduction with its dimensions counted from the front, as its family hands them on."""
+    x, dim, *more = args
+    return x, None if dim is None else reduced_dims(dim, x.array.ndim), *more
 
 
 def edges_of(ruled: Sequence[bool], parts: Sequence) -> tuple:
@@ -324,7 +429,7 @@ def record(op: Op, args: tuple, edges: tuple, outs: list[Tensor]) -> None:
     """A node for the outputs, as the families make it for arrays."""
     arrays = [t.array for t in outs]
     several = bool(op.options.get("list")) or len(op.options.get("outputs", "").split()) > 1
-    if op.family.__name__ == "reduction":
+    if op.family is reduction:
         saved = reduced(op, args, arrays[0])
     else:
         saved = op.save(args, edges, arrays)
@@ -343,9 +448,8 @@ def record(op: Op, args: tuple, edges: tuple, outs: list[Tensor]) -> None:
 
 def reduced(op: Op, args: tuple, out: Any) -> tuple:
     """What the node of a reduction keeps."""
-    x, dim = args[0], args[1]
+    x, axes = args[0], args[1]
     shape = x.array.shape
-    axes = None if dim is None else reduced_dims(dim, len(shape))
     kept = kept_shape(shape, tuple(range(len(shape))) if axes is None else axes)
     return facts(op.saves, x, out, shape, axes, kept)
 

@@ -1,18 +1,19 @@
 """Forward: how fast the outputs of a function change when its inputs move."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rushlight.autograd.forward_ad import Level, check_dual, dual
-from rushlight.autograd.grad_mode import enable_grad, mode
+from rushlight.autograd.grad_mode import mode, within
 from rushlight.creation import zeros_like
 from rushlight.errors import explain
 from rushlight.func.variables import Variables, outputs_of, pulled, same_form, settled, split
 from rushlight.tensor import Tensor
-from rushlight.utils.pytree import tree_flatten, tree_map_only, tree_unflatten
+from rushlight.utils.pytree import TreeSpec, tree_flatten, tree_map_only, tree_unflatten
 
 JVP = "jvp(f, primals, tangents)"
+LINEARIZE = "linearize(f, *primals)"
 
 
 def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
@@ -37,39 +38,50 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
     for what, parts in (("primals", xs), ("tangents", ts)):
         if not all([isinstance(part, Tensor) for part in parts]):
             raise RuntimeError(explain(f"{JVP}: Expected {what} to only contain Tensors.", "torch.tensor(1.0)"))
-    with Level() as level:
+    ys, found, form, aux = on_duals(Level(), func, xs, ts, inputs_form, has_aux, JVP)
+    if strict and any(t is None for t in found):
+        raise RuntimeError(explain("jvp(f, primals, tangents, strict=True): The output of f is independent of the "
+                                   "inputs. This is not allowed with strict=True.", "strict=False gives zeros"))
+    value, along = tree_unflatten(ys, form), tree_unflatten(or_zeros(found, ys), form)
+    return (value, along, aux) if has_aux else (value, along)
+
+
+def on_duals(level: Level, func: Callable, xs: list[Tensor], ts: list[Tensor], inputs_form: TreeSpec, has_aux: bool,
+             who: str) -> tuple[list[Tensor], list[Tensor | None], TreeSpec, Any]:
+    """The function run on x + e t: the leaves of its output, their tangents, the output's tree, and aux."""
+    with level:
         for x, t in zip(xs, ts):
             check_dual(level, x, t)
         made = func(*tree_unflatten([dual(level, x, t) for x, t in zip(xs, ts)], inputs_form))
-        made, aux = split(made, has_aux, JVP)
-        ys, form = outputs_of(made, JVP)
-        found = [level.tangent(y) for y in ys]
-        if strict and any(t is None for t in found):
-            raise RuntimeError(explain("jvp(f, primals, tangents, strict=True): The output of f is independent of the "
-                                       "inputs. This is not allowed with strict=True.", "strict=False gives zeros"))
-        value = tree_unflatten(map(level.below, ys), form)
-        aux = tree_map_only(Tensor, level.below, aux)
-    along = tree_unflatten([zeros_like(y) if t is None else t for y, t in zip(ys, found)], form)
-    return (value, along, aux) if has_aux else (value, along)
+        made, aux = split(made, has_aux, who)
+        ys, form = outputs_of(made, who)
+        return list(map(level.below, ys)), [level.tangent(y) for y in ys], form, tree_map_only(Tensor, level.below, aux)
+
+
+def or_zeros(tangents: Sequence[Tensor | None], ys: Sequence[Tensor]) -> list[Tensor]:
+    return [zeros_like(y) if t is None else t for y, t in zip(ys, tangents)]
 
 
 def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
     """(f(*primals), t -> J t): the value, and the linear function that is f's derivative there; f runs only once.
 
-    v' J is linear in v, so its derivative by v, towards t, is J t; backward through that graph is what runs each time.
+    f runs on dual numbers whose tangents are variables, so its tangents are recorded as linear functions of these. Such a
+    function is the derivative, by v, of its own transpose v' J.
 
     >>> from rushlight.func import linearize
     >>> y, push = linearize(rushlight.sin, rushlight.tensor([0., 1.]))
     >>> push(rushlight.tensor([1., 2.]))
     tensor([1.0000, 1.0806])
     """
-    with Variables() as variables, enable_grad():
-        inside = variables.all_fresh(primals)
-        ys, form = outputs_of(func(*inside), "linearize(f, *primals)")
-        xs, inputs_form = tree_flatten(inside)
+    xs, inputs_form = tree_flatten(primals)
+    with Variables() as variables:
+        along = [variables.fresh(zeros_like(x)) for x in xs]
+        with within(grad=variables.outside):
+            ys, tangents, form, _ = on_duals(Level(linear=True), func, xs, along, inputs_form, False, LINEARIZE)
+        tangents = or_zeros(tangents, ys)
         vs = [variables.fresh(zeros_like(y)) for y in ys]
-        rows = pulled(ys, xs, vs, True, True)
-        together = variables.reached(ys)
+        rows = pulled(tangents, along, vs, True, True)
+        together = variables.reached(tangents)
 
     def push(*tangents: Any) -> Any:
         ts = same_form(tangents, inputs_form, lambda given, wanted: f"Expected the tangents {given} to have the same "

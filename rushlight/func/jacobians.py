@@ -7,10 +7,10 @@ from typing import Any
 
 from rushlight.creation import eye, ones_like
 from rushlight.errors import explain
-from rushlight.func.forward import linearize
+from rushlight.func.forward import jvp
 from rushlight.func.mapping import vmap
 from rushlight.func.reverse import vjp
-from rushlight.func.variables import ArgNums, all_settled, numbers_of, outputs_of, split
+from rushlight.func.variables import ArgNums, numbers_of, settled
 from rushlight.ops.shape import stack
 from rushlight.tensor import Tensor
 from rushlight.utils.pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
@@ -51,8 +51,8 @@ def jacrev(func: Callable, argnums: ArgNums = 0, *, has_aux: bool = False, chunk
 def jacfwd(func: Callable, argnums: ArgNums = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable:
     """f -> J, J[i, j] = d f_i / d x_j, forward: a column for each element of the input. Good where inputs are few.
 
-    Results are as those of `jacrev`. f runs once (see `linearize`), so `randomness` need not say what random ops do in a
-    batch of runs: they draw once.
+    Results are as those of `jacrev`. f runs once, inside `vmap`: all samples share its arguments, and each has one unit
+    vector as the tangent. `randomness`: what random ops do there.
 
     >>> from rushlight.func import jacfwd
     >>> jacfwd(lambda x: x * x)(rushlight.tensor([1., 2.]))
@@ -62,22 +62,24 @@ def jacfwd(func: Callable, argnums: ArgNums = 0, has_aux: bool = False, *, rando
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         call, given = of_chosen(func, args, kwargs, argnums)
-        aux: list = []
+        aux: list = []                            # its leaves and its tree
 
-        def output(*xs: Any) -> Any:
-            made, more = split(call(*xs), has_aux, "jvp(f, primals, tangents)")
-            check_real("jacfwd", "outputs", outputs_of(made, "jvp(f, primals, tangents)")[0])
-            aux.append(more)
-            return made
-        check_real("jacfwd", "inputs", tree_flatten(given)[0])
-        made, push = linearize(output, *given)
+        def push(*tangents: Tensor) -> Any:
+            value, along, *more = jvp(call, given, tree_unflatten(tangents, inputs_form), has_aux=has_aux)
+            check_real("jacfwd", "outputs", tree_flatten(value)[0])
+            aux[:] = tree_flatten(more)
+            return along, [t for t in aux[0] if isinstance(t, Tensor)]
         xs, inputs_form = tree_flatten(given)
-        columns = along_basis(lambda *parts: push(*tree_unflatten(parts, inputs_form)), xs, None)
+        check_real("jacfwd", "inputs", xs)
+        columns, tensors = along_basis(push, xs, None, randomness)
         by_output, form = tree_flatten(columns)                        # each (all inputs, *output)
         table = [[part.movedim(0, -1).reshape((*part.shape[1:], *x.shape))
                   for part, x in zip(apart(J, xs), xs)] for J in by_output]
         found = together(table, form, inputs_form, argnums)
-        return (found, all_settled(aux[0])) if has_aux else found
+        if not has_aux:
+            return found
+        first = iter([settled(t[0]) for t in tensors])             # the same for each unit vector
+        return found, tree_unflatten([next(first) if isinstance(t, Tensor) else t for t in aux[0]], aux[1])[0]
     return jacobian
 
 
@@ -104,7 +106,7 @@ def of_chosen(func: Callable, args: tuple, kwargs: dict, argnums: ArgNums) -> tu
     return call, tuple([args[n] for n in chosen])
 
 
-def along_basis(function: Callable, like: Sequence[Tensor], chunk_size: int | None) -> Any:
+def along_basis(function: Callable, like: Sequence[Tensor], chunk_size: int | None, randomness: str = "error") -> Any:
     """What a linear function of tensors like these makes of every unit vector of them together, stacked."""
     total = sum([t.numel() for t in like])
     if total == 1 and len(like) == 1:             # the gradient of one number: no batch, whose every op costs more
@@ -114,7 +116,7 @@ def along_basis(function: Callable, like: Sequence[Tensor], chunk_size: int | No
     if chunk_size == 1 and total:                 # one by one, also what has no rule for batches
         rows = [tree_flatten(function(*row)) for row in zip(*basis)]
         return tree_unflatten(map(stack, zip(*[parts for parts, _ in rows])), rows[0][1])
-    return vmap(function, chunk_size=chunk_size)(*basis)
+    return vmap(function, randomness=randomness, chunk_size=chunk_size)(*basis)
 
 
 def check_real(name: str, what: str, parts: Sequence) -> None:

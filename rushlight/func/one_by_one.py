@@ -5,15 +5,19 @@ Their gradient is a function of the same kind: sample by sample the product of a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from rushlight.autograd import forward_ad
 from rushlight.autograd.clock import tick
-from rushlight.autograd.grad_mode import mode, within
+from rushlight.autograd.grad_mode import current, mode
+from rushlight.autograd.grad_mode import innermost as innermost_watcher
 from rushlight.autograd.node import Node, Output
 from rushlight.errors import explain
 from rushlight.func.batching import Batch, Level, Part, innermost, slow, wrap
+from rushlight.func.forward import jvp
 from rushlight.func.reverse import vjp
 from rushlight.ops.worlds import TENSORS
 from rushlight.tensor import Tensor, from_array
@@ -55,10 +59,14 @@ def one_by_one(function: Callable, args: tuple, kwargs: dict) -> Any:
     def call(given: list) -> tuple[list, TreeSpec]:
         a, k = tree_unflatten(given, spec)
         return tree_flatten(function(*a, **k))
-    with within(batch=level.outer):
+    token = current.set(level.around(mode()))
+    try:
         flat, tree = stacked(call, leaves, level)
+    finally:
+        current.reset(token)
     outs = [wrap(t, level) if isinstance(t, Tensor) else t for t in flat]
     record(call, leaves, outs, level)
+    push(call, leaves, outs, level)
     return tree_unflatten(outs, tree)
 
 
@@ -76,12 +84,43 @@ def stacked(call: Callable, leaves: list, level: Level) -> tuple[list, TreeSpec]
     return [TENSORS["stack"](list(ts), 0) if isinstance(ts[0], Tensor) else ts[0] for ts in columns], made[0][1]
 
 
+def push(call: Callable, leaves: list, outs: list, level: Level) -> None:
+    """Give the outputs their tangents at each level of forward mode that was opened inside the vmap: sample by sample."""
+    forward = innermost_watcher(forward_ad.Level, mode().watch)
+    while forward is not None and forward.depth >= level.depth:
+        tangents = [forward.tangent(a) if isinstance(a, Tensor) else None for a in leaves]
+        varied = [i for i, t in enumerate(tangents) if t is not None]
+        smooth = differentiable(outs)
+        if varied and smooth:
+            with forward.computing():
+                found = one_by_one(partial(pushed, call, varied, list(smooth)),
+                                   (forward.below(leaves), [tangents[i] for i in varied]), {})
+            forward.give_all([outs[i] for i in smooth], found)
+        forward = innermost_watcher(forward_ad.Level, forward.outer)
+
+
+def pushed(call: Callable, varied: list[int], smooth: list[int], leaves: list, tangents: list) -> tuple:
+    """The tangents of the outputs in `smooth` for those of the inputs in `varied`."""
+    def outputs(*xs: Tensor) -> tuple:
+        whole = list(leaves)
+        for i, x in zip(varied, xs):
+            whole[i] = x
+        made = call(whole)[0]
+        return tuple(made[i] for i in smooth)
+    return jvp(outputs, tuple(leaves[i] for i in varied), tuple(tangents))[1]
+
+
+def differentiable(outs: list) -> dict[int, tuple]:
+    """Shape and dtype of the outputs that have a derivative, by place."""
+    return {i: (t.array.shape, t.array.dtype) for i, t in enumerate(outs)
+            if isinstance(t, Tensor) and (t.is_floating_point() or t.is_complex())}
+
+
 def record(call: Callable, leaves: list, outs: list, level: Level) -> None:
     """One node for the outputs, if the batched arguments are recorded."""
     varied = [i for i, a in enumerate(leaves) if isinstance(a, Tensor) and a.node is not None
               and isinstance(a.array, Batch) and a.array.level is level]
-    smooth = {i: (t.array.shape, t.array.dtype) for i, t in enumerate(outs)
-              if isinstance(t, Tensor) and (t.is_floating_point() or t.is_complex())}
+    smooth = differentiable(outs)
     if not (mode().grad and varied and smooth):
         return
     node = OneByOne()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from rushlight.autograd.grad_mode import enable_grad, mode
+from rushlight.autograd.grad_mode import mode
 from rushlight.creation import ones_like
 from rushlight.errors import explain
 from rushlight.func.variables import (
@@ -58,13 +58,12 @@ def grad_and_value(func: Callable, argnums: ArgNums = 0, has_aux: bool = False) 
         chosen = numbers_of(argnums, len(args))
         inside = list(args)
         with Variables() as variables:
-            with enable_grad():
-                for n in chosen:
-                    inside[n] = variables.all_fresh(args[n])
-                value, aux = split(func(*inside, **kwargs), has_aux, GRAD)
+            for n in chosen:
+                inside[n] = variables.all_fresh(args[n])
+            value, aux = split(func(*inside, **kwargs), has_aux, GRAD)
             y = one_number(value)
             xs, form = tree_flatten(tuple([inside[n] for n in chosen]))
-            found = pulled([y], xs, [ones_like(y)], False, variables.reached([y]))
+            found = pulled([y], xs, [ones_like(y)], False, variables.outside and variables.reached([y]))
         gradients = tree_unflatten(map(settled, found), form)
         gradients = gradients if isinstance(argnums, tuple) else gradients[0]
         return gradients, (settled(value), all_settled(aux)) if has_aux else settled(value)
@@ -97,7 +96,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
     (tensor([1.0000, 0.5403]),)
     """
     who = "vjp(f, *primals)"
-    with Variables() as variables, enable_grad():
+    with Variables() as variables:
         inside = variables.all_fresh(primals)
         made, aux = split(func(*inside), has_aux, who)
         ys, form = outputs_of(made, who)

@@ -11,27 +11,29 @@ from typing import Any
 from rushlight import dtypes
 from rushlight.autograd.backward import grad
 from rushlight.autograd.forward_ad import same_tangents
-from rushlight.autograd.grad_mode import mode
+from rushlight.autograd.grad_mode import mode, within
 from rushlight.autograd.node import Node, Start
+from rushlight.autograd.views import detached
 from rushlight.creation import zeros_like
 from rushlight.errors import explain
-from rushlight.func.batching import Batch, lift
+from rushlight.func.batching import lift, recorded, recorded_below
 from rushlight.tensor import Tensor, from_array, writes_of
 from rushlight.utils.pytree import TreeSpec, tree_flatten, tree_leaves, tree_map, tree_map_only, tree_structure
 
 ArgNums = int | tuple[int, ...]
 
 
-class Variables:
-    """The variables of one derivative; open while the function runs, so that derivatives inside it lead to them."""
+class Variables(within):
+    """The variables of one derivative; open while the function runs, so that derivatives inside it lead to them. Recording
+    is on inside it, in `no_grad` and `inference_mode` too."""
 
     def __init__(self) -> None:
+        super().__init__(grad=True, inference=False)
+        self.outside = mode().grad                # whether the results are recorded for others
         self.starts: list[Start] = []
 
-    def __enter__(self) -> Variables:
-        return self
-
     def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
         for one in self.starts:
             one.open = False
 
@@ -56,17 +58,7 @@ class Variables:
 
     def reached(self, results: Iterable[Tensor]) -> bool:
         """Whether somebody else differentiates: whether the results depend on other variables, or on leaves."""
-        return mode().grad and any(recorded_below(t) or leads_out(t, self.starts) for t in results)
-
-
-def recorded_below(t: Tensor) -> bool:
-    """Whether a batched tensor's samples have a history in the graph around vmap."""
-    array = t.array
-    while isinstance(array, Batch):
-        if array.value.node is not None:
-            return True
-        array = array.value.array
-    return False
+        return any(recorded_below(t) or leads_out(t, self.starts) for t in results)
 
 
 def leads_out(t: Tensor, own: Sequence[Node] = ()) -> bool:
@@ -88,10 +80,15 @@ def leads_out(t: Tensor, own: Sequence[Node] = ()) -> bool:
 
 def settled(t: Any) -> Any:
     """A result without the history of variables that are no more."""
-    if not isinstance(t, Tensor) or t.node is None or (mode().grad and leads_out(t)):
+    if not isinstance(t, Tensor) or not recorded(t):
         return t
-    made = from_array(t.array)
-    made.writes = writes_of(t)
+    if not mode().grad:                           # all graphs, those around a vmap too
+        made = detached(t)
+    elif t.node is None or leads_out(t):
+        return t
+    else:
+        made = from_array(t.array)
+        made.writes = writes_of(t)
     same_tangents(made, t)
     return made
 

@@ -11,7 +11,7 @@ from rushlight.autograd.views import as_it_is, assign, wrote
 from rushlight.errors import explain
 from rushlight.ops import elementwise as e
 from rushlight.ops.arguments import promoted
-from rushlight.ops.build import composite, inplace, recorded, unrecorded
+from rushlight.ops.build import before_write, composite, inplace, recorded, unrecorded
 from rushlight.ops.node_names import called
 from rushlight.ops.results import into
 from rushlight.ops.shape import to
@@ -32,7 +32,9 @@ def writing(function: Callable, onto: bool = False) -> Callable:
             return at_once(input, *args)
         if onto and unrecorded(input, (*args, *kwargs.values())):
             return function(input, *args, out=input, **kwargs)
-        before = as_it_is(input) if recorded(input, (*args, *kwargs.values())) else input
+        before = before_write(input, (*args, *kwargs.values()))
+        if before is input and recorded(input, (*args, *kwargs.values())):
+            before = as_it_is(input)              # any of the function's nodes may have saved it
         return assign(input, function(before, *args, **kwargs), name)
     written.__name__ = written.__qualname__ = name
     written.__doc__ = in_place_text(function)

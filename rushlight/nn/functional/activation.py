@@ -1,18 +1,19 @@
 """Activations: functions of one tensor, most of them element by element. `inplace=True` writes into the input."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from rushlight import random
-from rushlight.autograd.views import assign
 from rushlight.creation import empty_like, zeros_like
 from rushlight.errors import explain, warn
 from rushlight.ops import activation as a
 from rushlight.ops import elementwise as e
 from rushlight.ops import reductions
 from rushlight.ops.arguments import wrap
+from rushlight.ops.build import rewritten
 from rushlight.ops.node_names import called
 from rushlight.ops.products import in_single
 from rushlight.ops.shape import contiguous
@@ -21,9 +22,9 @@ from rushlight.optional import LARGE
 from rushlight.tensor import Tensor, from_array, method, noticed
 
 
-def settle(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
-    """The result, or the input with the result written into it."""
-    return assign(input, result) if inplace else result
+def settle(inplace: bool, function: Callable, input: Tensor, *args: Any) -> Tensor:
+    """function(input, ...), or the input with that written into it."""
+    return rewritten(input, function, *args) if inplace else function(input, *args)
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -52,7 +53,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     >>> rushlight.nn.functional.elu(rushlight.tensor([-50., -1., 2.]))
     tensor([-1.0000, -0.6321,  2.0000])
     """
-    return settle(input, e.elu(input, alpha), inplace)
+    return settle(inplace, e.elu, input, alpha)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -65,7 +66,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """
     if alpha == 0:
         raise RuntimeError(explain("ZeroDivisionError: alpha cannot be 0 for CELU", "give another alpha"))
-    return settle(input, called(e.elu(input, alpha, 1.0, 1 / alpha), "CeluBackward0"), inplace)
+    return settle(inplace, lambda x: called(e.elu(x, alpha, 1.0, 1 / alpha), "CeluBackward0"), input)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -76,7 +77,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> rushlight.nn.functional.selu(rushlight.tensor([-1., 0., 1.]))
     tensor([-1.1113,  0.0000,  1.0507])
     """
-    return settle(input, e.elu(input, 1.6732632423543772, 1.0507009873554805), inplace)
+    return settle(inplace, e.elu, input, 1.6732632423543772, 1.0507009873554805)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
@@ -85,7 +86,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     >>> rushlight.nn.functional.leaky_relu(rushlight.tensor([-10., 2.]), 0.1)
     tensor([-1.,  2.])
     """
-    return settle(input, e.leaky_relu(input, negative_slope), inplace)
+    return settle(inplace, e.leaky_relu, input, negative_slope)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
@@ -98,7 +99,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
         raise ValueError(explain("min_val cannot be greater than max_val", bounds=(min_val, max_val)))
     if input.array.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
-    return settle(input, a.hardtanh(input, min_val, max_val), inplace)
+    return settle(inplace, a.hardtanh, input, min_val, max_val)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
@@ -107,7 +108,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     >>> rushlight.nn.functional.hardsigmoid(rushlight.tensor([-4., 0., 1.5, 4.]))
     tensor([0.0000, 0.5000, 0.7500, 1.0000])
     """
-    return settle(input, a.hardsigmoid(input), inplace)
+    return settle(inplace, a.hardsigmoid, input)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
@@ -116,7 +117,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     >>> rushlight.nn.functional.hardswish(rushlight.tensor([-4., 0., 1.5, 4.]))
     tensor([-0.0000, 0.0000, 1.1250, 4.0000])
     """
-    return settle(input, a.hardswish(input), inplace)
+    return settle(inplace, a.hardswish, input)
 
 
 @method
@@ -199,7 +200,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     >>> rushlight.nn.functional.mish(rushlight.tensor([-1., 0., 1.]))
     tensor([-0.3034,  0.0000,  0.8651])
     """
-    return settle(input, a.mish(input), inplace)
+    return settle(inplace, a.mish, input)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -208,7 +209,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> rushlight.nn.functional.silu(rushlight.tensor([-1., 0., 1.]))
     tensor([-0.2689,  0.0000,  0.7311])
     """
-    return settle(input, e.silu(input), inplace)
+    return settle(inplace, e.silu, input)
 
 
 def sigmoid(input: Tensor) -> Tensor:
@@ -237,7 +238,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     """
     if input.array.dtype.kind in "iu":
         threshold, value = int(threshold), int(value)
-    return settle(input, a.threshold(input, threshold, value), inplace)
+    return settle(inplace, a.threshold, input, threshold, value)
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
@@ -299,7 +300,7 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
         raise RuntimeError(explain("Lower bound should be less than or equal to the upper bound", bounds=(lower, upper)))
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
-    return settle(input, called(e.mul(input, from_array(slopes(input, lower, upper))), "RreluWithNoiseBackward0"), inplace)
+    return settle(inplace, lambda x: called(e.mul(x, from_array(slopes(x, lower, upper))), "RreluWithNoiseBackward0"), input)
 
 
 def slopes(input: Tensor, lower: float, upper: float) -> np.ndarray:
@@ -369,7 +370,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
 def in_place(function: Any, shown: str, given: str = "") -> Any:
     """The form with an underscore; `shown`: what it makes of -1 and 2, `given` the settings that have no default."""
     def act(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return assign(input, function(input, *args, **kwargs))
+        return rewritten(input, function, *args, **kwargs)
     name = act.__name__ = act.__qualname__ = function.__name__ + "_"
     act.__doc__ = f"""input = {function.__name__}(input, ...): written into the input, which is returned.
 
