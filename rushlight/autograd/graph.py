@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ class saved_tensors_hooks(Setting, Inner):
     """
 
     snapshots = True                              # the pack hook may keep the tensor itself
+    waiting: list | None = None                   # results whose nodes are packed later: `packed_at_the_end`
 
     def __init__(self, pack_hook: Callable, unpack_hook: Callable):
         self.pack, self.unpack = pack_hook, unpack_hook
@@ -54,6 +56,9 @@ class saved_tensors_hooks(Setting, Inner):
 
     def pack_saved(self, out: Any) -> None:
         """Send what the node of an op's result has saved through the pack hook."""
+        if self.waiting is not None:
+            self.waiting.append(out)
+            return
         first = out if isinstance(out, Tensor) else next((t for t in out if isinstance(t, Tensor) and t.node), None)
         node = None if first is None or first.node is None else first.node.source()[0]
         if node is None or node.leaf or not node.saved or any(isinstance(s, Packed) for s in node.saved):
@@ -91,6 +96,27 @@ class saved_tensors_hooks(Setting, Inner):
         fresh = from_array(t.array)
         fresh.node = packed.node
         return fresh
+
+
+def packed_at_the_end(function: Callable) -> Callable:
+    """A decorator for functions that are one op in torch, and write to buffers: pack hooks run after these writes.
+
+    The hooks of a checkpoint end its second run as soon as all is packed that backward needs.
+    """
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        hooks = innermost(saved_tensors_hooks, mode().watch)
+        if hooks is None or hooks.waiting is not None:
+            return function(*args, **kwargs)
+        hooks.waiting = []
+        try:
+            made = function(*args, **kwargs)
+        finally:
+            results, hooks.waiting = hooks.waiting, None
+        for out in results:
+            hooks.pack_saved(out)
+        return made
+    return call
 
 
 class Unwatched(Setting):

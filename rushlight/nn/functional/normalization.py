@@ -10,6 +10,7 @@ from numpy import ndarray
 
 from rushlight import dtypes
 from rushlight.autograd.grad_mode import mode, no_grad
+from rushlight.autograd.graph import packed_at_the_end
 from rushlight.autograd.views import assign, wrote
 from rushlight.errors import check_given, explain
 from rushlight.nn.functional.pooling import avg_pool2d, avg_pool3d
@@ -132,7 +133,14 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     if count == 1:
         raise ValueError(explain(f"Expected more than 1 value per channel when training, got input size {input.shape}",
                                  "give larger batches, or call eval()"))
-    out, mean, var = norm.batch_norm(input, weight, bias, (0, *range(2, len(shape))), eps)
+    by_batch = normalized_by_batch if mode().watch is None else packed_at_the_end(normalized_by_batch)
+    return by_batch(input, weight, bias, (0, *range(2, len(shape))), eps, running_mean, running_var, momentum, count)
+
+
+def normalized_by_batch(input: Tensor, weight: Tensor | None, bias: Tensor | None, dims: tuple[int, ...], eps: float,
+                        running_mean: Tensor | None, running_var: Tensor | None, momentum: float, count: int) -> Tensor:
+    """The normalized input; its statistics move the running ones."""
+    out, mean, var = norm.batch_norm(input, weight, bias, dims, eps)
     if running_mean is not None or running_var is not None:
         follow(running_mean, running_var, mean, var, momentum, count)
     return out
