@@ -47,12 +47,12 @@ class saved_tensors_hooks(Setting, Inner):
         return type(self)(self.pack, self.unpack)
 
     def ran(self, op: Any, args: tuple, out: Any) -> None:
+        self.pack_saved(out)                      # before the hooks around these, which leave alone what is packed
         super().ran(op, args, out)
-        self.pack_saved(out)
 
     def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
-        super().applied(node, args, out, saved)
         self.pack_saved(out)
+        super().applied(node, args, out, saved)
 
     def pack_saved(self, out: Any) -> None:
         """Send what the node of an op's result has saved through the pack hook."""

@@ -35,6 +35,8 @@ def derivative(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
     """The tangent of each output, None where it is constant."""
     found: Sequence = [None] * len(outs)
     linear = op.inputs if op.family is families.view else op.options.get("linear", "").split()
+    offsets = op.options.get("added", "").split()
+    given = [None if name in offsets else a for name, a in zip(op.inputs, args)] + list(args[len(op.inputs):])
     left = list(tangents)
     for name in linear:
         if name == "tensors":
@@ -45,7 +47,7 @@ def derivative(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
             at, left[i] = op.inputs.index(name), None
             if "strides" in op.options:
                 t = lying_as(t, args[at])
-            found = added(found, as_list(TENSORS[op.name](*args[:at], t, *args[at + 1:])))
+            found = added(found, as_list(TENSORS[op.name](*given[:at], t, *given[at + 1:])))
     if any([t is not None for t in left]):
         diagonal = op.elementwise and not any(x.array.dtype.kind == "c" for x in (*outs, *args) if isinstance(x, Tensor))
         how = diagonally if diagonal else transposed

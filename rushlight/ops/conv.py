@@ -33,7 +33,7 @@ convolution = inner(
     conv_input_grad(g, weight, x_shape[2:], stride, padding, dilation, groups),
     weight=lambda g, x, weight_shape, stride, padding, dilation, groups:
     conv_weight_grad(g, x, weight_shape[2:], stride, padding, dilation, groups),
-    bias=lambda g: conv_bias_grad(g), node="ConvolutionBackward0")
+    bias=lambda g: conv_bias_grad(g), node="ConvolutionBackward0", linear="x weight", added="bias")
 # the transposed convolution: x is what a convolution gives, and `size` what it takes
 conv_input_grad = inner(
     lambda x, weight, /, size, stride, padding, dilation, groups:
@@ -42,13 +42,13 @@ conv_input_grad = inner(
     conv(of_half(g, weight), weight, stride, padding, dilation, groups),
     weight=lambda g, x, weight_shape, stride, padding, dilation, groups:
     conv_weight_grad(x, g, weight_shape[2:], stride, padding, dilation, groups),
-    node="ConvolutionBackward0")
+    node="ConvolutionBackward0", linear="x weight")
 conv_weight_grad = inner(
     lambda x, y, /, kernel, stride, padding, dilation, groups:
     conv_weight_grad(x, y, kernel, stride, padding, dilation, groups),
     x=lambda g, y, stride, padding, dilation, groups: conv(y, g, stride, padding, dilation, groups),
     y=lambda g, x, y_shape, stride, padding, dilation, groups:
-    conv_input_grad(x, g, y_shape[2:], stride, padding, dilation, groups))
+    conv_input_grad(x, g, y_shape[2:], stride, padding, dilation, groups), linear="x y")
 
 # windows as columns, and columns added up where they came from: nn.functional.unfold and fold
 im2col = inner(

@@ -10,14 +10,15 @@ adopt(kernels)
 # `key` holds HERE where index tensors go.
 
 index      = inner(lambda x, tensors, /, key: index(x, tensors, key),
-                   x=lambda g, tensors, key, x_shape: index_add_zeros(g, tensors, key, x_shape), called="indexing")
+                   x=lambda g, tensors, key, x_shape: index_add_zeros(g, tensors, key, x_shape), called="indexing",
+                   linear="x")
 index_add_zeros = inner(lambda x, tensors, /, key, size: index_add_zeros(x, tensors, key, size),
-                   x=lambda g, tensors, key: index(g, tensors, key))
+                   x=lambda g, tensors, key: index(g, tensors, key), linear="x")
 write_at   = inner(lambda x, y, tensors, /, key, accumulate=False: index_put(x, y, tensors, key, accumulate),
                    x=lambda g, tensors, key, accumulate: g if accumulate else clear(g, tensors, key),
                    y=lambda g, tensors, key: index(g, tensors, key), node="IndexPutBackward0",
                    onto=kernels.put_into)
 clear      = inner(lambda x, tensors, /, key: clear(x, tensors, key),
-                   x=lambda g, tensors, key: clear(g, tensors, key))
+                   x=lambda g, tensors, key: clear(g, tensors, key), linear="x")
 
 build(globals())

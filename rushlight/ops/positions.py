@@ -10,7 +10,8 @@ adopt(kernels)
 adopt(reducing)
 
 gather     = inner(lambda x, index, /, dim: gather(x, index, dim), order="x dim index",
-                     x=lambda g, index, dim, x_shape: scatter_add(zeros(x_shape, g), index, g, dim))
+                     x=lambda g, index, dim, x_shape: scatter_add(zeros(x_shape, g), index, g, dim),
+                     linear="x")
 scatter    = inner(lambda x, index, source, /, dim: scatter(x, index, source, dim), order="x dim index source",
                      onto=kernels.scatter_into,
                      x=lambda g, index, dim: scatter(g, index, zeros((), g), dim),
@@ -22,7 +23,7 @@ scatter_add = inner(lambda x, index, source, /, dim: scatter_add(x, index, sourc
                      source=lambda g, index, dim, source_shape: gather_part(g, index, dim, source_shape),
                      names={"source": "src"})
 index_select = inner(lambda x, index, /, dim: index_select(x, index, dim), order="x dim index",
-                     x=lambda g, index, dim, x_shape: index_add(zeros(x_shape, g), index, g, dim))
+                     x=lambda g, index, dim, x_shape: index_add(zeros(x_shape, g), index, g, dim), linear="x")
 index_add  = inner(lambda x, index, source, /, dim: index_add(x, index, source, dim), order="x dim index source",
                      onto=kernels.index_add_into,
                      x=lambda g: g,

@@ -31,11 +31,11 @@ def bool_out(op, out, result):
 
 
 sum        = reduction(lambda x, /, dim=None, keepdim=False: sum(x, dim, keepdim),
-                       x=lambda g, x_shape: expand(g, x_shape), node=of_reduction("Sum"))
+                       x=lambda g, x_shape: expand(g, x_shape), node=of_reduction("Sum"), linear="x")
 nansum     = reduction(lambda x, /, dim=None, keepdim=False: sum(where(isnan(x), 0, x), dim, keepdim),
                        x=lambda g, x: where(isnan(x), 0, g))
 mean       = reduction(lambda x, /, dim=None, keepdim=False: mean(x, dim, keepdim),
-                       x=lambda g, x_shape, n: expand(shared_by(g, n), x_shape), node=of_reduction("Mean"))
+                       x=lambda g, x_shape, n: expand(shared_by(g, n), x_shape), node=of_reduction("Mean"), linear="x")
 prod       = reduction(lambda x, /, dim=None, keepdim=False: prod(x, dim, keepdim),
                        x=lambda g, x, out, dims: g * product_of_others(x, out, dims), node=of_reduction("Prod"))
 amax       = reduction(lambda x, /, dim=None, keepdim=False: amax(x, dim, keepdim),
@@ -74,7 +74,7 @@ cummax     = general(lambda x, /, dim: cummax(x, dim), outputs="values indices",
                      x=lambda gs, indices, dim, x_shape: scatter_add(zeros(x_shape, gs[0]), indices, gs[0], dim),
                      batched="shift")
 cumsum     = inner(lambda x, /, dim: cumsum(x, dim),    x=lambda g, dim: flip(cumsum(flip(g, (dim,)), dim), (dim,)),
-                   batched="shift")
+                   batched="shift", linear="x")
 cumprod    = inner(lambda x, /, dim: cumprod(x, dim),   x=lambda g, x, out, dim: cumprod_gradient(g, x, out, dim),
                    batched="shift")
 

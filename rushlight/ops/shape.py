@@ -54,26 +54,27 @@ unfold_dim = view(lambda x, /, dim, size, step: unfold_dim(x, dim, size, step), 
 
 contiguous = view(lambda x, /: contiguous(x),                  x=lambda g: g, copies=True, function=False, batched="align",
                   node="CloneBackward0")
-clone      = general(lambda x, /: clone(x),                    x=lambda g: g, batched="align")
+clone      = general(lambda x, /: clone(x),                    x=lambda g: g, batched="align", linear="x")
 placed     = inner(lambda x, /, strides: placed(x, strides),  x=lambda g: g)
 laid_out   = inner(lambda x, /, order: laid_out(x, order),    x=lambda g: g, node="CloneBackward0")
 flip       = general(lambda x, /, dims: flip(x, dims),         x=lambda g, dims: flip(g, dims), variadic="dims",
-                     batched="shift")
+                     batched="shift", linear="x")
 rolled     = inner(lambda x, /, moves, axes, back=False: rolled(x, moves, axes, back), node="RollBackward0", called="roll",
-                   x=lambda g, moves, axes, back: rolled(g, moves, axes, not back), batched="shift")
+                   x=lambda g, moves, axes, back: rolled(g, moves, axes, not back), batched="shift", linear="x")
 tril       = general(lambda x, /, diagonal=0: tril(x, diagonal), x=lambda g, diagonal: tril(g, diagonal), inplace=True,
                      batched="matrix")
 triu       = general(lambda x, /, diagonal=0: triu(x, diagonal), x=lambda g, diagonal: triu(g, diagonal), inplace=True,
                      batched="matrix")
 repeat     = general(lambda x, /, shape: repeat(x, shape),
                      x=lambda g, x_shape, shape: fold_repeats(g, x_shape, shape),
-                     variadic="shape", function=False, names={"shape": "repeats"})
+                     variadic="shape", function=False, names={"shape": "repeats"}, linear="x")
 
 to         = inner(lambda x, /, dtype: to(x, dtype),           x=lambda g, x_dtype: to(g, x_dtype),
-                   node="ToCopyBackward0", batched="align")
+                   node="ToCopyBackward0", batched="align", linear="x")
 overwrite  = inner(lambda x, y, /: overwrite(x, y),            x=lambda g: zeros_like(g), y=lambda g: g,
                    promote="", node="CopyBackwards")
-embed      = inner(lambda x, /, size, key: embed(x, size, key), x=lambda g, key: getitem(g, key), batched="shift")
+embed      = inner(lambda x, /, size, key: embed(x, size, key), x=lambda g, key: getitem(g, key), batched="shift",
+                   linear="x")
 embed_diagonal = inner(lambda x, /, size, offset, first, second: embed_diagonal(x, size, offset, first, second),
                    x=lambda g, offset, first, second: diagonal(g, offset, first, second), batched="shift",
                    node="DiagEmbedBackward0")
@@ -85,9 +86,9 @@ fold_repeats = inner(lambda x, /, size, repeats: fold_repeats(x, size, repeats),
 # -- joining and splitting
 
 cat        = general(lambda tensors, /, dim=0: cat(tensors, dim), method=False,
-                     tensors=lambda g, tensors_shapes, dim: uncat(g, tensors_shapes, dim), batched="shift")
+                     tensors=lambda g, tensors_shapes, dim: uncat(g, tensors_shapes, dim), batched="shift", linear="tensors")
 stack      = general(lambda tensors, /, new_dim=0: stack(tensors, new_dim),
-                     tensors=lambda g, new_dim: unbind(g, new_dim), batched="shift")
+                     tensors=lambda g, new_dim: unbind(g, new_dim), batched="shift", linear="tensors")
 unbind     = general(lambda x, /, dim=0: unbind(x, dim),       x=lambda gs, dim: stack(gs, dim), list=True, batched="shift")
 split_sizes = inner(lambda x, /, lengths, dim=0: split_sizes(x, lengths, dim), x=lambda gs, dim: rejoined(gs, dim),
                     list=True, node="SplitBackward0", batched="shift")
