@@ -90,8 +90,10 @@ class Level(Inner):
 
     def below(self, x: Any) -> Any:
         """x as the levels around this one see it: without this level's tangent, or those of inner ones."""
+        if x.__class__ is tuple or x.__class__ is list:
+            return x.__class__([self.below(part) for part in x])
         if not isinstance(x, Tensor):
-            return type(x)(map(self.below, x)) if type(x) in (list, tuple) else x
+            return x
         if self.within(x):
             made = wrap(self.below(x.array.value), x.array.level, x.array.mapped)
             made.node = x.node

@@ -8,6 +8,7 @@ input, as its entry says, is its own derivative.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,35 +25,52 @@ from rushlight.tensor import Tensor, created, from_array
 Given = Sequence[Tensor | None]
 
 
+@cache
+def places(op: Any) -> tuple[int | None, ...]:
+    """For each edge of the op's nodes the place of its input among the arguments; None for one without a rule."""
+    return tuple([op.inputs.index(name) if op.rules[name] else None for name in ruled_inputs(op)])
+
+
+@cache
+def linear_edges(op: Any) -> tuple[int, ...]:
+    """The edges whose inputs the op is linear in."""
+    linear = op.inputs if op.family is families.view else op.options.get("linear", "").split()
+    return tuple([ruled_inputs(op).index(name) for name in linear])
+
+
 def differentiated(op: Any, args: tuple) -> Sequence:
     """The inputs that have an edge in the op's nodes, in that order."""
     if op.inputs == ("tensors",):
         return args[0] if op.rules["tensors"] else ()
-    return [args[op.inputs.index(name)] if op.rules[name] else None for name in ruled_inputs(op)]
+    return [None if at is None else args[at] for at in places(op)]
 
 
 def derivative(op: Any, args: tuple, outs: list, tangents: Given, record: bool) -> Sequence:
     """The tangent of each output, None where it is constant."""
     found: Sequence = [None] * len(outs)
-    linear = op.inputs if op.family is families.view else op.options.get("linear", "").split()
-    offsets = op.options.get("added", "").split()
-    given = [None if name in offsets else a for name, a in zip(op.inputs, args)] + list(args[len(op.inputs):])
+    linear = linear_edges(op)
     left = list(tangents)
-    for name in linear:
-        if name == "tensors":
-            moved = tuple([zeros(x) if t is None else t for x, t in zip(args[0], left)])
-            return as_list(TENSORS[op.name](moved, *args[1:]))
-        i = ruled_inputs(op).index(name)
+    if linear and op.inputs == ("tensors",):
+        moved = tuple([zeros(x) if t is None else t for x, t in zip(args[0], tangents)])
+        return as_list(TENSORS[op.name](moved, *args[1:]))
+    for i in linear:
         if (t := left[i]) is not None:
-            at, left[i] = op.inputs.index(name), None
-            if "strides" in op.options:
-                t = lying_as(t, args[at])
-            found = added(found, as_list(TENSORS[op.name](*given[:at], t, *given[at + 1:])))
+            left[i] = None
+            found = added(found, linearly(op, args, places(op)[i], t))
     if any([t is not None for t in left]):
         diagonal = op.elementwise and not any(x.array.dtype.kind == "c" for x in (*outs, *args) if isinstance(x, Tensor))
         how = diagonally if diagonal else transposed
         found = added(found, how(op, args, outs, left, record))
     return found
+
+
+def linearly(op: Any, args: tuple, at: Any, t: Tensor) -> list:
+    """The tangents of an op that is linear in the input at this place: the op of the tangent, without what is added."""
+    given = list(args)
+    for name in op.options.get("added", "").split():
+        given[op.inputs.index(name)] = None
+    given[at] = lying_as(t, args[at]) if "strides" in op.options else t
+    return as_list(TENSORS[op.name](*given))
 
 
 def as_list(made: Any) -> list:

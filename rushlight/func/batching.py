@@ -35,6 +35,8 @@ ITEM = ("vmap: It looks like you're calling .item() on a Tensor. We don't suppor
 IN_PLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
             "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` not "
             "being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic.")
+NUMBERS = ("vmap: {what} looks at the numbers of a batched tensor, of which one sample has shape {shape}, and has no "
+           "batching rule\n  cure: write it with other ops, or leave it outside of vmap")
 TANGENTS = "_tangents"                            # of forward mode, in a tensor's __dict__ (autograd/forward_ad.py)
 DYNAMIC = {"nonzero", "count_nonzero", "unique"}
 
@@ -205,11 +207,10 @@ class Batch(Placeholder):
         if what in DYNAMIC:
             return Touched(explain("vmap: We do not support batching operators that can output dynamic shape. Attempted to "
                                    f"vmap over aten::{what}.", "choose with torch.where(), or do it outside of vmap"), self)
-        return Touched(f"vmap: {what} looks at the numbers of a batched tensor, of which one sample has shape {self.shape}, "
-                       "and has no batching rule\n  cure: write it with other ops, or leave it outside of vmap", self)
+        return Touched(NUMBERS, self, what)
 
     def __array_ufunc__(self, ufunc: Any, *args: Any, **kwargs: Any) -> Any:
-        raise self.touched(ufunc.__name__)
+        raise Touched(NUMBERS, self, ufunc.__name__)
 
     def __bool__(self) -> bool:
         raise Touched(explain(CONTROL_FLOW, "torch.where(condition, a, b) chooses for each sample"), self)

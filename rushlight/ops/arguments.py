@@ -329,11 +329,16 @@ def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
 # -- arguments that are no arrays ---------------------------------------------------------------------------------
 
 class Touched(RuntimeError, AttributeError, TypeError):
-    """A kernel met a `Placeholder`, which runs the op in its own way."""
+    """A kernel met a `Placeholder`, which runs the op in its own way. `what`: the NumPy function, for the text: it is
+    written when somebody reads it, since each op inside a vmap raises this error once."""
 
-    def __init__(self, text: str, batch: Any):
+    def __init__(self, text: str, batch: Any, what: str = ""):
         super().__init__(text)
-        self.batch = batch
+        self.batch, self.what = batch, what
+
+    def __str__(self) -> str:
+        text = self.args[0]
+        return text.format(what=self.what, shape=self.batch.shape) if self.what else text
 
 
 class Placeholder:
