@@ -224,7 +224,7 @@ class Part:
         self.function, self.args, self.kwargs, self.context = function, args, kwargs, context
         self.surroundings, self.checks, self.early_stop = surroundings, checks, early_stop
         self.kinds: list[tuple] = []              # shape and dtype of each tensor saved
-        self.found: dict[int, Tensor] = {}        # what the second run saved and backward has not yet asked for
+        self.found: dict[int, tuple[Tensor, int]] = {}     # what the second run saved, with its version, until it is used
         self.done = False                         # whether the first run is: it may ask for derivatives itself
 
     def pack(self, tensor: Tensor) -> int:
@@ -234,17 +234,23 @@ class Part:
     def unpack(self, number: int) -> Tensor:
         if number not in self.found:
             self.run()
-        return self.found.pop(number)
+        tensor, version = self.found.pop(number)
+        if tensor._version != version:
+            raise RuntimeError(explain(
+                "one of the variables needed for gradient computation has been modified by an inplace operation: a tensor of "
+                f"shape {tuple(tensor.shape)}, saved by a checkpointed function that writes to it later",
+                "write `x = x + 1` instead of `x += 1` (or clone() before writing)"))
+        return tensor
 
     def run(self) -> None:
         """The second run. CheckpointError if it saves something else."""
-        saved: list[Tensor] = []
+        saved: list[tuple[Tensor, int]] = []
 
         def keep(tensor: Tensor) -> Tensor:
-            saved.append(tensor.detach())
+            saved.append((tensor.detach(), tensor._version))
             if self.early_stop and len(saved) == len(self.kinds):
                 raise Enough
-            return saved[-1]                      # for a derivative that the function itself asks for
+            return saved[-1][0]                   # for a derivative that the function itself asks for
 
         with self.surroundings.again(), saved_tensors_hooks(keep, lambda kept: kept), self.context, suppress(Enough):
             self.function(*self.args, **self.kwargs)
@@ -257,8 +263,8 @@ class Part:
         self.check(saved)
         self.found = dict(enumerate(saved))
 
-    def check(self, saved: list[Tensor]) -> None:
-        for i, (tensor, (shape, dtype)) in enumerate(zip(saved, self.kinds)):
+    def check(self, saved: list[tuple[Tensor, int]]) -> None:
+        for i, ((tensor, _), (shape, dtype)) in enumerate(zip(saved, self.kinds)):
             if self.checks and (tensor.shape != shape or tensor.dtype is not dtype):
                 raise CheckpointError(explain(
                     "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
