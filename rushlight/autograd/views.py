@@ -128,10 +128,10 @@ class CopySlices(Node):
         return outside.array, inside.array
 
     def tensors(self, g: Tensor) -> tuple:
-        if g.array.strides != self.strides:
-            g = g._placed(self.strides)  # type: ignore[attr-defined]
-        inside = self.region.of(g).clone()  # type: ignore[attr-defined]
         outside = g.clone()  # type: ignore[attr-defined]
+        if outside.array.strides != self.strides:
+            outside = outside._placed(self.strides)
+        inside = self.region.of(outside).clone()  # type: ignore[attr-defined]
         self.region.of(outside).zero_()  # type: ignore[attr-defined]
         return outside, inside
 
