@@ -26,6 +26,7 @@ else:
         __slots__ = ()
 
 new = object.__new__
+TANGENTS = "_tangents"                            # those of forward mode, in a tensor's __dict__ (autograd/forward_ad.py)
 ADDING = RLock()                                  # threads that share a leaf add to its gradient in turn
 F = TypeVar("F", bound=Callable)
 

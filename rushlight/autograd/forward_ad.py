@@ -14,10 +14,10 @@ from weakref import WeakSet
 from rushlight.autograd.grad_mode import Inner, Setting, current, innermost, mode
 from rushlight.autograd.node import hooks_of
 from rushlight.autograd.tangents import derivative, differentiated, fitted, lying_as, zeros
-from rushlight.autograd.views import Region, living_views, released
+from rushlight.autograd.views import Region, detached, living_views, released
 from rushlight.errors import explain
-from rushlight.func.batching import TANGENTS, Batch, wrap
-from rushlight.tensor import Tensor, from_array, writes_of
+from rushlight.func.batching import Batch, recorded, wrap
+from rushlight.tensor import TANGENTS, Tensor, from_array, writes_of
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -74,7 +74,7 @@ class Level(Inner):
         """The tangent of x, or None. Inside a vmap that runs within this level, that of all samples."""
         if x is not None and self.within(x):
             t = self.tangent(x.array.value)
-            return None if t is None else wrap(t, x.array.level, x.array.mapped)
+            return None if t is None else wrap(t, x.array.level)
         tangents = None if x is None else x.__dict__.get(TANGENTS)
         return None if tangents is None else tangents.get(self)
 
@@ -95,7 +95,7 @@ class Level(Inner):
         if not isinstance(x, Tensor):
             return x
         if self.within(x):
-            made = wrap(self.below(x.array.value), x.array.level, x.array.mapped)
+            made = wrap(self.below(x.array.value), x.array.level)
             made.node = x.node
             return made
         tangents = x.__dict__.get(TANGENTS)
@@ -108,7 +108,7 @@ class Level(Inner):
 
     def ran(self, op: Any, args: tuple, out: Any) -> None:
         super().ran(op, args, out)
-        if not self.held or isinstance(op, type):
+        if not self.held or isinstance(op, type) or mode().inference:
             return
         tangents = [self.tangent(x) for x in differentiated(op, args)]
         if any([t is not None for t in tangents]):
@@ -119,9 +119,10 @@ class Level(Inner):
             self.give_all(outs, found)
 
     def give_all(self, outs: Sequence, found: Sequence) -> None:
+        records = self.linear or mode().grad
         for x, t in zip(outs, found):
             if t is not None:
-                self.give(x, t)
+                self.give(x, t if records else cut(t))
 
     def applying(self, node: Any, args: tuple) -> None:
         super().applying(node, args)
@@ -140,7 +141,7 @@ class Level(Inner):
 
     def wrote(self, tensor: Tensor, value: Tensor) -> None:
         super().wrote(tensor, value)
-        if not self.held:
+        if not self.held or mode().inference:
             return
         root, t = tensor.root, self.tangent(value)
         known = self.tangent(root)
@@ -168,6 +169,15 @@ class Computing(Setting):
         m = mode()
         super().__enter__()
         return m
+
+
+def cut(x: Tensor) -> Tensor:
+    """x outside of all graphs, those around a vmap too; its tangents stay."""
+    if not recorded(x):
+        return x
+    made = detached(x)
+    same_tangents(made, x)
+    return made
 
 
 def same_tangents(alias: Tensor, x: Tensor) -> None:

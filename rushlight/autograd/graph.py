@@ -13,7 +13,7 @@ from rushlight.autograd.grad_mode import Inner, Setting, innermost, mode
 from rushlight.autograd.node import Handle, Node, Packed, hooks_of, unpacked
 from rushlight.autograd.views import as_it_is
 from rushlight.errors import explain
-from rushlight.tensor import Tensor, from_array, writes_of
+from rushlight.tensor import TANGENTS, Tensor, from_array, writes_of
 
 __all__ = ["GradientEdge", "Handle", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
            "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
@@ -70,10 +70,10 @@ class saved_tensors_hooks(Setting, Inner):
     def packed(self, item: Any, is_out: bool) -> Any:
         if isinstance(item, Tensor):
             number = item.array.ndim == 0 and item.node is None              # as in x ** 3: kept as it is
-            return item if number else Packed(self, self.pack_one(item), item.node, False)
+            return item if number else Packed(self, self.pack_one(item), item.node, item.__dict__.get(TANGENTS))
         if not is_out or item is None:            # None: this rule does not need the result (x ** 2)
             return item
-        return Packed(self, self.pack_one(from_array(item)), None, True)
+        return Packed(self, self.pack_one(from_array(item)), raw=True)
 
     def pack_one(self, t: Tensor) -> Any:
         before = t._version
@@ -95,6 +95,8 @@ class saved_tensors_hooks(Setting, Inner):
             return t.array
         fresh = from_array(t.array)
         fresh.node = packed.node
+        if packed.tangents:
+            fresh.__dict__[TANGENTS] = packed.tangents
         return fresh
 
 

@@ -223,13 +223,13 @@ torch_names.IN_FILES[Handle] = "torch.utils.hooks", "RemovableHandle"
 
 
 class Packed:
-    """What a node has saved, in the form that `by`, a `saved_tensors_hooks`, gave it; `raw`: it was an array."""
+    """What a node has saved, in the form that `by`, a `saved_tensors_hooks`, gave it, with its node and its tangents;
+    `raw`: it was an array."""
 
-    __slots__ = ("by", "value", "node", "raw")
+    __slots__ = ("by", "value", "node", "tangents", "raw")
 
-    def __init__(self, by: Any, value: Any, node: Node | None, raw: bool):
-        self.by, self.value, self.node, self.raw = by, value, node, raw
-
+    def __init__(self, by: Any, value: Any, node: Node | None = None, tangents: Any = None, raw: bool = False):
+        self.by, self.value, self.node, self.tangents, self.raw = by, value, node, tangents, raw
 
 
 def unpacked(item: Any) -> Any:

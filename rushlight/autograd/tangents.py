@@ -15,9 +15,8 @@ import numpy as np
 
 from rushlight.autograd.backward import grad
 from rushlight.autograd.engine import sum_to_tensor
-from rushlight.autograd.grad_mode import mode, within
+from rushlight.autograd.grad_mode import within
 from rushlight.autograd.node import Hooks, Parts, Start, with_hooks
-from rushlight.func.batching import innermost, shared
 from rushlight.ops import families
 from rushlight.ops.worlds import TENSORS, ruled_inputs
 from rushlight.tensor import Tensor, created, from_array
@@ -32,10 +31,11 @@ def places(op: Any) -> tuple[int | None, ...]:
 
 
 @cache
-def linear_edges(op: Any) -> tuple[int, ...]:
-    """The edges whose inputs the op is linear in."""
-    linear = op.inputs if op.family is families.view else op.options.get("linear", "").split()
-    return tuple([ruled_inputs(op).index(name) for name in linear])
+def linear_edges(op: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The edges of inputs in each of which the op is linear, and of those in which it is linear together."""
+    alone = op.inputs if op.family is families.view else op.options.get("linear", "").split()
+    edges = ruled_inputs(op)
+    return tuple(map(edges.index, alone)), tuple(map(edges.index, op.options.get("jointly", "").split()))
 
 
 def differentiated(op: Any, args: tuple) -> Sequence:
@@ -48,12 +48,18 @@ def differentiated(op: Any, args: tuple) -> Sequence:
 def derivative(op: Any, args: tuple, outs: list, tangents: Given, record: bool) -> Sequence:
     """The tangent of each output, None where it is constant."""
     found: Sequence = [None] * len(outs)
-    linear = linear_edges(op)
+    alone, together = linear_edges(op)
     left = list(tangents)
-    if linear and op.inputs == ("tensors",):
+    if alone and op.inputs == ("tensors",):
         moved = tuple([zeros(x) if t is None else t for x, t in zip(args[0], tangents)])
         return as_list(TENSORS[op.name](moved, *args[1:]))
-    for i in linear:
+    if any([left[i] is not None for i in together]):
+        given = list(args)
+        for i in together:
+            at: Any = places(op)[i]
+            given[at], left[i] = zeros(args[at]) if left[i] is None else left[i], None
+        found = as_list(TENSORS[op.name](*given))
+    for i in alone:
         if (t := left[i]) is not None:
             left[i] = None
             found = added(found, linearly(op, args, places(op)[i], t))
@@ -96,7 +102,7 @@ def transposed(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
     """The tangents of any op: the derivative of g -> J' g by g, towards the inputs' tangents."""
     node = node_like(op, args, outs, tuple([None if t is None else True for t in tangents]))
     smooth = [i for i, x in enumerate(outs) if x.array.dtype.kind in "fcV" and i != op.options.get("fixed")]
-    gs = {i: start(outs[i], (*args, *outs, *tangents)) for i in smooth}
+    gs = {i: start(outs[i]) for i in smooth}
     with within(grad=True):
         gradients = node.tensors(Parts(gs) if several(op) else gs[0]) if gs else ()
         pairs = [(sum_to_tensor(h, t.array.shape) if h.array.shape != t.array.shape else h, t)
@@ -108,11 +114,9 @@ def transposed(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
     return [(zeros(x) if by_place[i] is None else by_place[i]) if i in by_place else None for i, x in enumerate(outs)]
 
 
-def start(out: Tensor, beside: Sequence) -> Tensor:
-    """The gradient of an output, as a variable; beside tensors of a vmap one of its level, where the graph is."""
+def start(out: Tensor) -> Tensor:
+    """The gradient of an output, as a variable."""
     g = zeros(out)
-    if mode().batch is not None and (level := innermost(beside)) is not None:
-        g = shared(g, level)
     g.node = Start(None, out.array.shape)
     return g
 

@@ -140,8 +140,6 @@ def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
     """Write the elements of `r` into `x`, in memory and in the graph. Returns `x`; `op` is named in errors."""
     check_fits(x, r, op)
     m = mode()
-    if m.batch is not None:
-        r = m.batch.brought(x, r)
     recorded = m.grad and (x.node is not None or r.node is not None or x.root.node is not None)
     if m.watch is not None:
         m.watch.writing(x)
@@ -164,6 +162,10 @@ def write(x: Tensor, r: Tensor, op: str | None = None) -> None:
     """The elements of r into x's memory; RuntimeError if x repeats some, or must not be written to."""
     try:
         np.copyto(x.array, r.array, casting="unsafe")
+    except TypeError as error:
+        if not hasattr(error, "batch"):
+            raise
+        error.batch.written(x, r)                 # inside vmap
     except ValueError as error:
         if (once := without_repeats(x.array, r.array)) is not None:
             np.copyto(*once, casting="unsafe")
@@ -307,6 +309,14 @@ def living_views(root: Tensor) -> list[Tensor]:
     return [view for view in found if view is not None and view.viewing is not None and view.viewing[2] is not None]
 
 
+def insert_before(view: Tensor, parent: Tensor) -> None:
+    """Let a tensor on the way from the base to a view stand before the view among the base's views: writes renew them in
+    this order."""
+    views = views_of(view.root)
+    with MAKING:
+        views.insert(next((i for i, weak in enumerate(views) if weak() is view), len(views)), ref(parent))
+
+
 def become(x: Tensor, view: Callable, op: str) -> Tensor:
     """Let x be what `view` makes of it, in the same memory, as `x.t_()` does. Returns x.
 
@@ -317,6 +327,8 @@ def become(x: Tensor, view: Callable, op: str) -> Tensor:
         check_writable(x, op)
     old, others = from_array(x.array), living_views(x)
     old.node, old.viewing, old.writes = x.node, x.viewing, x.writes
+    if x.viewing is not None:
+        insert_before(x, old)
     watch = mode().watch
     if watch is not None:
         watch.moved(old, x)

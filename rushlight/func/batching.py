@@ -37,17 +37,17 @@ IN_PLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because
             "being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic.")
 NUMBERS = ("vmap: {what} looks at the numbers of a batched tensor, of which one sample has shape {shape}, and has no "
            "batching rule\n  cure: write it with other ops, or leave it outside of vmap")
-TANGENTS = "_tangents"                            # of forward mode, in a tensor's __dict__ (autograd/forward_ad.py)
 DYNAMIC = {"nonzero", "count_nonzero", "unique"}
 
 
 class Level:
     """One running vmap: how many samples it has, what random ops do in it, the vmap around it, whether it still runs.
 
-    `watch`: who watches outside. Those see the ops on the values; who begins to watch inside sees those on batched tensors.
+    `since`: when it began; nodes made later are in its graph. `watch`: who watches outside. Those see the ops on the values;
+    who begins to watch inside sees those on batched tensors.
     """
 
-    __slots__ = ("size", "randomness", "outer", "watch", "depth", "open", "name", "token", "modes")
+    __slots__ = ("size", "randomness", "outer", "watch", "depth", "since", "open", "name", "token", "modes")
 
     def __init__(self, size: int, randomness: str, name: str):
         m = mode()
@@ -55,7 +55,7 @@ class Level:
         self.watch = m.watch
         self.size, self.randomness, self.name = size, randomness, name
         self.depth = 1 if self.outer is None else self.outer.depth + 1
-        self.open = True
+        self.since, self.open = tick(), True
         self.modes: tuple[Mode, Mode] = m, m      # a mode inside, and the same outside
 
     def __enter__(self) -> Level:
@@ -82,19 +82,6 @@ class Level:
     def records(self, *tensors: Any) -> bool:
         """Whether a graph inside or outside the vmap goes through one of the batched tensors."""
         return any([t.array.__class__ is Batch and recorded(t) for t in tensors if isinstance(t, Tensor)])
-
-    def brought(self, to: Tensor, source: Tensor) -> Tensor:
-        """What is to be written into `to`, as a tensor of its level. RuntimeError where samples would differ in the source
-        alone."""
-        array: Any = to.array
-        depth = array.level.depth if array.__class__ is Batch else 0
-        while (part := source.array).__class__ is Batch and part.level.depth > depth:  # type: ignore[attr-defined]
-            if part.mapped:  # type: ignore[attr-defined]
-                raise refused(part)
-            source = part.value  # type: ignore[attr-defined]
-        if depth and (part.__class__ is not Batch or part.level is not array.level):  # type: ignore[attr-defined]
-            return shared(source, array.level)
-        return source
 
 
 class Boundary(Inner):
@@ -140,22 +127,22 @@ class Boundary(Inner):
 class Batch(Placeholder):
     """In the place of a tensor's array: looks like the array of one sample, and refuses to be computed with.
 
-    `value`: the tensor of all samples, the batch first if `mapped`; else the one tensor that all samples share.
+    `value`: the tensor of all samples, the batch first. (What all samples share is a plain tensor.)
     """
 
-    __slots__ = ("__weakref__", "value", "level", "mapped")     # watched runs look when it dies
+    __slots__ = ("__weakref__", "value", "level")     # watched runs look when it dies
     one_by_one: Callable                          # runs a function that cannot do without numbers (one_by_one.py)
 
-    def __init__(self, value: Tensor, level: Level, mapped: bool = True):
-        self.value, self.level, self.mapped = value, level, mapped
+    def __init__(self, value: Tensor, level: Level):
+        self.value, self.level = value, level
 
-    shape = property(lambda self: self.value.array.shape[self.mapped:])
-    strides = property(lambda self: self.value.array.strides[self.mapped:])
-    ndim = property(lambda self: self.value.array.ndim - self.mapped)
+    shape = property(lambda self: self.value.array.shape[1:])
+    strides = property(lambda self: self.value.array.strides[1:])
+    ndim = property(lambda self: self.value.array.ndim - 1)
     dtype = property(lambda self: self.value.array.dtype)
     itemsize = property(lambda self: self.value.array.itemsize)
     device = property(lambda self: self.value.device)
-    size = property(lambda self: prod(self.value.array.shape[self.mapped:]))
+    size = property(lambda self: prod(self.value.array.shape[1:]))
     nbytes = property(lambda self: self.size * self.itemsize)
 
     flags = property(lambda self: self.first().flags)
@@ -164,19 +151,17 @@ class Batch(Placeholder):
         """The array of one sample, to see how it lies in memory."""
         array = self.value.array
         array = array if isinstance(array, np.ndarray) else array.first()
-        return array if not self.mapped else array[0] if len(array) else np.empty(self.shape, self.dtype)
+        return array[0] if len(array) else np.empty(self.shape, self.dtype)
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def detached(self) -> Batch:
         """The same samples outside the graphs of this level and of those around it."""
-        return Batch(detached(self.value), self.level, self.mapped)
+        return Batch(detached(self.value), self.level)
 
     def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
         """What is asked of one sample's shape can be answered, and written to; the rest cannot."""
-        if function is np.copyto:
-            return write(*args)
         if function in (np.zeros_like, np.ones_like, np.empty_like):
             like, *dtype = args
             dtype = kwargs.get("dtype", dtype[0] if dtype else None) or like.dtype
@@ -189,13 +174,25 @@ class Batch(Placeholder):
 
     def spread(self, array: np.ndarray) -> Any:
         """A fresh array for each sample, as a batch: what is created like a batched tensor is batched too."""
-        if not self.mapped:
-            return array
         shape = (self.level.size, *array.shape)
         value = self.value.array
         whole = np.empty(shape, array.dtype)
         whole[...] = array
         return Batch(created(from_array(value.spread(whole) if isinstance(value, Batch) else whole)), self.level)
+
+    @staticmethod
+    def written(to: Tensor, source: Tensor) -> None:
+        """Write the source into a tensor, of which one is batched: into the values, in the mode around the vmap."""
+        batch: Any = to.array
+        level, inner = (batch.level if batch.__class__ is Batch else None), innermost((source,))
+        if level is None or (inner is not None and inner.depth > level.depth):
+            raise refused(source.array)  # type: ignore[arg-type]
+        part = Part(source, level)
+        token = current.set(level.around(mode()))
+        try:
+            assign(batch.value, part.lined(batch.ndim) if part.mapped else part.value)
+        finally:
+            current.reset(token)
 
     def __setitem__(self, key: Any, number: Any) -> None:
         """Filling with a number: `array[...] = 1`."""
@@ -227,7 +224,7 @@ class Batch(Placeholder):
     def shown(self) -> str:
         """What print shows: all samples."""
         inside = repr(self.value).replace("\n", "\n    ")
-        return f"BatchedTensor(lvl={self.level.depth}, bdim={0 if self.mapped else None}, value=\n    {inside}\n)"
+        return f"BatchedTensor(lvl={self.level.depth}, bdim=0, value=\n    {inside}\n)"
 
     def run(self, op: Op, args: tuple) -> Any:
         """An op that met this batch, on these arguments."""
@@ -241,29 +238,9 @@ def is_batched(t: Tensor) -> bool:
     return isinstance(t.array, Batch)
 
 
-def wrap(value: Tensor, level: Level, mapped: bool = True) -> Tensor:
-    """The tensor of one sample, for the tensor of all (the batch first), or for one that all samples share."""
-    return from_array(Batch(value, level, mapped))  # type: ignore[arg-type]
-
-
-def shared(x: Tensor, level: Level) -> Tensor:
-    """A tensor from outside the vmap, as one of its level that all samples share. Tangents that were given to it inside the
-    vmap belong to this level too."""
-    made = wrap(x, level, mapped=False)
-    if inner := {k: t for k, t in x.__dict__.get(TANGENTS, {}).items() if k.depth >= level.depth}:
-        made.__dict__[TANGENTS] = x.__dict__[TANGENTS].of(inner)
-    return made
-
-
-def lift(x: Tensor) -> Tensor:
-    """A fresh alias of x, outside the innermost vmap's graph: what its nodes lead to is this level's alone.
-
-    Outside vmap, and for a tensor of the level, on the same array; else x is what all samples share.
-    """
-    level = mode().batch
-    if level is None or (isinstance(x.array, Batch) and x.array.level is level):
-        return from_array(x.array)
-    return shared(x, level)
+def wrap(value: Tensor, level: Level) -> Tensor:
+    """The tensor of one sample, for the tensor of all (the batch first)."""
+    return from_array(Batch(value, level))  # type: ignore[arg-type]
 
 
 def recorded(x: Tensor) -> bool:
@@ -281,21 +258,6 @@ def recorded_below(x: Tensor) -> bool:
     return False
 
 
-def write(to: Any, source: Any, casting: str = "unsafe") -> None:
-    """`np.copyto` where a batch is among the two: the samples of `source` into those of `to`, in the graphs around too."""
-    level = to.level if isinstance(to, Batch) else None
-    inner = isinstance(source, Batch) and (level is None or source.level.depth > level.depth or
-                                           (source.level is level and source.mapped and not to.mapped))
-    if level is None or inner:
-        raise refused(source)
-    part = Part(from_array(source), level)
-    token = current.set(level.around(mode()))
-    try:
-        assign(to.value, part.lined(len(to.shape)) if part.mapped else part.value)
-    finally:
-        current.reset(token)
-
-
 def refused(source: Batch) -> Touched:
     """The error of a write of samples into a tensor that they share."""
     return Touched(explain(IN_PLACE, "write x = x + y; or make the tensor with new_zeros() or zeros_like() of a tensor that "
@@ -304,7 +266,8 @@ def refused(source: Batch) -> Touched:
 
 class Part:
     """An argument at a level: `value`, of all samples if `mapped`, how many dimensions one sample has, and the argument's
-    node in the level's graph. (In others' graphs it is met by the ops on the values.)"""
+    node in the level's graph. What all samples share is in that graph if its node was made inside the vmap. (In the graphs
+    around it the ops on the values meet it.)"""
 
     __slots__ = ("value", "mapped", "ndim", "node", "level")
 
@@ -313,10 +276,10 @@ class Part:
         self.level = level
         if array.__class__ is Batch and array.level is level:
             self.value: Tensor = array.value
-            self.mapped: bool = array.mapped
-            self.ndim, self.node = array.value.array.ndim - array.mapped, t.node
+            self.mapped, self.ndim, self.node = True, array.value.array.ndim - 1, t.node
         else:
-            self.value, self.mapped, self.ndim, self.node = t, False, array.ndim, None
+            self.value, self.mapped, self.ndim = t, False, array.ndim
+            self.node = t.node if t.node is not None and t.node.seq > level.since else None
 
     def lined(self, ndim: int) -> Tensor:
         """The samples with leading dimensions of 1, so that they broadcast from the right: (B, 1, ..., *shape)."""
@@ -387,18 +350,20 @@ def runner(op: Op) -> Callable[[tuple, Level], Any]:
             made, mapped = rule(op, level, parts, args[n:])
         finally:
             current.reset(token)
+        if not mapped:                            # random numbers, the same for all samples
+            return made
         edges = edges_of(ruled, parts) if m.grad else ()
         if is_reduction:
             args = with_dims(args)
         if not isinstance(made, Tensor):
-            outs = [wrap(t, level, mapped) for t in made]
+            outs = [wrap(t, level) for t in made]
             if any([e is not None for e in edges]):
                 record(op, args, edges, outs)
             out = result(outs)
         elif is_view and made is parts[0].value:
             return args[0]
         else:
-            out = wrap(made, level, mapped)
+            out = wrap(made, level)
             if any([e is not None for e in edges]):
                 record(op, args, edges, [out])
             if is_view and made.viewing is not None:

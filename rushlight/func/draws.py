@@ -35,7 +35,7 @@ class Draws:
     def same(self, name: str, method: Callable, args: tuple, kwargs: dict) -> Any:
         if any(self.mapped(a) for a in args):
             raise RuntimeError(explain(SAME, "draw outside of vmap, or say randomness='different'"))
-        return method(*[a.value.array if isinstance(a, Batch) and a.level is self.level else a for a in args], **kwargs)
+        return method(*args, **kwargs)
 
     def different(self, name: str, method: Callable, args: tuple, kwargs: dict) -> Any:
         """One draw for all samples: torch's numbers, in torch's order."""
@@ -52,14 +52,13 @@ class Draws:
         return Batch(from_array(made), self.level)
 
     def mapped(self, a: Any) -> bool:
-        return isinstance(a, Batch) and a.level is self.level and a.mapped
+        return isinstance(a, Batch) and a.level is self.level
 
     def spread(self, a: Any) -> Any:
         """A shape or an array of one sample, for all samples."""
         if self.mapped(a):
             return a.value.array
         if isinstance(a, Batch):
-            a = a.value.array if a.level is self.level else a
             return from_array(a).expand((self.level.size, *a.shape)).array  # type: ignore[attr-defined]
         if isinstance(a, np.ndarray):
             return np.broadcast_to(a, (self.level.size, *a.shape)).copy()

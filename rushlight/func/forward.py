@@ -49,7 +49,7 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
 def on_duals(level: Level, func: Callable, xs: list[Tensor], ts: list[Tensor], inputs_form: TreeSpec, has_aux: bool,
              who: str) -> tuple[list[Tensor], list[Tensor | None], TreeSpec, Any]:
     """The function run on x + e t: the leaves of its output, their tangents, the output's tree, and aux."""
-    with level:
+    with level, within(inference=False):
         for x, t in zip(xs, ts):
             check_dual(level, x, t)
         made = func(*tree_unflatten([dual(level, x, t) for x, t in zip(xs, ts)], inputs_form))

@@ -118,14 +118,14 @@ def differentiable(outs: list) -> dict[int, tuple]:
 
 def record(call: Callable, leaves: list, outs: list, level: Level) -> None:
     """One node for the outputs, if the batched arguments are recorded."""
-    varied = [i for i, a in enumerate(leaves) if isinstance(a, Tensor) and a.node is not None
-              and isinstance(a.array, Batch) and a.array.level is level]
+    nodes = [Part(a, level).node if isinstance(a, Tensor) else None for a in leaves]
+    varied = [i for i, node in enumerate(nodes) if node is not None]
     smooth = differentiable(outs)
     if not (mode().grad and varied and smooth):
         return
     node = OneByOne()
     node.call, node.varied, node.smooth, node.saved = call, varied, smooth, tuple(leaves)
-    node.edges, node.seq, node.shape, node.where = tuple(leaves[i].node for i in varied), tick(), None, None
+    node.edges, node.seq, node.shape, node.where = tuple(nodes[i] for i in varied), tick(), None, None
     for i in smooth:
         outs[i].node = Output(node, i, tick(), outs[i].array.shape)
 

@@ -13,6 +13,7 @@ from rushlight.errors import explain
 from rushlight.func.batching import Level, Part, wrap
 from rushlight.func.draws import ERROR
 from rushlight.func.rules import SPECIAL, Parts, align, call, fold, folded, one_by_one, shift, unfolded
+from rushlight.ops import shapes
 from rushlight.ops.kernels.strided import reach
 from rushlight.ops.table import Op
 from rushlight.ops.worlds import TENSORS as ops
@@ -37,6 +38,17 @@ def reshape(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
         known = prod(n for n in shape if n != -1)
         shape = tuple(prod(x.value.array.shape[1:]) // max(known, 1) if n == -1 else n for n in shape)
     return call(op, [x.value], ((level.size, *shape),))
+
+
+@rule("unbind")
+def unbind(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    return shapes.unbind(parts[0].value, settings[0] + 1)           # views, unlike what the op itself gives
+
+
+@rule("split_sizes")
+def split_sizes(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    lengths, dim = settings
+    return shapes.split(parts[0].value, lengths, dim + 1)
 
 
 @rule("expand")

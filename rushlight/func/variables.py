@@ -5,18 +5,17 @@ it mix with no others, however they nest; what is left of them in a result's his
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from rushlight import dtypes
 from rushlight.autograd.backward import grad
-from rushlight.autograd.forward_ad import same_tangents
+from rushlight.autograd.forward_ad import cut, same_tangents
 from rushlight.autograd.grad_mode import mode, within
 from rushlight.autograd.node import Node, Start
-from rushlight.autograd.views import detached
 from rushlight.creation import zeros_like
 from rushlight.errors import explain
-from rushlight.func.batching import lift, recorded, recorded_below
+from rushlight.func.batching import Batch
 from rushlight.tensor import Tensor, from_array, writes_of
 from rushlight.utils.pytree import TreeSpec, tree_flatten, tree_leaves, tree_map, tree_map_only, tree_structure
 
@@ -43,12 +42,9 @@ class Variables(within):
             raise ValueError(explain(f"Thing passed to transform API must be Tensor, got {type(x)}",
                                      "make it a tensor: torch.tensor(...)"))
         dtypes.check_differentiable(x.dtype)
-        made = lift(x)
-        same = made.array is x.array              # else vmap has put it into its level, and its own graph goes on below
-        made.node = Start(x.node if same else None, made.array.shape)
-        if same:
-            made.writes = writes_of(x)
-            same_tangents(made, x)
+        made = from_array(x.array)
+        made.node, made.writes = Start(x.node, made.array.shape), writes_of(x)
+        same_tangents(made, x)
         self.starts.append(made.node)
         return made
 
@@ -57,8 +53,17 @@ class Variables(within):
         return tree_map(self.fresh, tree)
 
     def reached(self, results: Iterable[Tensor]) -> bool:
-        """Whether somebody else differentiates: whether the results depend on other variables, or on leaves."""
-        return any(recorded_below(t) or leads_out(t, self.starts) for t in results)
+        """Whether somebody else differentiates: whether the results, or the samples they stand for, depend on other
+        variables, or on leaves."""
+        return any([leads_out(one, self.starts) for t in results for one in at_each_level(t)])
+
+
+def at_each_level(t: Tensor) -> Iterator[Tensor]:
+    """The tensor, and inside vmap that of all samples, which has a history in the graphs around."""
+    yield t
+    while isinstance(t.array, Batch):
+        t = t.array.value
+        yield t
 
 
 def leads_out(t: Tensor, own: Sequence[Node] = ()) -> bool:
@@ -80,15 +85,18 @@ def leads_out(t: Tensor, own: Sequence[Node] = ()) -> bool:
 
 def settled(t: Any) -> Any:
     """A result without the history of variables that are no more."""
-    if not isinstance(t, Tensor) or not recorded(t):
+    if not isinstance(t, Tensor):
         return t
-    if not mode().grad:                           # all graphs, those around a vmap too
-        made = detached(t)
-    elif t.node is None or leads_out(t):
+    if not mode().grad:
+        return cut(t)
+    array: Any = t.array
+    if isinstance(array, Batch) and (value := settled(array.value)) is not array.value:
+        array = Batch(value, array.level)
+    keeps = t.node is None or leads_out(t)
+    if keeps and array is t.array:
         return t
-    else:
-        made = from_array(t.array)
-        made.writes = writes_of(t)
+    made = from_array(array)
+    made.node, made.writes = t.node if keeps else None, writes_of(t)
     same_tangents(made, t)
     return made
 

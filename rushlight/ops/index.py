@@ -17,7 +17,7 @@ index_add_zeros = inner(lambda x, tensors, /, key, size: index_add_zeros(x, tens
 write_at   = inner(lambda x, y, tensors, /, key, accumulate=False: index_put(x, y, tensors, key, accumulate),
                    x=lambda g, tensors, key, accumulate: g if accumulate else clear(g, tensors, key),
                    y=lambda g, tensors, key: index(g, tensors, key), node="IndexPutBackward0",
-                   onto=kernels.put_into)
+                   onto=kernels.put_into, jointly="x y")
 clear      = inner(lambda x, tensors, /, key: clear(x, tensors, key),
                    x=lambda g, tensors, key: clear(g, tensors, key), linear="x")
 

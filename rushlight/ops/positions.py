@@ -16,22 +16,24 @@ scatter    = inner(lambda x, index, source, /, dim: scatter(x, index, source, di
                      onto=kernels.scatter_into,
                      x=lambda g, index, dim: scatter(g, index, zeros((), g), dim),
                      source=lambda g, index, dim, source_shape: gather_part(g, index, dim, source_shape),
-                     names={"source": "src"})
+                     names={"source": "src"}, jointly="x source")
 scatter_add = inner(lambda x, index, source, /, dim: scatter_add(x, index, source, dim), order="x dim index source",
                      onto=kernels.scatter_add_into,
                      x=lambda g: g,
                      source=lambda g, index, dim, source_shape: gather_part(g, index, dim, source_shape),
-                     names={"source": "src"})
+                     names={"source": "src"}, jointly="x source")
 index_select = inner(lambda x, index, /, dim: index_select(x, index, dim), order="x dim index",
                      x=lambda g, index, dim, x_shape: index_add(zeros(x_shape, g), index, g, dim), linear="x")
 index_add  = inner(lambda x, index, source, /, dim: index_add(x, index, source, dim), order="x dim index source",
                      onto=kernels.index_add_into,
                      x=lambda g: g,
-                     source=lambda g, index, dim, source_shape: reshape(index_select(g, index, dim), source_shape))
+                     source=lambda g, index, dim, source_shape: reshape(index_select(g, index, dim), source_shape),
+                     jointly="x source")
 index_copy = inner(lambda x, index, source, /, dim: index_copy(x, index, source, dim), order="x dim index source",
                      onto=kernels.index_copy_into,
                      x=lambda g, index, dim: index_copy(g, index, zeros_like(index_select(g, index, dim)), dim),
-                     source=lambda g, index, dim, source_shape: reshape(index_select(g, index, dim), source_shape))
+                     source=lambda g, index, dim, source_shape: reshape(index_select(g, index, dim), source_shape),
+                     jointly="x source")
 
 # -- reduced at positions along one dimension; the source has the shape of the index
 

@@ -72,7 +72,7 @@ repeat     = general(lambda x, /, shape: repeat(x, shape),
 to         = inner(lambda x, /, dtype: to(x, dtype),           x=lambda g, x_dtype: to(g, x_dtype),
                    node="ToCopyBackward0", batched="align", linear="x")
 overwrite  = inner(lambda x, y, /: overwrite(x, y),            x=lambda g: zeros_like(g), y=lambda g: g,
-                   promote="", node="CopyBackwards")
+                   promote="", node="CopyBackwards", jointly="x y")
 embed      = inner(lambda x, /, size, key: embed(x, size, key), x=lambda g, key: getitem(g, key), batched="shift",
                    linear="x")
 embed_diagonal = inner(lambda x, /, size, offset, first, second: embed_diagonal(x, size, offset, first, second),

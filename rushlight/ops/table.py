@@ -147,6 +147,7 @@ OPTIONS = {
     "node": "torch's name of the node where it is not the op's, or a function of the node that tells (ops/node_names.py)",
     "batched": "how vmap runs it where its family does not say: align, matrix, shift, fold, whole, dynamic (func/rules.py)",
     "linear": "the inputs in each of which it is linear: its derivative there, forward, is the op itself",
+    "jointly": "the inputs in which it is linear together: its derivative is the op of all their tangents",
     "added": "the inputs that are added to what is linear in the others, and may be left out",
     "random": "draws fresh numbers: two calls are never one, and nothing is computed once for all",
 }

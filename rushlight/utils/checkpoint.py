@@ -237,8 +237,8 @@ class Part:
         tensor, version = self.found.pop(number)
         if tensor._version != version:
             raise RuntimeError(explain(
-                "one of the variables needed for gradient computation has been modified by an inplace operation: a tensor of "
-                f"shape {tuple(tensor.shape)}, saved by a checkpointed function that writes to it later",
+                "one of the variables needed for gradient computation has been modified by an inplace operation: a "
+                f"tensor of shape {tuple(tensor.shape)}, saved by a checkpointed function that writes to it later",
                 "write `x = x + 1` instead of `x += 1` (or clone() before writing)"))
         return tensor
 

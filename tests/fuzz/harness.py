@@ -76,8 +76,10 @@ def leaves(made: Any) -> Iterator[Any]:
         x = made.detach().resolve_conj().resolve_neg()
         yield str(made.dtype).split(".")[-1]
         yield (x.float() if x.dtype.itemsize == 2 and x.is_floating_point() else x).numpy().copy()
-    else:
+    elif made is None or isinstance(made, (bool, int, float, complex, str)):
         yield made
+    else:
+        raise TypeError(f"a program returned {type(made).__name__}")
 
 
 def same(a: Any, b: Any, itemsize: int) -> bool:
