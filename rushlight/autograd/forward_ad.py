@@ -16,7 +16,7 @@ from rushlight.autograd.node import hooks_of
 from rushlight.autograd.tangents import derivative, differentiated, fitted, lying_as, zeros
 from rushlight.autograd.views import Region, detached, living_views, released
 from rushlight.errors import explain
-from rushlight.func.batching import Batch, recorded, wrap
+from rushlight.func.batching import Batch, recorded, spread_as, wrap
 from rushlight.tensor import TANGENTS, Tensor, from_array, writes_of
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
@@ -205,7 +205,8 @@ def written(x: Tensor, root: Tensor, t: Tensor | None, known: Tensor | None) -> 
     t = zeros(x) if t is None else fitted(t, x)
     if x.viewing is None:
         return t
-    whole = lying_as(zeros(root) if known is None else known.clone(), root)  # type: ignore[attr-defined]
+    whole = spread_as(zeros(root) if known is None else known.clone(), t)  # type: ignore[attr-defined]
+    whole = lying_as(whole, root)
     Region(x).of(whole).copy_(t)  # type: ignore[attr-defined]
     return whole
 

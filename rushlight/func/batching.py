@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from math import prod
 from sys import _getframe as frame
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -241,6 +241,20 @@ def is_batched(t: Tensor) -> bool:
 def wrap(value: Tensor, level: Level) -> Tensor:
     """The tensor of one sample, for the tensor of all (the batch first)."""
     return from_array(Batch(value, level))  # type: ignore[arg-type]
+
+
+def spread_as(x: Tensor, like: Tensor) -> Tensor:
+    """A tensor that has samples wherever `like` has some, those of x or copies of it: `like` can be written into it."""
+    batch, own = cast(Any, like.array), cast(Any, x.array)
+    if batch.__class__ is not Batch:
+        return x
+    token = current.set(batch.level.around(mode()))
+    try:
+        here = own.__class__ is Batch and own.level is batch.level
+        value = own.value if here else x.expand((batch.level.size, *x.array.shape)).clone()  # type: ignore[attr-defined]
+        return wrap(spread_as(value, batch.value), batch.level)
+    finally:
+        current.reset(token)
 
 
 def recorded(x: Tensor) -> bool:
