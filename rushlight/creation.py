@@ -275,10 +275,15 @@ def like(array: np.ndarray, dtype: Dtype, form: memory_format | None, number: An
     kept = form is None or form is preserve_format
     if kept and number == 0:
         return room_like(array, d, np.zeros)      # memory that the system hands out as zeros
-    r = room_like(array, d) if kept else room_for(array.shape, d, form)  # type: ignore[arg-type]
+    r = room_like(array, d) if kept else beside(array, room_for(array.shape, d, form))  # type: ignore[arg-type]
     if number is not None:
         r[...] = number
     return r if number is not None or not FILLING else unset(r)
+
+
+def beside(like: Any, array: Any) -> Any:
+    """A fresh array as what is created like another tensor: inside vmap each sample has its own, on "meta" it has none."""
+    return array if isinstance(like, np.ndarray) else like.spread(array)
 
 
 FILLING: set[str] = set()                         # "empty" where memory that nobody has set is to be the same each time
@@ -405,8 +410,9 @@ def new_like(create: Callable) -> Callable:
     """x.new_zeros(size) and its like: this tensor's dtype unless told."""
     def new(self: Tensor, *size: Any, dtype: Dtype = None, **options: Any) -> Tensor:
         t = create(*size, dtype=self.dtype if dtype is None else dtype, **options)
-        if not isinstance(self.array, np.ndarray) and "device" not in options:   # a batch of vmap: each sample has its own
-            t.array = self.array.spread(t.array)
+        chosen = "device" in options if self.is_meta else create is tensor    # samples of vmap share the numbers given
+        if not chosen:
+            t.array = beside(self.array, t.array)
         return t
     new.__doc__ = create.__doc__
     return new

@@ -84,7 +84,7 @@ def order_of_expanded(x: ndarray) -> tuple:
 
 def room_like(array: ndarray, dtype: np.dtype, make: Callable[..., ndarray] = np.empty) -> ndarray:
     """An array from `make`, np.empty or np.zeros, whose elements lie as a copy's of another one do, in torch."""
-    if 0 not in array.strides:
+    if 0 not in array.strides or not isinstance(array, ndarray):        # a batch of vmap, a tensor on "meta"
         return (np.zeros_like if make is np.zeros else np.empty_like)(array, dtype)
     order = order_of_expanded(array)
     return make([array.shape[d] for d in order], dtype).transpose(np.argsort(order))

@@ -125,7 +125,8 @@ def like(name: str, create: Callable, fill: Callable, given: str = "") -> Callab
              **options: Any) -> Tensor:
         if not isinstance(input, Tensor):
             raise TypeError(explain(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"))
-        if memory_format is preserve_format and not input.array.flags.c_contiguous:     # drawn in the order of memory
+        in_order = mode().batch is not None or input.array.flags.c_contiguous
+        if memory_format is preserve_format and not in_order:           # drawn in the order of memory
             drawn = {name: options.pop(name) for name in ("generator",) if name in options}
             t = empty_like(input.detach(), dtype=dtype, **options)
             with no_grad():

@@ -166,8 +166,8 @@ class Batch(Placeholder):
             like, *dtype = args
             dtype = kwargs.get("dtype", dtype[0] if dtype else None) or like.dtype
             makers: dict[Callable, Callable] = {np.zeros_like: np.zeros, np.ones_like: np.ones}
-            made = makers.get(function, np.empty)
-            return self.spread(made(like.shape, dtype)) if like is self else made(like.shape, dtype)
+            made = makers.get(function, np.empty)(like.shape, dtype)
+            return like.spread(made) if isinstance(like, Batch) else made
         if function in (np.shape, np.ndim, np.size):
             return getattr(self, function.__name__)
         raise self.touched(function.__name__)
@@ -210,16 +210,23 @@ class Batch(Placeholder):
         raise Touched(NUMBERS, self, ufunc.__name__)
 
     def __bool__(self) -> bool:
-        raise Touched(explain(CONTROL_FLOW, "torch.where(condition, a, b) chooses for each sample"), self)
+        if self.mapped:
+            raise Touched(explain(CONTROL_FLOW, "torch.where(condition, a, b) chooses for each sample"), self)
+        return bool(self.value)
 
     def item(self) -> Any:
-        raise Touched(explain(ITEM, "return the tensor, and call .item() outside of vmap"), self)
+        if self.mapped:
+            raise Touched(explain(ITEM, "return the tensor, and call .item() outside of vmap"), self)
+        return self.value.item()
 
-    tolist = item
+    def tolist(self) -> Any:
+        return self.item() if self.mapped else self.value.tolist()
 
     def numpy(self) -> Any:
-        raise RuntimeError(explain("Cannot access data pointer of Tensor that doesn't have storage",
-                                   "inside vmap a tensor stands for many: return it, and ask outside"))
+        if self.mapped:
+            raise RuntimeError(explain("Cannot access data pointer of Tensor that doesn't have storage",
+                                       "inside vmap a tensor stands for many: return it, and ask outside"))
+        return self.value.detach().numpy()  # type: ignore[attr-defined]
 
     def shown(self) -> str:
         """What print shows: all samples."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.func.batching import Level, Part, wrap
-from rushlight.func.rules import SPECIAL, Parts, call, one_by_one
+from rushlight.func.rules import SPECIAL, Parts, call
 from rushlight.func.special_rules import rule
 from rushlight.ops.kernels.index import HERE
 from rushlight.ops.table import TABLE, Op
@@ -26,20 +26,21 @@ class Places:
     """A key of one sample with its index tensors, for all samples.
 
     `tensors`: 0 ... B - 1 and the index tensors, all of (B, *I); `key`: HERE for each; `ndim`: of I; `at`: where a sample's
-    result has I, among its other dimensions.
+    result has I, among its other dimensions; `points`: the dimensions of size 1 that masks without dimensions choose from.
     """
 
     def __init__(self, x_ndim: int, parts: list[Part], key: tuple, level: Level):
         indices = [one for p in parts for one in as_positions(p, level)]
-        found = iter([p.ndim if p.value.array.dtype.kind == "b" else 0 for p in parts])
+        masks = [p.ndim if p.value.array.dtype.kind == "b" else None for p in parts]
+        self.points = points_of(x_ndim, masks, key)
         self.ndim = max((p.ndim for p in indices), default=0)
-        spread: list[Any] = []
+        found, spread = iter(masks), []
         for part in key:                          # a mask of k dimensions has become k index tensors
-            spread += [HERE] * max(next(found), 1) if part is HERE else [part]
+            spread += [HERE] * (next(found) or 1) if part is HERE else [part]
         own = created(from_array(np.arange(level.size).reshape((-1,) + (1,) * self.ndim)))
         self.tensors = [own, *(p.whole(self.ndim) for p in indices)]
         self.key = (HERE, *spread)
-        self.at = self.place(x_ndim, spread)
+        self.at = self.place(x_ndim + len(self.points), spread)
 
     def place(self, x_ndim: int, key: list) -> int:
         """How many dimensions of a sample's result come before I."""
@@ -48,6 +49,16 @@ class Places:
             return 0
         used = sum(part is not None and part is not Ellipsis for part in key)
         return sum(x_ndim - used if part is Ellipsis else 1 for part in key[:here[0]])
+
+    def opened(self, t: Tensor) -> Tensor:
+        """What the key is applied to, (B, *shape of a sample), with the dimensions `points`."""
+        for dim in self.points:
+            t = ops["unsqueeze"](t, 1 + dim)
+        return t
+
+    def closed(self, t: Tensor) -> Tensor:
+        """The opposite."""
+        return ops["squeeze"](t, tuple([1 + dim for dim in self.points])) if self.points else t
 
     def result(self, t: Tensor) -> Tensor:
         """(B, *I, *rest), as NumPy gives it, with I where a sample has it."""
@@ -62,36 +73,53 @@ class Places:
         return ops["movedim"](t, tuple(range(1 + self.at, 1 + self.at + self.ndim)), tuple(range(1, 1 + self.ndim)))
 
 
+def points_of(x_ndim: int, masks: list, key: tuple) -> list[int]:
+    """Where a key has masks without dimensions: each chooses from a dimension of size 1 of its own. `masks`: for each index
+    tensor its number of dimensions, None if it is no mask."""
+    found, points, dim = iter(masks), [], 0
+    taken = sum(m if m is not None else 1 for m in masks) + sum(part.__class__ in (int, slice) for part in key)
+    for part in key:
+        mask = next(found) if part is HERE else None
+        if mask == 0:
+            points.append(dim)
+        if part is Ellipsis:
+            dim += x_ndim - taken
+        elif part is not None:
+            dim += mask or 1
+    return points
+
+
 def as_positions(p: Part, level: Level) -> list[Part]:
     """An index tensor; of a mask that all samples share, those of the places where it is true."""
     if p.value.array.dtype.kind != "b":
         return [p]
-    if p.mapped or p.ndim == 0:
+    if p.mapped:
         raise RuntimeError(DYNAMIC)
-    return [Part(created(from_array(places)), level) for places in np.nonzero(numbers(p.value))]
+    return [Part(created(from_array(places)), level) for places in np.nonzero(np.atleast_1d(numbers(p.value)))]
 
 
 def result_ndim(x_ndim: int, places: Places) -> int:
     """The number of dimensions of a sample's result."""
     key = places.key[1:]
     taken = sum(part is HERE or part.__class__ is int for part in key)
-    return x_ndim - taken + sum(part is None for part in key) + places.ndim
+    return x_ndim + len(places.points) - taken + sum(part is None for part in key) + places.ndim
 
 
 @rule("index")
 def index(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     (x, tensors), (key,) = parts, settings
-    if any(p.ndim == 0 and not p.mapped and p.value.array.dtype.kind == "b" for p in tensors):
-        return one_by_one(op, level, parts, settings)
     places = Places(x.ndim, tensors, key, level)
-    return places.result(call(op, [x.whole(), places.tensors], (places.key,)))
+    return places.result(call(op, [places.opened(x.whole()), places.tensors], (places.key,)))
 
 
 @rule("index_add_zeros")
 def index_add_zeros(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     (g, tensors), (key, size) = parts, settings
     places = Places(len(size), tensors, key, level)
-    return call(op, [places.source(g.whole()), places.tensors], (places.key, (level.size, *size)))
+    opened = [level.size, *size]
+    for dim in places.points:
+        opened.insert(1 + dim, 1)
+    return places.closed(call(op, [places.source(g.whole()), places.tensors], (places.key, tuple(opened))))
 
 
 @rule("write_at")
@@ -99,14 +127,14 @@ def write_at(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     (x, y, tensors), (key, accumulate) = parts, settings
     places = Places(x.ndim, tensors, key, level)
     source = places.source(y.whole(result_ndim(x.ndim, places)))
-    return call(op, [x.whole(), source, places.tensors], (places.key, accumulate))
+    return places.closed(call(op, [places.opened(x.whole()), source, places.tensors], (places.key, accumulate)))
 
 
 @rule("clear")
 def clear(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     (g, tensors), (key,) = parts, settings
     places = Places(g.ndim, tensors, key, level)
-    return call(op, [g.whole(), places.tensors], (places.key,))
+    return places.closed(call(op, [places.opened(g.whole()), places.tensors], (places.key,)))
 
 
 # -- positions along one dimension ---------------------------------------------------------------------------------------

@@ -21,9 +21,10 @@ def vmap(func: Callable, in_dims: Dims = 0, out_dims: Dims = 0, randomness: str 
     """f -> F with F(x)[i] = f(x[i]): `func` on all samples at once, as if it were called for each.
 
     `in_dims`: where the samples lie in each argument, an int for all or a tree that fits the arguments; None for an
-    argument that all samples share. Keyword arguments lie along dimension 0. `out_dims`: where they go in the results;
-    None for a result that is the same for all. `randomness`: what random ops do: 'error', 'different' numbers for each
-    sample, or the 'same'. `chunk_size`: at most so many samples at once.
+    argument that all samples share. Samples share keyword arguments. `out_dims`: where they go in the results; None for a
+    result that is the same for all. `randomness`: what random ops do: 'error', 'different' numbers for each
+    sample, or the 'same'. `chunk_size`: at most so many samples at once;
+    the results are then copies, never views of the arguments.
 
     The samples have shapes and dtypes of their own; `vmap` nests, and composes with `func.grad`, `jacrev`, `jvp` and
     backward. In-place ops write into what is mapped over. `if`, `.item()` and ops with results of unknown shape
@@ -41,14 +42,12 @@ def vmap(func: Callable, in_dims: Dims = 0, out_dims: Dims = 0, randomness: str 
     @wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         inputs, dims, spec = sorted_out(func, in_dims, args)
-        named, names = tree_flatten(kwargs)
-        inputs, dims = inputs + named, dims + [0 if isinstance(a, Tensor) else None for a in named]
         size = batch_size(inputs, dims)
         fronts = [a if d is None else TENSORS["movedim"](a, d, 0) if d % a.ndim else a for a, d in zip(inputs, dims)]
 
         def run(start: int, stop: int) -> tuple[list, TreeSpec]:
             part = [a if d is None or stop - start == size else a[start:stop] for a, d in zip(fronts, dims)]
-            return one_run(func, randomness, stop - start, part, dims, len(inputs) - len(named), spec, names, out_dims)
+            return one_run(func, randomness, stop - start, part, dims, spec, kwargs, out_dims)
         step = chunk_size or max(size, 1)
         again = get_rng_state() if randomness == "same" and step < size else None      # each chunk draws the same numbers
         chunks = []
@@ -56,16 +55,16 @@ def vmap(func: Callable, in_dims: Dims = 0, out_dims: Dims = 0, randomness: str 
             if again is not None:
                 set_rng_state(again)
             chunks.append(run(start, min(start + step, size)))
-        return joined(func, chunks, out_dims)
+        return tree_unflatten(*chunks[0]) if chunk_size is None else joined(func, chunks, out_dims)
     return mapped
 
 
-def one_run(func: Callable, randomness: str, size: int, inputs: list, dims: list, count: int, spec: TreeSpec,
-            names: TreeSpec, out_dims: Dims) -> tuple[list, TreeSpec]:
+def one_run(func: Callable, randomness: str, size: int, inputs: list, dims: list, spec: TreeSpec, kwargs: dict,
+            out_dims: Dims) -> tuple[list, TreeSpec]:
     """The function called once, on tensors that stand for all samples; its results with the batch where it is to be."""
     with Level(size, randomness, name_of(func)) as level:
         given = [a if d is None else wrap(a, level) for a, d in zip(inputs, dims)]
-        made = func(*tree_unflatten(given[:count], spec), **tree_unflatten(given[count:], names))
+        made = func(*tree_unflatten(given, spec), **kwargs)
         flat, tree = tree_flatten(made)
         places = result_dims(func, out_dims, made, tree)
         return [unwrapped(func, t, d, level) for t, d in zip(flat, places)], tree
@@ -89,11 +88,9 @@ def unwrapped(func: Callable, t: Any, dim: int | None, level: Level) -> Any:
 def joined(func: Callable, chunks: list[tuple[list, TreeSpec]], out_dims: Dims) -> Any:
     """The results of all chunks, one after the other along their out_dims."""
     flat, tree = chunks[0]
-    if len(chunks) > 1:
-        places = result_dims(func, out_dims, tree_unflatten(flat, tree), tree)
-        flat = [parts[0] if d is None else TENSORS["cat"](list(parts), d % parts[0].ndim)
-                for parts, d in zip(zip(*(found for found, _ in chunks)), places)]
-    return tree_unflatten(flat, tree)
+    places = result_dims(func, out_dims, tree_unflatten(flat, tree), tree)
+    return tree_unflatten([parts[0] if d is None else TENSORS["cat"](list(parts), d % parts[0].ndim)
+                           for parts, d in zip(zip(*(found for found, _ in chunks)), places)], tree)
 
 
 # -- what is mapped, and where ---------------------------------------------------------------------------------------------

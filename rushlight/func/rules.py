@@ -99,7 +99,7 @@ def shift(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     ndim = max((p.ndim for p in flat(parts)), default=0)
     if op.name == "cat":                          # empty vectors go with everything, as in torch
         parts = [[p for p in parts[0] if p.ndim == ndim or p.value.array.shape[p.mapped:] != (0,)]]
-    point = ndim == 0 and op.name not in ("stack", "unsqueeze", "embed", "embed_diagonal")
+    point = ndim == 0 and op.name not in ("stack", "unsqueeze", "getitem", "embed", "embed_diagonal")
     inputs = [None if p is None else [one.whole(point) for one in p] if isinstance(p, list) else p.whole(point)
               for p in parts]
     moved = [shifted(name, value, level.size, ndim) for name, value in zip(names[len(op.inputs):], settings)]

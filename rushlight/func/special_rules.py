@@ -83,6 +83,19 @@ def fold_repeats(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     return made.reshape((level.size, *size))
 
 
+@rule("unfold_dim")
+def unfold_dim(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """One number has one window."""
+    x, (_, size, _) = parts[0], settings
+    return shift(op, level, parts, settings) if x.ndim else ops["narrow"](x.whole(1), 1, 0, size)
+
+
+@rule("add_windows")
+def add_windows(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    g, (size, *_) = parts[0], settings
+    return shift(op, level, parts, settings) if size else g.whole().sum(1)
+
+
 @rule("overwrite")
 def overwrite(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     x, y = parts

@@ -195,6 +195,10 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     check_same_dtype(input, values)
     if len(indices) > input.array.ndim:
         raise IndexError(explain(f"too many indices for tensor of dimension {input.array.ndim} (got {len(indices)})"))
+    for i, index in enumerate(indices):
+        if index is not None and not isinstance(index, Tensor):
+            raise TypeError(explain(f"expected Tensor as element {i} in argument 0, but got {type(index).__name__}",
+                                    "make it a tensor: torch.tensor(...)"))
     key = tuple(slice(None) if index is None else HERE for index in indices)
     places = [choosing(index) for index in indices if index is not None]
     return landed(write_at, out, input, values, places, (*key, ...), accumulate)

@@ -1,0 +1,130 @@
+"""vmap: what a sample is. Samples without dimensions, what is made like one, keys that are True, and what samples share."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rushlight
+from rushlight import Tensor, equal, ones, stack, tensor
+from rushlight.func import grad, jvp, vmap
+
+X = tensor([[0.1, 0.5], [-0.3, 2.0], [0.7, -1.1]])
+C = tensor([1.0, 2.0])
+
+
+def check_loop(f, x):
+    """vmap(f) and vmap(grad(f)) are the loops over the samples."""
+    assert equal(vmap(f)(x), stack([f(one) for one in x]))
+    g = grad(lambda one: f(one).sin().sum())
+    assert rushlight.allclose(vmap(g)(x), stack([g(one) for one in x]))
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x[None], lambda x: x[..., None], lambda x: x[None, None], lambda x: x[...], lambda x: x[None] * 2,
+    lambda x: x.unsqueeze(0), lambda x: x.flatten(), lambda x: x.ravel(), lambda x: x.reshape(-1), lambda x: x.view(1, 1),
+    lambda x: x.expand(2, 3), lambda x: x.repeat(2), lambda x: x.squeeze(), lambda x: x.squeeze(0), lambda x: x.transpose(0, 0),
+    lambda x: x.permute(()), lambda x: x.movedim(0, 0), lambda x: x.flip(0), lambda x: x.roll(1), lambda x: x.unfold(0, 1, 1),
+    lambda x: rushlight.atleast_2d(x), lambda x: stack([x, x]), lambda x: x.cumsum(0), lambda x: x.softmax(-1),
+    lambda x: x.sort()[0], lambda x: x.sum(0), lambda x: x[True], lambda x: x[tensor(True), None], lambda x: x[False]])
+def test_samples_without_dimensions(f):
+    check_loop(f, X[:, 0].clone())
+
+
+@pytest.mark.parametrize("f", [lambda x: x.flatten(), lambda x: x.ravel(), lambda x: x.flatten() * 2])
+def test_flat_samples_are_flat(f):
+    check_loop(f, X)
+
+
+LOOKS = {"plain": lambda x: x, "unsqueezed": lambda x: x.unsqueeze(0), "expanded": lambda x: x.expand(3, 2),
+         "transposed": lambda x: x[None].t(), "selected": lambda x: x[:1]}
+LIKE = {
+    "zeros_like": rushlight.zeros_like, "ones_like": rushlight.ones_like, "full_like": lambda v: rushlight.full_like(v, 3.0),
+    "empty_like": lambda v: rushlight.empty_like(v).zero_(), "new_zeros": lambda v: v.new_zeros(v.shape),
+    "contiguous": lambda v: rushlight.zeros_like(v, memory_format=rushlight.contiguous_format),
+    "new_zeros with device": lambda v: v.new_zeros(v.shape, device=v.device), "new_ones": lambda v: v.new_ones(v.shape),
+    "new_empty": lambda v: v.new_empty(v.shape).zero_(), "new_full": lambda v: v.new_full(v.shape, 2.0),
+    "rand_like": lambda v: rushlight.rand_like(v).zero_(), "bernoulli_": lambda v: rushlight.empty_like(v).bernoulli_().zero_()}
+
+
+@pytest.mark.parametrize("make", LIKE.values(), ids=LIKE)
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+def test_what_is_made_like_a_sample_is_written_to_for_each(look, make):
+    def f(x):
+        return make(look(x)).add_(look(x))
+    assert equal(vmap(f, randomness="different")(X), stack([f(x) for x in X]))
+
+
+def test_given_numbers_are_shared():
+    made = vmap(lambda x: (lambda v: v[v > 1.7])(x.new_tensor([1.5, 2.0])) * x)(X)
+    assert equal(made, 2 * X)
+
+
+KEYS = {"True": True, "False": False, "a tensor": tensor(True), "after a slice": (slice(None), True),
+        "before an index": (True, tensor([1, 0])), "behind an index": (tensor([1, 0]), True), "before a number": (True, 0),
+        "with None": (None, True, None), "twice": (True, True), "at the end": (..., True)}
+
+
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+def test_masks_without_dimensions(key):
+    check_loop(lambda x: x[key], X)
+    check_loop(lambda x: grad(lambda one: one[key].sin().sum())(x), X)
+
+    def written(x):
+        y = x * 1
+        y[key] = 5.0
+        return y
+    check_loop(written, X)
+
+
+# -- what samples share ----------------------------------------------------------------------------------------------------
+
+def test_keyword_arguments_are_shared():
+    assert equal(vmap(lambda x, w: x * w)(X, w=C), X * C)
+    assert equal(vmap(lambda x, *, d: x * d["w"][0])(X, d={"w": [X]}), stack([x * X for x in X]))
+
+
+ASKED = {"bool": lambda c: bool(c.sum() > 0), "item": lambda c: c.sum().item(), "tolist": lambda c: sum(c.tolist()),
+         "nonzero": lambda c: len(c.nonzero()), "mask": lambda c: c[c > 1.5].sum(), "unique": lambda c: c.unique().sum(),
+         "equal": lambda c: equal(c, C), "in": lambda c: 2.0 in c, "bincount": lambda c: c.long().bincount().sum(),
+         "where": lambda c: rushlight.where(c > 1.5)[0].sum(), "histc": lambda c: c.histc(3).max(),
+         "slice": lambda c: c[:int(c[0])].sum(), "as_tuple": lambda c: len(c.nonzero(as_tuple=True))}
+
+
+@pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
+def test_what_all_samples_share_may_be_asked_for_its_numbers(ask):
+    """Also where it is a variable of a derivative inside the vmap."""
+    def f(x, c):
+        return (x * c).sum() * ask(c)
+    both = grad(f, argnums=(0, 1))
+    made = vmap(both, in_dims=(0, None))(X, C)
+    for i in (0, 1):
+        assert rushlight.allclose(made[i], stack([both(x, C)[i] for x in X]))
+    along = vmap(lambda v: jvp(lambda c: f(c, c), (C,), (v,))[1])(X)
+    assert rushlight.allclose(along, stack([jvp(lambda c: f(c, c), (C,), (v,))[1] for v in X]))
+
+
+def test_results_of_chunks_are_copies():
+    for size in (1, 2, 5):
+        x = X.clone()
+        vmap(lambda p: p.view_as(p), chunk_size=size)(x).mul_(0)
+        assert equal(x, X), size
+    x = X.clone()
+    vmap(lambda p: p.view_as(p))(x).mul_(0)       # without chunks it is a view
+    assert not x.any()
+
+
+def test_index_put_takes_tensors_alone():
+    with pytest.raises(TypeError, match="expected Tensor as element 1 in argument 0, but got int"):
+        vmap(lambda x, i: x.clone().index_put_((i, 0), ones(())), in_dims=(0, None))(ones(2, 3, 3), tensor(1))
+
+
+def test_numbers_of_samples_are_not_known():
+    for ask in (bool, float, Tensor.tolist, lambda x: x.nonzero(), lambda x: x.bool()[x > 0], lambda x: equal(x, x)):
+        with pytest.raises(RuntimeError):
+            vmap(ask)(X[:, 0] if ask in (bool, float) else X)
+
+
+def test_an_eager_flat_tensor_is_its_own_flatten():
+    x = rushlight.from_numpy(np.ones(3))
+    assert x.flatten() is x and ones(3, 1).flatten(0, 0).shape == (3, 1)
