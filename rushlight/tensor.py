@@ -429,14 +429,6 @@ def numbers(tensor: Tensor) -> ndarray:
     return holder(tensor).array
 
 
-def looked_at(tensor: Tensor) -> Any:
-    """The array for a function that looks at the elements: inside vmap, of a tensor that all samples share, the one array."""
-    array: Any = tensor.array
-    while not isinstance(array, ndarray) and not getattr(array, "mapped", True):
-        array = array.value.array
-    return array
-
-
 def method(function: F, *names: str) -> F:
     """Make a function a method of Tensor, under its own name or the names given."""
     for name in names or (function.__name__,):

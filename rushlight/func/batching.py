@@ -210,23 +210,16 @@ class Batch(Placeholder):
         raise Touched(NUMBERS, self, ufunc.__name__)
 
     def __bool__(self) -> bool:
-        if self.mapped:
-            raise Touched(explain(CONTROL_FLOW, "torch.where(condition, a, b) chooses for each sample"), self)
-        return bool(self.value)
+        raise Touched(explain(CONTROL_FLOW, "torch.where(condition, a, b) chooses for each sample"), self)
 
     def item(self) -> Any:
-        if self.mapped:
-            raise Touched(explain(ITEM, "return the tensor, and call .item() outside of vmap"), self)
-        return self.value.item()
+        raise Touched(explain(ITEM, "return the tensor, and call .item() outside of vmap"), self)
 
-    def tolist(self) -> Any:
-        return self.item() if self.mapped else self.value.tolist()
+    tolist = item
 
     def numpy(self) -> Any:
-        if self.mapped:
-            raise RuntimeError(explain("Cannot access data pointer of Tensor that doesn't have storage",
-                                       "inside vmap a tensor stands for many: return it, and ask outside"))
-        return self.value.detach().numpy()  # type: ignore[attr-defined]
+        raise RuntimeError(explain("Cannot access data pointer of Tensor that doesn't have storage",
+                                   "inside vmap a tensor stands for many: return it, and ask outside"))
 
     def shown(self) -> str:
         """What print shows: all samples."""

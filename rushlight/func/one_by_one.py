@@ -61,21 +61,18 @@ def one_by_one(function: Callable, args: tuple, kwargs: dict) -> Any:
         return tree_flatten(function(*a, **k))
     token = current.set(level.around(mode()))
     try:
-        flat, tree, mapped = stacked(call, leaves, level)
+        flat, tree = stacked(call, leaves, level)
     finally:
         current.reset(token)
-    outs = [wrap(t, level, mapped) if isinstance(t, Tensor) else t for t in flat]
+    outs = [wrap(t, level) if isinstance(t, Tensor) else t for t in flat]
     record(call, leaves, outs, level)
     push(call, leaves, outs, level)
     return tree_unflatten(outs, tree)
 
 
-def stacked(call: Callable, leaves: list, level: Level) -> tuple[list, TreeSpec, bool]:
-    """The results for all samples, the form of one, and whether they are of each sample (else all share the arguments).
-    RuntimeError if there is no sample, or if the results' shapes differ."""
+def stacked(call: Callable, leaves: list, level: Level) -> tuple[list, TreeSpec]:
+    """The results for all samples, and the form of one. RuntimeError if there is no sample, or if the shapes differ."""
     parts = [Part(a, level) if isinstance(a, Tensor) else a for a in leaves]
-    if not any([isinstance(a, Part) and a.mapped for a in parts]):
-        return *call([a.value if isinstance(a, Part) else a for a in parts]), False
     made = [call([a if not isinstance(a, Part) else a.value.select(0, i) if a.mapped else a.value for a in parts])
             for i in range(level.size)]
     if not made:
@@ -84,7 +81,7 @@ def stacked(call: Callable, leaves: list, level: Level) -> tuple[list, TreeSpec,
     if any(isinstance(t, Tensor) and t.array.shape != ts[0].array.shape for ts in columns for t in ts):
         raise RuntimeError(explain("vmap: We do not support batching operators that can output dynamic shape: the results "
                                    "of the samples differ in shape"))
-    return [TENSORS["stack"](list(ts), 0) if isinstance(ts[0], Tensor) else ts[0] for ts in columns], made[0][1], True
+    return [TENSORS["stack"](list(ts), 0) if isinstance(ts[0], Tensor) else ts[0] for ts in columns], made[0][1]
 
 
 def push(call: Callable, leaves: list, outs: list, level: Level) -> None:

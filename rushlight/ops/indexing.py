@@ -16,7 +16,7 @@ from rushlight.ops.index import index, write_at
 from rushlight.ops.kernels.index import HERE
 from rushlight.ops.shape import flip, getitem
 from rushlight.ops.shapes import unbind
-from rushlight.tensor import Tensor, created, from_array, looked_at, method, noticed
+from rushlight.tensor import Tensor, created, from_array, method, noticed
 
 
 def parse(key: Any) -> tuple[tuple, list[Tensor]]:
@@ -189,7 +189,7 @@ def contains(x: Tensor, value: Any) -> bool:
         raise RuntimeError(explain("Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
                                    f"{type(value)}."))
     noticed(x)
-    return bool((looked_at(x) == (looked_at(value) if isinstance(value, Tensor) else value)).any())
+    return bool((x.array == (value.array if isinstance(value, Tensor) else value)).any())
 
 
 def backwards(x: Tensor) -> Tensor:

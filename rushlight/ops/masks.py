@@ -19,7 +19,7 @@ from rushlight.ops.kernels.index import HERE
 from rushlight.ops.node_names import called
 from rushlight.ops.results import into
 from rushlight.ops.shapes import broadcast_tensors
-from rushlight.tensor import Tensor, created, from_array, looked_at, method, noticed, numbers
+from rushlight.tensor import Tensor, created, from_array, method, noticed, numbers
 
 
 def one_number(value: Any, input: Tensor, name: str) -> Tensor:
@@ -137,7 +137,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     if out is not None and (as_tuple or out.array.dtype != np.int64):
         raise RuntimeError(explain("nonzero: as_tuple has no out=" if as_tuple else "nonzero: Expected out tensor to have "
                                    f"scalar type Long but got scalar type {out.dtype.scalar_type}"))
-    found = kernels.nonzero(looked_at(input))
+    found = kernels.nonzero(input.array)
     if as_tuple:
         return tuple(created(from_array(i)) for i in found)
     rows = np.stack(found, 1) if input.array.ndim else np.zeros((len(found[0]), 0), np.int64)

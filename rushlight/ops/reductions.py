@@ -22,7 +22,7 @@ from rushlight.ops.node_names import called
 from rushlight.ops.results import into
 from rushlight.ops.shape import reshape, squeeze, to
 from rushlight.ops.worlds import TENSORS
-from rushlight.tensor import Tensor, looked_at, method, noticed
+from rushlight.tensor import Tensor, method, noticed
 
 
 def extreme(name: str, both: Any, whole: Any, along: Any) -> None:
@@ -285,8 +285,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
             raise TypeError(explain(f"equal(): argument '{('input', 'other')[i]}' (position {i + 1}) must be Tensor, not "
                                     f"{type(t).__name__}", "make it a tensor: torch.tensor(...)"))
         noticed(t)
-    x, y = looked_at(input), looked_at(other)
-    return x.shape == y.shape and bool((x == y).all())
+    return input.array.shape == other.array.shape and bool((input.array == other.array).all())
 
 
 @composite()

@@ -20,7 +20,7 @@ from rushlight.ops.results import into, return_type
 from rushlight.ops.shape import clone, expand, permute, reshape, to
 from rushlight.ops.worlds import adopt
 from rushlight.ranges import linspace
-from rushlight.tensor import Tensor, created, from_array, looked_at, noticed
+from rushlight.tensor import Tensor, created, from_array, noticed
 
 adopt(kernels)
 
@@ -204,7 +204,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     >>> rushlight.bincount(rushlight.tensor([0, 2, 2]))
     tensor([1, 0, 2])
     """
-    x = looked_at(input)
+    x = input.array
     if x.dtype.kind not in "iu":
         raise NotImplementedError(explain(f"\"bincount_cpu\" not implemented for '{input.dtype.scalar_type}'"))
     if minlength < 0:

@@ -1,5 +1,6 @@
 """Stub: replaced by the eager fuzzer."""
 from __future__ import annotations
+
 import random
 
 
