@@ -139,15 +139,11 @@ def step(rng: random.Random, shape: list[int]) -> tuple[list[str], str]:
 
 def finished(rng: random.Random, lines: list[str], names: list[str]) -> list[str]:
     """The lines with the gradients and the return of all there is to see."""
-    seen = "[r, facts(r), r._is_view()" + "".join(f", shared(r, {n})" for n in names[:2]) + "]"
-    if not works(lines, seen):
-        many = seen.replace("r,", "o,").replace("(r", "(o").replace("r.", "o.")
-        seen = f"[{many} for o in r]"
-        if not works(lines, seen):
-            return [*lines, "return r"]
-        lines = [*lines, "r = list(r)"]
-        return [*lines, f"return [{seen}, {', '.join(f'facts({n})' for n in names)}]"]
-    ends = [f"facts({n})" for n in names]
+    seen = "[{r}, layout({r})" + "".join(f", shared({{r}}, {n}) and {{r}}._is_view()" for n in names[:2]) + "]"
+    ends = [f"layout({n}), {n}._version" for n in names]
+    if not works(lines, seen.format(r="r")):
+        many = f"[{seen.format(r='o')} for o in r]"
+        return [*lines, f"return [{many}, {', '.join(ends)}]" if works([*lines, "r = list(r)"], many) else "return r"]
     if works(lines, "t.autograd.grad(r.sum(), r)"):
         end = rng.choice(ENDS)
         marked = [n for n in names if any(line.startswith(f"{n} = ") and line.endswith(".requires_grad_()") for line in lines)]
@@ -157,5 +153,5 @@ def finished(rng: random.Random, lines: list[str], names: list[str]) -> list[str
             else:
                 lines = [*lines, f"g = t.autograd.grad({end}, [{', '.join(marked)}], allow_unused=True)"]
                 grads = [f"g[{i}]" for i in range(len(marked))]
-            ends += [f"{g} is not None and [{g}, facts({g})]" for g in grads]
-    return [*lines, f"return [{seen}, {', '.join(ends)}]"]
+            ends += [f"{g} is not None and [{g}, layout({g})]" for g in grads]
+    return [*lines, f"return [{seen.format(r='r')}, {', '.join(ends)}]"]
