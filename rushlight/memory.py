@@ -20,6 +20,13 @@ def owner(array: ndarray) -> ndarray:
     return array
 
 
+def memory_of(tensor: Any) -> Any:
+    """The array at which the tensor's memory begins: its base's; of what was detached from a view, that view's base's."""
+    root = tensor.root
+    first = root.writes.memory if root.writes is not None else None
+    return root.array if first is None or owner(first) is not owner(root.array) else first
+
+
 def extent(array: ndarray) -> tuple[ndarray, ndarray, int, int]:
     """The array, all memory on which it stands, (n,) uint8, and where its elements begin and end there.
 

@@ -1,7 +1,8 @@
 """`memory_format`: in which order the dimensions of a tensor lie in memory."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy import ndarray
@@ -65,35 +66,106 @@ def room_for(shape: tuple[int, ...], dtype: np.dtype, form: memory_format) -> nd
     return np.empty([shape[d] for d in order], dtype).transpose(np.argsort(order) if order else ())
 
 
-def order_of_expanded(x: ndarray) -> tuple:
-    """The order of dimensions in memory, the outermost first, that a copy has of an array with strides of 0, as torch's:
-    such dimensions stay where they are, the others are sorted by their strides. (NumPy's order "K" puts them innermost.)"""
-    order = [*range(x.ndim)][::-1]                # the innermost first
-    for i in range(1, x.ndim):
+def dense(shape: tuple[int, ...], strides: tuple[int, ...], order: Sequence[int]) -> bool:
+    """Whether the elements lie in this order of dimensions, the outermost first, without gaps. Strides are in elements."""
+    span = 1
+    for d in reversed(order):
+        if shape[d] != 1:
+            if strides[d] != span:
+                return False
+            span *= shape[d]
+    return True
+
+
+def strides_in(shape: tuple[int, ...], order: Sequence[int]) -> tuple[int, ...]:
+    """The strides, in elements, of an array that lies in this order."""
+    strides, span = [0] * len(shape), 1
+    for d in reversed(order):
+        strides[d] = span
+        span *= max(shape[d], 1)
+    return tuple(strides)
+
+
+def order_of_strides(shape: tuple[int, ...], *operands: tuple[int, ...]) -> list[int]:
+    """The order of dimensions, the outermost first, of what torch makes element by element of operands with these strides.
+
+    The first operand decides, the next one where it repeats its elements (stride 0) or cannot tell: insertion sort, as by
+    TensorIterator::reorder_dimensions.
+    """
+    def inside(near: int, far: int) -> int:
+        for strides in operands:
+            a, b = strides[near], strides[far]
+            if a and b and a != b:
+                return -1 if a < b else 1
+            if a and b and shape[near] > shape[far]:
+                return 1
+        return 0
+    order = [*range(len(shape))][::-1]            # the innermost first
+    for i in range(1, len(order)):
         at = i
         for j in range(i - 1, -1, -1):
-            near, far = (x.strides[order[j]], x.shape[order[j]]), (x.strides[order[at]], x.shape[order[at]])
-            if 0 in (near[0], far[0]) or near == far:
-                continue                          # no word on these two: the next decides
-            if near < far:
+            found = inside(order[j], order[at])
+            if found < 0:
                 break
-            order[j], order[at] = order[at], order[j]
-            at = j
-    return tuple(order[::-1])
+            if found:
+                order[j], order[at] = order[at], order[j]
+                at = j
+    return order[::-1]
+
+
+@lru_cache(maxsize=1024)
+def elementwise_strides(shape: tuple[int, ...], operands: tuple[tuple, ...]) -> tuple[int, ...]:
+    """The strides, in elements, of what torch makes element by element of operands of these (shape, strides in elements)."""
+    ndim, first = len(shape), operands[0][1]
+    if all([own == shape for own, _ in operands]):
+        orders = [tuple(range(ndim))] + ([(0, *range(2, ndim), 1)] if ndim in (4, 5) else [])
+        for order in orders:
+            if all([dense(shape, strides, order) for _, strides in operands]):
+                return strides_in(shape, order)
+        if all([strides == first for _, strides in operands]) and dense(shape, first, order_of_strides(shape, first)):
+            return first
+    aligned = [(0,) * (ndim - len(own)) + tuple([0 if n == 1 != shape[d - len(own)] else step
+                                                 for d, (n, step) in enumerate(zip(own, strides))])
+               for own, strides in operands]
+    return strides_in(shape, order_of_strides(shape, *aligned))
+
+
+def strides_like(*arrays: ndarray, shape: tuple[int, ...] | None = None) -> tuple[int, ...]:
+    """The strides, in elements, of what torch makes element by element of the arrays."""
+    return elementwise_strides(arrays[0].shape if shape is None else shape,
+                               tuple([(a.shape, tuple([step // a.itemsize for step in a.strides])) for a in arrays]))
+
+
+def room_with(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype) -> ndarray:
+    """An array with these strides, in elements; they leave no gaps."""
+    item = dtype.itemsize
+    return ndarray(shape, dtype, strides=tuple([step * item for step in strides]))
 
 
 def room_like(array: ndarray, dtype: np.dtype, make: Callable[..., ndarray] = np.empty) -> ndarray:
     """An array from `make`, np.empty or np.zeros, whose elements lie as a copy's of another one do, in torch."""
-    if 0 not in array.strides or not isinstance(array, ndarray):        # a batch of vmap, a tensor on "meta"
+    if not isinstance(array, ndarray):            # a batch of vmap, a tensor on "meta"
         return (np.zeros_like if make is np.zeros else np.empty_like)(array, dtype)
-    order = order_of_expanded(array)
+    if array.flags.c_contiguous or not array.size:
+        return make(array.shape, dtype)
+    strides = kept_strides(array.shape, tuple([step // array.itemsize for step in array.strides]))
+    if make is np.empty:
+        return room_with(array.shape, strides, dtype)
+    order = sorted(range(array.ndim), key=lambda d: -strides[d])
     return make([array.shape[d] for d in order], dtype).transpose(np.argsort(order))
+
+
+@lru_cache(maxsize=1024)
+def kept_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides, in elements, of a copy: its own where the elements lie without gaps, else in the order of them."""
+    order = order_of_strides(shape, strides)
+    return strides if dense(shape, strides, order) else strides_in(shape, order)
 
 
 def copy_of(array: ndarray) -> ndarray:
     """A copy, its elements lying as `room_like` says."""
-    if 0 not in array.strides:
-        return array.copy("K")
+    if array.flags.c_contiguous:
+        return array.copy()
     r = room_like(array, array.dtype)
     r[...] = array
     return r

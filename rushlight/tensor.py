@@ -15,6 +15,7 @@ from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Handle, Node, hooks_of
 from rushlight.device import CPU, strided
 from rushlight.errors import check_assigned, explain, not_populated
+from rushlight.memory import memory_of
 from rushlight.size import Size, steps_of
 
 if TYPE_CHECKING:
@@ -107,9 +108,10 @@ class Tensor(Methods):
         return steps if dim is None else steps[dim]
 
     def storage_offset(self) -> int:
-        """Elements between the start of the base's memory and this tensor's first element."""
-        base = self.viewing[0].array if self.viewing is not None else self.array
-        return (self.data_ptr() - base.__array_interface__["data"][0]) // self.array.itemsize
+        """Elements between the start of the memory and this tensor's first element."""
+        if self.viewing is None and (self.writes is None or self.writes.memory is None):
+            return 0
+        return (self.data_ptr() - memory_of(self).__array_interface__["data"][0]) // self.array.itemsize
 
     def data_ptr(self) -> int:
         """The address of the first element."""
@@ -187,7 +189,11 @@ class Tensor(Methods):
     @property
     def data(self) -> Tensor:
         """The same memory outside the graph; writes to it are not noticed. Prefer `detach()`."""
-        return from_array(self.array)
+        t = from_array(self.array)
+        if self.viewing is not None:
+            t.writes = Writes()
+            t.writes.memory = memory_of(self)
+        return t
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -412,6 +418,8 @@ def writes_of(tensor: Tensor) -> Writes:
         root.writes = Writes()
         if root.node is not None:
             root.node.writes = root.writes
+    if root is not tensor and root.writes.memory is None:
+        root.writes.memory = root.array
     return root.writes
 
 

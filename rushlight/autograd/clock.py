@@ -8,12 +8,15 @@ tick = count(1).__next__
 
 
 class Writes:
-    """What was written into one piece of memory; made at the first write and shared by detached aliases."""
+    """What was written into one piece of memory; made at the first write and shared by detached aliases.
 
-    __slots__ = ("stamp", "count", "where")
+    `memory`: the array at which the memory begins, where a detached alias may begin later.
+    """
+
+    __slots__ = ("stamp", "count", "where", "memory")
 
     def __init__(self) -> None:
-        self.stamp, self.count = 0, 0
+        self.stamp, self.count, self.memory = 0, 0, None
         self.where: tuple[CodeType, int] | None = None
 
 

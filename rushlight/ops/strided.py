@@ -11,6 +11,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from rushlight.autograd.views import become
 from rushlight.errors import explain, overflowed
+from rushlight.memory import memory_of
 from rushlight.memory_format import (
     channels_last,
     channels_last_3d,
@@ -91,7 +92,7 @@ def check_room(input: Tensor, size: tuple, stride: tuple, offset: int) -> None:
     """RuntimeError unless this lies in the tensor's memory."""
     if offset < 0 or any(n < 0 for n in size):
         raise RuntimeError(explain(f"as_strided: sizes and offset cannot be negative: {list(size)}, {offset}"))
-    low, high = byte_bounds(input.root.array)
+    low, high = byte_bounds(memory_of(input))
     item = input.array.itemsize
     needed = reach(size, stride, offset)[1] * item
     if 0 not in size and needed > high - low:
@@ -158,7 +159,7 @@ def steps(shape: tuple, form: memory_format) -> tuple:
 
 def enlarged(x: Tensor, n: int) -> Tensor:
     """The tensor if its memory has room for n elements from its first one on, else a larger one that begins with it."""
-    memory = byte_bounds(x.root.array)[1] - x.data_ptr()
+    memory = byte_bounds(memory_of(x))[1] - x.data_ptr()
     if n * x.array.itemsize <= memory:
         return x
     room = np.empty(n, x.array.dtype)

@@ -2,8 +2,8 @@
 
 A fuzzer is a module with one function `program(rng) -> str`. The text it returns is the body of a function of one
 argument, `t`, which is torch or rushlight: one statement a line (or a `def` with an indented body), the last line a
-`return` of tensors, numbers, strings, or lists and tuples of these. The names `t`, `F` (nn.functional), `func`, `math` and
-`facts` are there. Each statement should also make sense without its neighbours: the minimiser removes lines.
+`return` of tensors, numbers, strings, or lists and tuples of these. The names `t`, `F` (nn.functional), `func`, `math`,
+`facts`, `layout` and `shared` are there. Each statement should also make sense without its neighbours: the minimiser removes lines.
 """
 from __future__ import annotations
 
@@ -40,6 +40,17 @@ def facts(x: Any) -> tuple:
     return (tuple(x.shape), tuple(x.stride()), x.storage_offset(), x.is_contiguous(), x._version, x.requires_grad, x.is_leaf)
 
 
+def layout(x: Any) -> tuple:
+    """The facts without the version, which counts the steps of an op's making; without elements strides say nothing."""
+    shape, strides, offset, contiguous, _, *flags = facts(x)
+    return (shape, strides, offset, contiguous, *flags) if x.numel() else (shape, *flags)
+
+
+def shared(x: Any, y: Any) -> bool:
+    """Whether two tensors stand on the same memory."""
+    return bool(x.numel() and y.numel()) and x.untyped_storage().data_ptr() == y.untyped_storage().data_ptr()
+
+
 # -- running a program -----------------------------------------------------------------------------------------------------
 
 @dataclass
@@ -52,7 +63,8 @@ class Outcome:
 
 def run(text: str, lib: ModuleType) -> Outcome:
     """The program run by one library, from the same state of its generator."""
-    scope = {"F": lib.nn.functional, "func": lib.func, "math": math, "np": np, "facts": facts}
+    scope = {"F": lib.nn.functional, "func": lib.func, "math": math, "np": np, "facts": facts, "layout": layout,
+             "shared": shared}
     body = "\n".join(f"    {line}" for line in text.strip("\n").split("\n"))
     lib.manual_seed(0)
     with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -286,16 +286,15 @@ ZERO = {dtype: zeros[:1].reshape(()) for dtype, zeros in ZEROS.items()}
 
 
 def relu(x: ndarray) -> ndarray:
-    if x.size >= 512 and x.dtype in ZEROS:        # beside an array NumPy has vectors: 12,800 in 4 us, not 12
+    if x.size >= 512 and x.dtype in ZEROS and x.flags.c_contiguous:  # beside an array NumPy has vectors: 12,800 in 4 us, not 12
         if x.size <= BLOCK:
             return np.maximum(x, ZEROS[x.dtype][:x.size].reshape(x.shape))
-        if x.flags.c_contiguous:                  # 51,200 in 15 us, not 45
-            r, zeros, flat = np.empty_like(x), ZEROS[x.dtype], x.reshape(-1)
-            to = r.reshape(-1)
-            for i in range(0, x.size, BLOCK):
-                part = flat[i:i + BLOCK]
-                np.maximum(part, zeros[:len(part)], out=to[i:i + BLOCK])
-            return r
+        r, zeros, flat = np.empty_like(x), ZEROS[x.dtype], x.reshape(-1)         # 51,200 in 15 us, not 45
+        to = r.reshape(-1)
+        for i in range(0, x.size, BLOCK):
+            part = flat[i:i + BLOCK]
+            np.maximum(part, zeros[:len(part)], out=to[i:i + BLOCK])
+        return r
     return np.maximum(x, ZERO.get(x.dtype, 0))    # to make an array of the number 0 takes as long as 1,000 elements
 
 

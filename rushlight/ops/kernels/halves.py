@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.memory_format import order_of_expanded
+from rushlight.memory_format import room_like
 from rushlight.ops.kernels.along import FLOAT, shared
 from rushlight.ops.kernels.memory import memory
 from rushlight.optional import SOME
@@ -30,8 +30,9 @@ def converted(x: ndarray, dtype: np.dtype) -> ndarray:
     """x.astype(dtype)."""
     frm = x.dtype
     if 0 in x.strides:
-        order = order_of_expanded(x)
-        return x.transpose(order).astype(dtype, "C").transpose(np.argsort(order))
+        r = room_like(x, dtype)
+        r[...] = x
+        return r
     if x.size < SOME or not x.flags.carray:
         return x.astype(dtype)
     if dtype is FLOAT and is_half(x):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.adding import added
-from rushlight.memory_format import copy_of, order_of_expanded
+from rushlight.memory_format import copy_of, room_like
 from rushlight.ops.kernels.elementwise import where
 from rushlight.ops.kernels.halves import converted
 from rushlight.ops.kernels.strided import FEW, MANY, copied, like_images, plain, suggested
@@ -98,8 +98,9 @@ def transpose(x: ndarray, dim0: int, dim1: int) -> ndarray:
 
 
 def flip(x: ndarray, dims: tuple) -> ndarray:
-    r = np.flip(x, dims if x.ndim else ())
-    return r.copy("K") if 0 not in x.strides else laid_out(r, order_of_expanded(x))
+    r = room_like(x, x.dtype)
+    r[...] = np.flip(x, dims if x.ndim else ())
+    return r
 
 
 def rolled(x: ndarray, moves: Sequence[int], axes: Sequence[int], back: bool = False) -> ndarray:

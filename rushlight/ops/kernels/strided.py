@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.memory_format import room_with, strides_like
+
 SIDE = 128                                        # rows and columns of a square of a large matrix
 FEW, MANY = 4, 1 << 13                            # numbers in the last dimension, and in all, copied place by place
 
@@ -38,14 +40,16 @@ def copied(a: ndarray) -> ndarray:
     return out
 
 
-def led(r: ndarray, first: ndarray) -> ndarray:
-    """r in the order of its op's first operand. Where operands lie in different orders torch goes by the first, NumPy takes
-    C order; dropout after `conv(x).transpose(1, 2) + y` draws as elements lie."""
-    if first.flags.c_contiguous or not r.flags.c_contiguous or r.shape != first.shape or 0 in first.strides:
+def led(r: ndarray, *operands: ndarray) -> ndarray:
+    """r in the order of its op's operands, as torch lays out what it makes element by element: NumPy takes C order where
+    operands lie in different orders, and puts repeated dimensions innermost. Dropout after
+    `conv(x).transpose(1, 2) + y` draws as elements lie."""
+    if r.ndim < 2 or not r.size:
         return r
-    out = np.empty_like(first, r.dtype)
-    if out.strides == r.strides:
+    strides, item = strides_like(*operands, shape=r.shape), r.itemsize
+    if r.strides == tuple([step * item for step in strides]):
         return r
+    out = room_with(r.shape, strides, r.dtype)
     out[...] = r
     return out
 
