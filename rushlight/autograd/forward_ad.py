@@ -41,14 +41,15 @@ class Tangents(dict):
 
 class Level(Inner):
     """An open level: `outer` watches too, and before it; `number` counts the levels around it; `linear`: tangents are
-    recorded as functions of the inputs' tangents, also in `no_grad`."""
+    recorded as functions of the inputs' tangents, also in `no_grad`; `inference`: how many `inference_mode` blocks were open
+    before it. Ops inside further ones have no tangents."""
 
     records = differentiates = True               # backward runs as ops, so that gradients have tangents too
     snapshots = True                              # what computes tangents is recorded, too
 
-    def __init__(self, linear: bool = False) -> None:
+    def __init__(self, linear: bool = False, inference: int = 0) -> None:
         m = mode()
-        self.outer, self.linear = m.watch, linear
+        self.outer, self.linear, self.inference = m.watch, linear, inference
         self.depth = 0 if m.batch is None else m.batch.depth           # of the vmap in which it is opened
         around: Level | None = innermost(Level, self.outer)
         self.number: int = 0 if around is None else around.number + 1
@@ -104,11 +105,15 @@ class Level(Inner):
     def computing(self) -> Computing:
         return Computing(self)
 
+    def blind(self) -> bool:
+        """Whether `inference_mode` has been entered inside the level."""
+        return mode().inference > self.inference
+
     # -- what it is told -------------------------------------------------------------------------------------------
 
     def ran(self, op: Any, args: tuple, out: Any) -> None:
         super().ran(op, args, out)
-        if not self.held or isinstance(op, type) or mode().inference:
+        if not self.held or isinstance(op, type) or self.blind():
             return
         tangents = [self.tangent(x) for x in differentiated(op, args)]
         if any([t is not None for t in tangents]):
@@ -126,7 +131,8 @@ class Level(Inner):
 
     def applying(self, node: Any, args: tuple) -> None:
         super().applying(node, args)
-        node.ctx._tangents[self] = [self.tangent(a) if isinstance(a, Tensor) else None for a in args]
+        seen = not self.blind()
+        node.ctx._tangents[self] = [self.tangent(a) if seen and isinstance(a, Tensor) else None for a in args]
 
     def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
         """A user's Function has run: its `jvp` gives the tangents, from those before forward wrote into its inputs."""
@@ -141,7 +147,7 @@ class Level(Inner):
 
     def wrote(self, tensor: Tensor, value: Tensor) -> None:
         super().wrote(tensor, value)
-        if not self.held or mode().inference:
+        if not self.held or self.blind():
             return
         root, t = tensor.root, self.tangent(value)
         known = self.tangent(root)
@@ -373,7 +379,8 @@ def dual(level: Level, x: Tensor, tangent: Tensor) -> Tensor:
         made = released(x.view_as(x))  # type: ignore[attr-defined]
         made.writes = writes_of(x)
     made.viewing = None
-    level.give(made, fitted(tangent, x))
+    if not level.blind():
+        level.give(made, fitted(tangent, x))
     return made
 
 

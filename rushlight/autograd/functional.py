@@ -16,7 +16,7 @@ from rushlight.autograd.backward import grad
 from rushlight.autograd.grad_mode import enable_grad
 from rushlight.creation import ones_like, zeros_like
 from rushlight.errors import explain
-from rushlight.func.jacobians import along_basis, apart
+from rushlight.func.jacobians import along_basis, jacfwd
 from rushlight.ops.shape import reshape, stack
 from rushlight.tensor import Tensor, created, from_array
 
@@ -70,10 +70,11 @@ def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bo
             [0., 4.]])
     """
     check_strategy(strategy, vectorize, create_graph, strict)
+    if strategy == "forward-mode":
+        return forward(func, inputs)
     xs, ys, tuples = run(func, inputs, create_graph, "jacobian")
     with enable_grad():
-        table = columns_of(ys, xs) if strategy == "forward-mode" else [rows_of(y, xs, create_graph, strict, vectorize)
-                                                                       for y in ys]
+        table = [rows_of(y, xs, create_graph, strict, vectorize) for y in ys]
     found = tuple([packed(row, tuples[0], create_graph) for row in table])
     return found if tuples[1] else found[0]
 
@@ -100,14 +101,19 @@ def check_strategy(strategy: str, vectorize: bool, create_graph: bool, strict: b
                                    "set strict=False or vectorize=False"))
 
 
-def columns_of(ys: Tensors, xs: Tensors) -> list[Tensors]:
-    """For each output its derivatives by each input, from one derivative J t for each element of the inputs."""
-    with enable_grad():
-        weights = tuple([zeros_like(y).requires_grad_() for y in ys])
-        products = derivative(ys, xs, weights, True, False, "jacobian")
-    found = along_basis(lambda *ts: derivative(products, weights, ts, False, False, "jacobian"), xs, None)
-    return [tuple([part.movedim(0, -1).reshape((*y.shape, *x.shape)) for part, x in zip(apart(J, xs), xs)])
-            for J, y in zip(found, ys)]
+def forward(func: Callable, inputs: Any) -> Any:
+    """The Jacobian by `func.jacfwd`, in which grad mode plays no part. The inputs require grad, for `hessian`."""
+    xs = tuple([x.detach().requires_grad_()  # type: ignore[attr-defined]
+                for x in as_tuple(inputs, "inputs given to", "jacobian")])
+
+    def checked(*xs: Tensor) -> Any:
+        outputs = func(*xs)
+        as_tuple(outputs, "outputs of the user-provided function given to", "jacobian")
+        return outputs
+    found = jacfwd(checked, tuple(range(len(xs))))(*xs)
+    several = isinstance(found[0], tuple)                              # of outputs; each has a tuple of inputs
+    table = [packed(row, isinstance(inputs, tuple), False) for row in (found if several else (found,))]
+    return tuple(table) if several else table[0]
 
 
 def rows_of(y: Tensor, xs: Tensors, create_graph: bool, strict: bool, vectorize: bool) -> Tensors:

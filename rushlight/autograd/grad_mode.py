@@ -155,12 +155,12 @@ def innermost(kind: type, watch: Any) -> Any:
 
 
 class Mode:
-    """What is recorded: `grad`, nodes are made; `watch`, a `Watcher` or None; `checks`, what anomaly detection looks
-    for; `batch`, the innermost vmap that runs (func/batching.py)."""
+    """What is recorded: `grad`, nodes are made; `inference`, how many `inference_mode` blocks are open; `watch`, a `Watcher`
+    or None; `checks`, what anomaly detection looks for; `batch`, the innermost vmap that runs (func/batching.py)."""
 
     __slots__ = ("grad", "inference", "watch", "checks", "batch")
 
-    def __init__(self, grad: bool = True, inference: bool = False, watch: Watcher | None = None,
+    def __init__(self, grad: bool = True, inference: int = 0, watch: Watcher | None = None,
                  checks: str = "", batch: Any = None):
         self.grad, self.inference, self.watch, self.checks, self.batch = grad, inference, watch, checks, batch
 
@@ -278,7 +278,8 @@ class enable_grad(no_grad):
 
     @property
     def changes(self) -> dict[str, Any]:  # type: ignore[override]
-        return {"grad": not mode().inference}
+        m = mode()
+        return {"grad": m.grad or not m.inference}
 
     def again(self) -> Setting:
         return object.__new__(type(self))
@@ -322,8 +323,15 @@ class inference_mode(Setting):
 
     def __new__(cls, mode: Any = True) -> Any:
         self = object.__new__(cls)
-        self.changes = {"grad": False, "inference": True} if mode else {"inference": False, "grad": True}
+        self.on = bool(mode)
         return self(mode) if callable(mode) else self
+
+    @property
+    def changes(self) -> dict[str, Any]:  # type: ignore[override]
+        return {"grad": False, "inference": mode().inference + 1} if self.on else {"grad": True, "inference": 0}
+
+    def again(self) -> Setting:
+        return inference_mode(self.on)
 
 
 def is_grad_enabled() -> bool:
@@ -343,4 +351,4 @@ def is_inference_mode_enabled() -> bool:
     ...     rushlight.is_inference_mode_enabled()
     True
     """
-    return mode().inference
+    return mode().inference > 0

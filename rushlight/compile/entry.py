@@ -61,7 +61,7 @@ def entry(program: Program, args: tuple, lock: Lock, precision: Callable[[], Any
 def surroundings() -> list[str]:
     """What a program depends on besides what the function reaches."""
     m = mode()
-    tests = [f"m.grad is not {m.grad}", f"m.inference is not {m.inference}", f"m.checks != {m.checks!r}",
+    tests = [f"m.grad is not {m.grad}", f"m.inference != {m.inference}", f"m.checks != {m.checks!r}",
              "m.watch is not None", "m.batch is not None"]
     return ["m = get()", f"if m is not known_mode and ({' or '.join(tests)}): {BACK}",
             f"if default() is not dtype or precision() is not autocast: {BACK}"]

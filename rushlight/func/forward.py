@@ -38,7 +38,7 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
     for what, parts in (("primals", xs), ("tangents", ts)):
         if not all([isinstance(part, Tensor) for part in parts]):
             raise RuntimeError(explain(f"{JVP}: Expected {what} to only contain Tensors.", "torch.tensor(1.0)"))
-    ys, found, form, aux = on_duals(Level(), func, xs, ts, inputs_form, has_aux, JVP)
+    ys, found, form, aux = on_duals(Level(inference=mode().inference), func, xs, ts, inputs_form, has_aux, JVP)
     if strict and any(t is None for t in found):
         raise RuntimeError(explain("jvp(f, primals, tangents, strict=True): The output of f is independent of the "
                                    "inputs. This is not allowed with strict=True.", "strict=False gives zeros"))
@@ -49,7 +49,7 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
 def on_duals(level: Level, func: Callable, xs: list[Tensor], ts: list[Tensor], inputs_form: TreeSpec, has_aux: bool,
              who: str) -> tuple[list[Tensor], list[Tensor | None], TreeSpec, Any]:
     """The function run on x + e t: the leaves of its output, their tangents, the output's tree, and aux."""
-    with level, within(inference=False):
+    with level:
         for x, t in zip(xs, ts):
             check_dual(level, x, t)
         made = func(*tree_unflatten([dual(level, x, t) for x, t in zip(xs, ts)], inputs_form))
@@ -77,7 +77,7 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
     with Variables() as variables:
         along = [variables.fresh(zeros_like(x)) for x in xs]
         with within(grad=variables.outside):
-            ys, tangents, form, _ = on_duals(Level(linear=True), func, xs, along, inputs_form, False, LINEARIZE)
+            ys, tangents, form, _ = on_duals(Level(linear=True, inference=mode().inference), func, xs, along, inputs_form, False, LINEARIZE)
         tangents = or_zeros(tangents, ys)
         vs = [variables.fresh(zeros_like(y)) for y in ys]
         rows = pulled(tangents, along, vs, True, True)

@@ -15,7 +15,7 @@ from rushlight.memory_format import contiguous_format, lies_so, memory_format, o
 from rushlight.ops import shape as s
 from rushlight.ops.build import composite, unrecorded
 from rushlight.ops.results import into
-from rushlight.tensor import Tensor, created, from_array, method
+from rushlight.tensor import TANGENTS, Tensor, created, from_array, method
 
 Format = memory_format | None
 
@@ -77,7 +77,7 @@ def detach(input: Tensor) -> Tensor:
 
 @composite()
 def detach_(input: Tensor) -> Tensor:
-    """input = itself, out of the graph. RuntimeError for a view.
+    """input = itself, out of the graph and without tangents. RuntimeError for a view.
 
     >>> x = rushlight.ones(2, requires_grad=True) * 2
     >>> x.detach_().requires_grad
@@ -85,7 +85,8 @@ def detach_(input: Tensor) -> Tensor:
     """
     if input.viewing is not None:
         raise RuntimeError(explain("Can't detach views in-place. Use detach() instead"))
-    input.node = None
+    input.array, input.node = detached(input).array, None             # a batched tensor's samples leave theirs, too
+    input.__dict__.pop(TANGENTS, None)
     return input
 
 
