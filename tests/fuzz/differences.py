@@ -10,6 +10,7 @@ ON_PURPOSE: list[tuple[str, str]] = [
     (r"\blogical_not_\(", "torch leaves the gradient of what the tensor was on the tensor: it should be zero"),
     (r"\.data = ", "backward takes the numbers that an op had: torch takes the new ones, if the tensor is a leaf"),
     (r"\.view\(t\.\w+\)", "a view with the tensor's own dtype keeps its gradient: torch drops it"),
+    (r"\.set_\(", "the tensor shares the version of its new memory: a write to either is noticed by both"),
     (r"\.(conj|adjoint|mH|H)\b", "conj() computes: torch's lazy conjugate shares memory with its base"),
 ]
 # Pack hooks that keep the tensor itself.

@@ -1,4 +1,4 @@
-"""Eager programs: views, writes through them and beside them, hooks, custom Functions, checkpoints, modes, second derivatives.
+"""Eager programs: views, writes, hooks, custom Functions, checkpoints, modes and second derivatives.
 
 Each statement is tried in torch before it is kept (live.py); torch's refusals are kept now and then. A program ends with a
 backward pass and returns values, gradients, what hooks saw, and what the tensors are and share.
@@ -241,9 +241,10 @@ ENDINGS = [once, once, once, twice, second, second]
 def answer(writer: Writer) -> str:
     """The values, facts and gradients of all tensors, whether pairs of them share memory, and what hooks saw."""
     names = writer.tensors()
-    own = {x for x in names if any(shares(writer.scope[x], writer.scope[leaf]) for leaf in writer.leaves)}
-    parts = [f"[{x}, flags({x}{'' if x in own else ', False'}), {x}.grad]" for x in names]
     full = writer.tensors(lambda x: x.numel() > 0 and not x.is_conj())
+    leaves = [x for x in writer.leaves if x in full]    # results of several ops have other versions
+    own = [x for x in full if any(shares(writer.scope[x], writer.scope[leaf]) for leaf in leaves)]
+    parts = [f"[{x}, flags({x}), {x}.grad{f', {x}._version' if x in own else ''}]" for x in names]
     pairs = [(a, b) for i, a in enumerate(full) for b in full[:i]]
     for a, b in writer.rng.sample(pairs, min(3, len(pairs))):
         parts.append(f"shares({a}, {b})")

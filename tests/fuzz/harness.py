@@ -3,7 +3,7 @@
 A fuzzer is a module with one function `program(rng) -> str`. The text it returns is the body of a function of one
 argument, `t`, which is torch or rushlight: one statement a line (or a `def` with an indented body), the last line a
 `return` of tensors, numbers, strings, or lists and tuples of these. The names `t`, `F` (nn.functional), `func`, `math` and
-`facts`, `flags` and `shares` are there. A fuzzer that does not compare with torch also has `sides()`, which returns the two `Side`s.
+`facts`, `flags` and `shares` are there. A fuzzer that does not compare with torch also has `sides()`: the two `Side`s.
 """
 from __future__ import annotations
 
@@ -43,13 +43,10 @@ def facts(x: Any) -> tuple:
     return (tuple(x.shape), tuple(x.stride()), x.storage_offset(), x.is_contiguous(), x._version, x.requires_grad, x.is_leaf)
 
 
-def flags(x: Any, versioned: bool = True) -> tuple:
-    """The facts that a program can depend on: without the strides of dimensions along which there is one element or none,
-    and without the version where a tensor may have been made by several ops. Views made in no_grad count as not requiring
-    gradients: torch 2.13 says that they do, and gives them none."""
-    wants = x.requires_grad and not (x.is_leaf and x._is_view())
+def flags(x: Any) -> tuple:
+    """The facts that a program can depend on: without the strides of dimensions along which there is one element or none."""
     strides = [step for size, step in zip(x.shape, x.stride()) if size > 1 and x.numel()]
-    return (tuple(x.shape), strides, x._version if versioned else None, wants, x.is_leaf)
+    return (tuple(x.shape), strides, x.requires_grad, x.is_leaf)
 
 
 def shares(a: Any, b: Any) -> bool:
@@ -85,7 +82,8 @@ NAMESPACES = ("t", "F", "func", "math", "np")
 
 def names_of(lib: ModuleType) -> dict[str, Any]:
     """The names that a program sees, besides its argument t."""
-    return {"F": lib.nn.functional, "func": lib.func, "math": math, "np": np, "facts": facts, "flags": flags, "shares": shares}
+    return {"F": lib.nn.functional, "func": lib.func, "math": math, "np": np,
+            "facts": facts, "flags": flags, "shares": shares}
 
 
 def restore(lib: ModuleType) -> None:

@@ -58,7 +58,7 @@ class Writer:
         return "abcdeghijklmnopqrsuvwxyz"[n % 24] + (str(n // 24) if n >= 24 else "")
 
     def tensors(self, where: Callable[[Any], bool] = lambda x: True) -> list[str]:
-        return [name for name in self.made if holds(where, self.scope[name])]
+        return [name for name in self.made if holds(lambda x: where(x) and not torn(x), self.scope[name])]
 
     def pick(self, where: Callable[[Any], bool] = lambda x: True) -> str | None:
         """The name of a tensor, newer ones more often; None if there is none."""
@@ -127,6 +127,11 @@ def holds(where: Callable[[Any], bool], x: Any) -> bool:
         return where(x)
     except RuntimeError:
         return False
+
+
+def torn(x: Any) -> bool:
+    """Whether it is a view made in no_grad, of which torch 2.13 says that it requires gradients, and gives it none."""
+    return x.requires_grad and x.is_leaf and x._is_view()
 
 
 def broadcasts(small: Iterable[int], large: Iterable[int]) -> bool:
