@@ -256,7 +256,8 @@ def difference(text: str, sides: tuple[Side, Side]) -> tuple[str, bool]:
 def is_rounding(text: str, sides: tuple[Side, Side], first: Outcome, second: Outcome) -> bool:
     """Whether the same program agrees in float64, and the second side lies not much further from that than the first."""
     wide = re.sub(r"\b(float32|float16|bfloat16)\b", "float64", text).replace("complex64", "complex128")
-    wide = "t.set_default_dtype(t.float64)\n" + wide.replace(".float()", ".double()")
+    wide = re.sub(r"\bautocast\([^()]*\)", "autocast('cpu', enabled=False)", wide)
+    wide = "t.set_default_dtype(t.float64)\n" + re.sub(r"\.(float|half|bfloat16)\(\)", ".double()", wide)
     truth, again = run(wide, sides[0]), run(wide, sides[1])
     if truth.error or compared(truth, again) != "same" or not len(truth.leaves) == len(first.leaves) == len(second.leaves):
         return False
