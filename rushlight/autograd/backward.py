@@ -27,7 +27,7 @@ def backward(tensors: Tensors, grad_tensors: Any = None, retain_graph: bool | No
 
     `grad_tensors`: the gradients to start from, of the tensors' shapes; may be left out for tensors of one element.
     `retain_graph`: keep the graph for another backward (default: as `create_graph`). `create_graph`: record backward
-    itself, for higher derivatives. `inputs`: only these leaves accumulate.
+    itself, for higher derivatives. `inputs`: only these accumulate; those that are no leaves retain their gradients.
 
     Raises RuntimeError for a tensor outside any graph, for shapes that differ, for a graph that was freed, and where
     something that backward needs has been overwritten.
@@ -43,6 +43,9 @@ def backward(tensors: Tensors, grad_tensors: Any = None, retain_graph: bool | No
         raise RuntimeError(explain("'inputs' argument to backward() cannot be empty.", "leave it out for all leaves"))
     seeds, world = seed(outputs, grad_tensors, create_graph)
     ends = None if leaves is None else ends_of(leaves, seeds)
+    for t in leaves or ():
+        if isinstance(t, Tensor):
+            t.retain_grad()                       # from now on, as torch does for tensors that are no leaves
     targets = None if ends is None else set(ends)
     found = run(seeds, world, targets, create_graph if retain_graph is None else retain_graph, create_graph)
     for end, t in zip(ends or (), leaves or ()):

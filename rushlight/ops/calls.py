@@ -82,7 +82,7 @@ def source(op: Op, view: bool = False) -> str:
                   f"({', '.join(f'v{i}' for i in apart)}))"]
     given = ", ".join([f"a{i}" for i in inputs] + [f"v{n + i}" for i in range(len(op.settings))])
     lines += [" try:", f"  r = kernel({given})", " except Exception as error:", "  return otherwise(op, values, error, out)"]
-    if view and op.options.get("copies"):         # contiguous() of a contiguous tensor is itself, flatten() of a flat one
+    if op.options.get("itself"):                  # contiguous() of a contiguous tensor is the tensor
         lines += [" if r is a0: return v0"]
     lines += [" m = mode()", *recorded(single, ruled, listed if lists_ruled else None)]
     apart_from_out = ", ".join(["out", "t", *([f"*values[:{n}]"] if op.options.get("separate") else [])])

@@ -202,7 +202,7 @@ for function in (addmm, addmv, baddbmm):
 # -- transposes as properties ----------------------------------------------------------------------------------------
 
 def t(input: Tensor) -> Tensor:
-    """out_ij = input_ji: the transpose of a matrix, a view; a vector or a number is itself. RuntimeError for more.
+    """out_ij = input_ji: the transpose of a matrix, a view; a vector or a number as it is. RuntimeError for more.
 
     >>> rushlight.t(rushlight.tensor([[1., 2., 3.]])).shape
     torch.Size([3, 1])
@@ -210,7 +210,7 @@ def t(input: Tensor) -> Tensor:
     if input.array.ndim > 2:
         raise RuntimeError(explain(f"t() expects a tensor with <= 2 dimensions, but self is {input.array.ndim}D",
                                    "use .mT or permute()"))
-    return called(transpose(input, 0, 1), "TBackward0") if input.array.ndim == 2 else input
+    return called(transpose(input, 0, int(input.array.ndim == 2)), "TBackward0")
 
 
 def reversed_dims(self: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ adopt(strided)
 
 reshape    = view(lambda x, /, shape: reshape(x, shape),       x=lambda g, x_shape: reshape(g, x_shape),
                   copies=True, variadic="shape", node="ViewBackward0")
-flatten    = view(lambda x, /, start_dim=0, end_dim=-1: flatten(x, start_dim, end_dim), copies=True,
+flatten    = view(lambda x, /, start_dim=0, end_dim=-1: flatten(x, start_dim, end_dim), copies=True, itself=True,
                   x=lambda g, x_shape: reshape(g, x_shape), node="ViewBackward0", batched="shift")
 unflatten  = view(lambda x, /, dim, shape: unflatten(x, dim, shape), copies=True, names={"shape": "sizes"},
                   x=lambda g, x_shape: reshape(g, x_shape), node="ViewBackward0", batched="shift")
@@ -52,8 +52,8 @@ unfold_dim = view(lambda x, /, dim, size, step: unfold_dim(x, dim, size, step), 
 
 # -- copies
 
-contiguous = view(lambda x, /: contiguous(x),                  x=lambda g: g, copies=True, function=False, batched="align",
-                  node="CloneBackward0")
+contiguous = view(lambda x, /: contiguous(x),                  x=lambda g: g, copies=True, itself=True, function=False,
+                  batched="align", node="CloneBackward0")
 clone      = general(lambda x, /: clone(x),                    x=lambda g: g, batched="align", linear="x")
 placed     = inner(lambda x, /, strides: placed(x, strides),  x=lambda g: g)
 laid_out   = inner(lambda x, /, order: laid_out(x, order),    x=lambda g: g, node="CloneBackward0")

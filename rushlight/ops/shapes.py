@@ -275,7 +275,7 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
 
 @composite(tensor=False)
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """(x, y, ...) repeated to their common shape: views. RuntimeError where there is none.
+    """(x, y, ...) repeated to their common shape: views, or the tensors themselves. RuntimeError where there is none.
 
     >>> x, y = rushlight.broadcast_tensors(rushlight.zeros(3, 1), rushlight.zeros(2))
     >>> x.shape, y.shape
@@ -286,7 +286,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
         shape = np.broadcast_shapes(*(t.array.shape for t in ts))
     except ValueError as error:
         raise RuntimeError(explain(mismatch(ts), "make them equal, or 1", op="broadcast_tensors")) from error
-    return tuple(s.expand(t, shape) for t in ts)
+    return tuple(t if t.array.shape == shape else s.expand(t, shape) for t in ts)
 
 
 @composite()

@@ -143,6 +143,7 @@ OPTIONS = {
     "ordered": "it asks which number is larger, which of complex ones cannot be said: these are refused",
     "strict": "operands of different dtypes are an error; in these words, if it is text",
     "copies": "a view that may have to copy",
+    "itself": "a view that is the tensor itself where the kernel returns the array itself",
     "strides": "a view that depends on how the tensor lies in memory",
     "node": "torch's name of the node where it is not the op's, or a function of the node that tells (ops/node_names.py)",
     "batched": "how vmap runs it where its family does not say: align, matrix, shift, fold, whole, dynamic (func/rules.py)",

@@ -25,21 +25,21 @@ def main() -> int:
     parser.add_argument("--show", type=int, default=40, help="how many classes of divergences are shown")
     args = parser.parse_args()
     seed = random.SystemRandom().randrange(10**9) if args.seed is None else args.seed
-    shown = ("wrong", "refused", "accepted") if args.all_kinds else ("wrong",)
+    shown = ("wrong", "refused", "accepted", "rounding") if args.all_kinds else ("wrong",)
     failed = False
     for kind in KINDS if args.kind == "all" else (args.kind,):
         print(f"{kind}: seed {seed}", flush=True)
-        make = importlib.import_module(kind).program
-        report = harness.fuzz(make, args.seconds, seed, args.programs, shown,
-                              lambda report: print(f"  ... {report.line()}", file=sys.stderr, flush=True))
+        fuzzer = importlib.import_module(kind)
+        sides = getattr(fuzzer, "sides", harness.torch_and_ours)()
+        report = harness.fuzz(fuzzer.program, args.seconds, seed, args.programs, shown,
+                              lambda report: print(f"  ... {report.line()}", file=sys.stderr, flush=True), sides)
         print(f"{kind}: {report.line()}", flush=True)
-        torch, ours = harness.library("torch"), harness.library("rushlight")
         for (what, ops), texts in sorted(report.classes.items(), key=lambda pair: -len(pair[1]))[:args.show]:
             text = min(texts, key=len)
             print(f"\n{what} x{len(texts)}: {ops}\n" + "\n".join(f"    {line}" for line in text.split("\n")))
-            for name, lib in (("torch", torch), ("rushlight", ours)):
-                made = harness.run(text, lib)
-                print(f"  {name}: {made.error or made.leaves}"[:600])
+            for side in sides:
+                made = harness.run(text, side)
+                print(f"  {side.name}: {made.error or made.leaves}"[:600])
         failed |= report.kinds["wrong"] > 0
     return int(failed)
 

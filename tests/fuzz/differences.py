@@ -1,12 +1,30 @@
-"""Where a program may differ from torch on purpose: patterns of its text, and the reason (docs/differences.md)."""
+"""Where a program may differ from torch on purpose, and the reason (docs/differences.md)."""
 from __future__ import annotations
 
 import re
 
+import harness
+
 # (pattern searched for in the program's text, why the answers differ)
-ON_PURPOSE: list[tuple[str, str]] = []
+ON_PURPOSE: list[tuple[str, str]] = [
+    (r"\blogical_not_\(", "torch leaves the gradient of what the tensor was on the tensor: it should be zero"),
+    (r"\.data = ", "backward takes the numbers that an op had: torch takes the new ones, if the tensor is a leaf"),
+    (r"\.view\(t\.\w+\)", "a view with the tensor's own dtype keeps its gradient: torch drops it"),
+    (r"\.set_\(", "the tensor shares the version of its new memory: a write to either is noticed by both"),
+    (r"\.(conj|adjoint|mH|H)\b", "conj() computes: torch's lazy conjugate shares memory with its base"),
+]
+# Pack hooks that keep the tensor itself.
+KEPT = r"t\.autograd\.graph\.(saved_tensors_hooks\(lambda (\w+): \2,.*?lambda (\w+): \3\)|save_on_cpu\(\))"
 
 
 def reason(text: str) -> str | None:
     """Why this program's answers differ on purpose; None if they should agree."""
+    if written_after_it_was_kept(text):
+        return "without the hooks torch refuses: a pack hook kept a tensor that was written to later"
     return next((why for pattern, why in ON_PURPOSE if re.search(pattern, text)), None)
+
+
+def written_after_it_was_kept(text: str) -> bool:
+    """Whether pack hooks keep tensors themselves, and torch says without them that what was saved has changed."""
+    plain = re.sub(KEPT, "t.set_grad_enabled(t.is_grad_enabled())", text)
+    return plain != text and "modified by an inplace operation" in harness.run(plain, harness.library("torch")).error

@@ -3,11 +3,14 @@
 A fuzzer is a module with one function `program(rng) -> str`. The text it returns is the body of a function of one
 argument, `t`, which is torch or rushlight: one statement a line (or a `def` with an indented body), the last line a
 `return` of tensors, numbers, strings, or lists and tuples of these. The names `t`, `F` (nn.functional), `func`, `math`,
-`facts`, `layout` and `shared` are there. Each statement should also make sense without its neighbours: the minimiser removes lines.
+`facts`, `flags`, `layout`, `shared` and `shares` are there. A fuzzer that does not compare with torch also has `sides()`:
+the two `Side`s.
 """
 from __future__ import annotations
 
+import ast
 import importlib
+import itertools
 import math
 import random
 import re
@@ -16,6 +19,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -51,7 +55,31 @@ def shared(x: Any, y: Any) -> bool:
     return bool(x.numel() and y.numel()) and x.untyped_storage().data_ptr() == y.untyped_storage().data_ptr()
 
 
+def flags(x: Any) -> tuple:
+    """The facts that a program can depend on: without the strides of dimensions along which there is one element or none."""
+    strides = [step for size, step in zip(x.shape, x.stride()) if size > 1 and x.numel()]
+    return (tuple(x.shape), strides, x.requires_grad, x.is_leaf)
+
+
+def shares(a: Any, b: Any) -> bool:
+    """Whether two tensors have one storage."""
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+
+
 # -- running a program -----------------------------------------------------------------------------------------------------
+
+@dataclass
+class Side:
+    """One of the two that are compared: a library, and names that programs see in it."""
+
+    name: str
+    lib: ModuleType
+    names: dict[str, Any] = field(default_factory=dict)
+
+
+def torch_and_ours() -> tuple[Side, Side]:
+    return Side("torch", library("torch")), Side("rushlight", library("rushlight"))
+
 
 @dataclass
 class Outcome:
@@ -61,17 +89,34 @@ class Outcome:
     error: str = ""
 
 
-def run(text: str, lib: ModuleType) -> Outcome:
-    """The program run by one library, from the same state of its generator."""
-    scope = {"F": lib.nn.functional, "func": lib.func, "math": math, "np": np, "facts": facts, "layout": layout,
-             "shared": shared}
-    body = "\n".join(f"    {line}" for line in text.strip("\n").split("\n"))
+NAMESPACES = ("t", "F", "func", "math", "np")
+
+
+def names_of(lib: ModuleType) -> dict[str, Any]:
+    """The names that a program sees, besides its argument t."""
+    return {"F": lib.nn.functional, "func": lib.func, "math": math, "np": np,
+            "facts": facts, "flags": flags, "layout": layout, "shared": shared, "shares": shares}
+
+
+def restore(lib: ModuleType) -> None:
+    """Undo what an earlier program may have left: its random numbers, and modes that it switched as statements."""
     lib.manual_seed(0)
+    lib.set_grad_enabled(True)
+    lib.set_default_dtype(lib.float32)
+    lib.autograd.set_detect_anomaly(False)
+
+
+def run(text: str, side: Side | ModuleType) -> Outcome:
+    """The program run by one side, from the same state."""
+    side = side if isinstance(side, Side) else Side(side.__name__, side)
+    scope = {**names_of(side.lib), **side.names}
+    body = "\n".join(f"    {line}" for line in text.strip("\n").split("\n"))
+    restore(side.lib)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
             exec(compile(f"def program(t):\n{body}", "<program>", "exec"), scope)
-            return Outcome(list(leaves(scope["program"](lib))))
+            return Outcome(list(leaves(scope["program"](side.lib))))
         except Exception as error:
             line = (str(error).splitlines() or [""])[0]
             return Outcome(error=f"{type(error).__name__}: {line[:160]}")
@@ -132,30 +177,56 @@ SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "complex64": 4, "float64": 8
 
 # -- making a divergence small ---------------------------------------------------------------------------------------------
 
-def minimised(text: str, keeps: Callable[[str], bool], tries: int = 400) -> str:
-    """A shorter program for which `keeps` still holds: without lines, and with assignments replaced by one operand."""
-    lines = text.strip("\n").split("\n")
-    changed = True
-    while changed and tries > 0:
-        changed = False
-        for shorter in candidates(lines):
-            tries -= 1
-            if tries <= 0:
-                break
-            if keeps("\n".join(shorter)):
-                lines, changed = shorter, True
-                break
-    return "\n".join(lines)
+def minimised(text: str, keeps: Callable[[str], bool], tries: int = 600) -> str:
+    """A shorter program for which `keeps` still holds: edit after edit, until no edit is left that keeps it."""
+    text, changed = ast.unparse(ast.parse(text)), True
+    if not keeps(text):
+        return text
+    while changed:
+        changed, number = False, 0
+        while (shorter := edited(text, number)) is not None:
+            if (tries := tries - 1) < 0:
+                return text
+            if len(shorter) < len(text) and keeps(shorter):
+                text, changed = shorter, True     # the edit with this number is now another one
+            else:
+                number += 1
+    return text
 
 
-def candidates(lines: list[str]) -> Iterator[list[str]]:
-    """Programs with a line less, from the end; then with a line `a = f(b, ...)` as `a = b`."""
-    for i in reversed(range(len(lines) - 1)):
-        yield lines[:i] + lines[i + 1:]
-    for i, line in enumerate(lines):
-        found = re.match(r"(\s*)(\w+) = (?!\w+$)\D*?\b([a-z]\w?\d*)\b", line)
-        if found and found[3] not in ("t", "F", "func", "lambda"):
-            yield [*lines[:i], f"{found[1]}{found[2]} = {found[3]}", *lines[i + 1:]]
+def edited(text: str, number: int) -> str | None:
+    """The program after its edit of this number; None if it has fewer edits."""
+    tree = ast.parse(text)
+    edit = next(itertools.islice(edits(tree), number, None), None)
+    if edit is None:
+        return None
+    edit()
+    return ast.unparse(tree)
+
+
+def edits(tree: ast.AST) -> Iterator[Callable[[], None]]:
+    """Ways to make a program shorter: without a part of a list, with a block as its body, with a call as one operand."""
+    for node in ast.walk(tree):
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, list) and name not in ("decorator_list", "ops"):
+                for i in reversed(range(len(value))):
+                    block = value[i].body if isinstance(value[i], (ast.With, ast.For, ast.If)) else []
+                    for parts in ([], *([part] for part in inside(value[i])), block):
+                        if parts or len(value) > 1 or name in ("args", "keywords"):
+                            yield partial(value.__setitem__, slice(i, i + 1), parts)
+            elif isinstance(value, ast.expr):
+                for part in inside(value):
+                    yield partial(setattr, node, name, part)
+
+
+def inside(node: Any) -> list[ast.expr]:
+    """The expressions that can stand for an expression: the operands of a call, an operator or an index."""
+    if isinstance(node, ast.Call):
+        method = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        return [part for part in method + node.args if not (isinstance(part, ast.Name) and part.id in NAMESPACES)]
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    return [node.value] if isinstance(node, (ast.Subscript, ast.Starred)) else []
 
 
 def ops_in(text: str) -> str:
@@ -168,7 +239,7 @@ def ops_in(text: str) -> str:
 
 @dataclass
 class Report:
-    """How many programs ran, how many answered in both libraries, and the divergences by kind and class."""
+    """How many programs ran, how many answered on both sides, and the divergences by kind and class."""
 
     programs: int = 0
     answered: int = 0
@@ -176,7 +247,7 @@ class Report:
     classes: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
     def line(self) -> str:
-        counts = ", ".join(f"{self.kinds[kind]} {kind}" for kind in ("wrong", "refused", "accepted"))
+        counts = ", ".join(f"{self.kinds[kind]} {kind}" for kind in ("wrong", "refused", "accepted", "rounding"))
         return f"{self.programs} programs, {self.answered} answered by both, {counts}, {len(self.classes)} classes"
 
 
@@ -186,27 +257,51 @@ def allowed(text: str) -> str | None:
     return differences.reason(text)
 
 
+def difference(text: str, sides: tuple[Side, Side]) -> tuple[str, bool]:
+    """How the two sides differ on this program, and whether both answer. Besides the kinds of `compared`: 'rounding'. 'same'
+    where they differ on purpose."""
+    first, second = run(text, sides[0]), run(text, sides[1])
+    kind = compared(first, second)
+    if kind == "wrong" and is_rounding(text, sides, first, second):
+        kind = "rounding"
+    return "same" if kind != "same" and allowed(text) else kind, not (first.error or second.error)
+
+
+def is_rounding(text: str, sides: tuple[Side, Side], first: Outcome, second: Outcome) -> bool:
+    """Whether the same program agrees in float64, and the second side lies not much further from that than the first."""
+    wide = re.sub(r"\b(float32|float16|bfloat16)\b", "float64", text).replace("complex64", "complex128")
+    wide = re.sub(r"\bautocast\([^()]*\)", "autocast('cpu', enabled=False)", wide)
+    wide = "t.set_default_dtype(t.float64)\n" + re.sub(r"\.(float|half|bfloat16)\(\)", ".double()", wide)
+    truth, again = run(wide, sides[0]), run(wide, sides[1])
+    if truth.error or compared(truth, again) != "same" or not len(truth.leaves) == len(first.leaves) == len(second.leaves):
+        return False
+    return all(farthest(b, c) <= 10 * farthest(a, c) for a, b, c in zip(first.leaves, second.leaves, truth.leaves)
+               if isinstance(c, np.ndarray) and c.dtype.kind in "fc" and not same(a, b, 4))
+
+
+def farthest(a: Any, truth: np.ndarray) -> float:
+    """The largest distance of two arrays; infinite where they cannot be compared."""
+    if not isinstance(a, np.ndarray) or a.shape != truth.shape:
+        return math.inf
+    far = np.abs(a - truth)
+    return float(far.max(initial=0.0)) if np.isfinite(far).all() else math.inf
+
+
 def fuzz(make: Callable[[random.Random], str], seconds: float, seed: int, programs: int | None = None,
-         kinds: tuple[str, ...] = ("wrong",), progress: Callable[[Report], None] | None = None) -> Report:
+         kinds: tuple[str, ...] = ("wrong",), progress: Callable[[Report], None] | None = None,
+         sides: tuple[Side, Side] | None = None) -> Report:
     """Run programs for so many seconds, or so many programs; minimise the divergences of these kinds."""
-    torch, ours = library("torch"), library("rushlight")
+    sides = sides or torch_and_ours()
     report, end, shown = Report(), time.monotonic() + seconds, time.monotonic()
-    number = 0
-    while (number < programs) if programs else (time.monotonic() < end):
-        text = make(random.Random(f"{seed}:{number}"))
-        number += 1
+    while (report.programs < programs) if programs else (time.monotonic() < end):
+        text = make(random.Random(f"{seed}:{report.programs}"))
         report.programs += 1
-        a, b = run(text, torch), run(text, ours)
-        kind = compared(a, b)
-        report.answered += not (a.error or b.error)
-        if kind != "same" and allowed(text):
-            kind = "same"
+        kind, answered = difference(text, sides)
+        report.answered += answered
         report.kinds[kind] += 1
         if kind in kinds:
-            small = minimised(text, lambda s, kind=kind: compared(run(s, torch), run(s, ours)) == kind and not allowed(s))
-            key = (kind, ops_in(small))
-            known = report.classes.setdefault(key, [])
-            known.append(small)
+            small = minimised(text, lambda shorter, kind=kind: difference(shorter, sides)[0] == kind)
+            report.classes.setdefault((kind, ops_in(small)), []).append(small)
         if progress is not None and time.monotonic() - shown > 10:
             shown = time.monotonic()
             progress(report)
