@@ -121,14 +121,14 @@ class CopySlices(Node):
 
     __slots__ = ("region", "strides")
     region: Region
-    strides: tuple                                # the base's: some views depend on how it lies in memory
+    strides: tuple                                # the base's, in elements: some views depend on how it lies in memory
 
     def arrays(self, g: np.ndarray) -> tuple:
         outside, inside = self.tensors(from_array(np.asarray(g)))         # rules may hand over NumPy's numbers
         return outside.array, inside.array
 
     def tensors(self, g: Tensor) -> tuple:
-        if g.array.strides != self.strides:
+        if g.stride() != self.strides:
             g = g._placed(self.strides)  # type: ignore[attr-defined]
         inside = self.region.of(g).clone()  # type: ignore[attr-defined]
         outside = g.clone()  # type: ignore[attr-defined]
@@ -278,7 +278,7 @@ def rebase(x: Tensor, r: Tensor) -> None:
         node = CopySlices()
         node.edges, node.saved, node.seq, node.shape = (root.node, r.node), (), tick(), root.array.shape
         node.where, node.region = (root.writes.where if root.writes else None), Region(x)
-        node.strides = root.array.strides
+        node.strides = root.stride()
         renewed(root, node)
     token = current.set(mode().but(grad=True, watch=None))
     try:
