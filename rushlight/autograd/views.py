@@ -121,7 +121,7 @@ class CopySlices(Node):
 
     __slots__ = ("region", "strides")
     region: Region
-    strides: tuple                                # the base's: some views depend on how it lies in memory
+    strides: tuple                                # the base's, in elements: some views depend on how it lies in memory
 
     def arrays(self, g: np.ndarray) -> tuple:
         outside, inside = self.tensors(from_array(np.asarray(g)))         # rules may hand over NumPy's numbers
@@ -129,7 +129,7 @@ class CopySlices(Node):
 
     def tensors(self, g: Tensor) -> tuple:
         outside = g.clone()  # type: ignore[attr-defined]
-        if outside.array.strides != self.strides:
+        if outside.stride() != self.strides:
             outside = outside._placed(self.strides)
         inside = self.region.of(outside).clone()  # type: ignore[attr-defined]
         self.region.of(outside).zero_()  # type: ignore[attr-defined]
@@ -280,7 +280,7 @@ def rebase(x: Tensor, r: Tensor) -> None:
         node = CopySlices()
         node.edges, node.saved, node.seq, node.shape = (root.node, r.node), (), tick(), root.array.shape
         node.where, node.region = (root.writes.where if root.writes else None), Region(x)
-        node.strides = root.array.strides
+        node.strides = root.stride()
         renewed(root, node)
     token = current.set(mode().but(grad=True, watch=None))
     try:

@@ -14,6 +14,7 @@ from rushlight.errors import NoArray, keywords, suggesting
 from rushlight.ops import families
 from rushlight.ops.arguments import Touched, constant
 from rushlight.ops.docstring import introduce
+from rushlight.ops.kernels.strided import led
 from rushlight.ops.later import expect
 from rushlight.ops.results import into
 from rushlight.ops.table import BOOL, FLOATING, NUMPY, REAL, SAME, TABLE, Op, entry, in_namespace, parameters
@@ -42,7 +43,11 @@ def staying(op: Op, kernel: Callable, last: int) -> Callable:
     """
     def stay(*args: Any) -> np.ndarray:
         r, dtype = kernel(*args), args[last].dtype
-        return r if r.__class__ is np.ndarray and r.dtype is dtype else np.asarray(r).astype(dtype, copy=False)
+        r = r if r.__class__ is np.ndarray and r.dtype is dtype else np.asarray(r).astype(dtype, copy=False)
+        for a in args[:last + 1]:
+            if not a.flags.c_contiguous:
+                return led(r, *args[:last + 1])
+        return r
     some = least_half(op)
     return lambda *args: stay(*args) if args[0].size < some or args[0].size < LARGE and args[last].itemsize != 2 else \
         large(op, "", stay, *args)

@@ -6,6 +6,7 @@ from numpy import ndarray
 
 from rushlight import random
 from rushlight.autograd.grad_mode import mode
+from rushlight.memory_format import room_like
 from rushlight.ops.arguments import Touched
 from rushlight.ops.build import build, inner
 
@@ -18,7 +19,7 @@ def kept(x: ndarray, p: float, features: bool) -> ndarray:
         raise x.touched("dropout")
     if x.flags.c_contiguous and not features:
         return random.default_generator.bernoulli_scalar(1 - p, x.shape, x.dtype)
-    fresh = np.empty((*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype) if features else np.empty_like(x, subok=False)
+    fresh = np.empty((*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype) if features else room_like(x, x.dtype)
     target = random.in_memory_order(fresh)
     target[...] = random.default_generator.bernoulli_scalar(1 - p, target.shape, fresh.dtype)
     return fresh

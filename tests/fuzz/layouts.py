@@ -6,6 +6,7 @@ write, where one op's layout is the next one's input.
 from __future__ import annotations
 
 import random
+from math import prod
 from typing import Any
 
 import operators
@@ -33,7 +34,7 @@ CALLS: list[tuple[tuple[int, ...], tuple[str, ...]]] = [
            "x.reshape(-1)", "x.flatten()", "x.ravel()", "x[None]", "x[...]", "x.unsqueeze({d})", "x.squeeze()", "x.T", "x.mT",
            "x.view(x.shape)", "x.reshape(x.shape)", "x.sum()", "x.mean()", "x.max()", "x.var()", "x.std()", "x.norm()")),
     (SOME, ("x.softmax({d})", "x.log_softmax({d})", "x.cumsum({d})", "x.cumprod({d})", "x.sort({d})", "x.sort({d}, descending=True)",
-            "x.topk(1, {d})", "x.topk({n}, {d})", "x.flip({d})", "x.roll(1, {d})", "t.cat([x, {y}], {d})", "t.cat([x, x], {d})",
+            "x.topk(1, {d})[0]", "x.topk({n}, {d})[0]", "x.flip({d})", "x.roll(1, {d})", "t.cat([x, {y}], {d})", "t.cat([x, x], {d})",
             "t.stack([x, {y}], {d})", "t.stack([x, x, x], {e})", "x.sum({d})", "x.sum({d}, keepdim=True)", "x.mean({d})",
             "x.mean({d}, keepdim=True)", "x.amax({d})", "x.amax({d}, keepdim=True)", "x.max({d})", "x.min({d}, keepdim=True)",
             "x.argmax({d})", "x.var({d})", "x.std({d}, keepdim=True)", "x.logsumexp({d})", "x.prod({d})", "(x > 0).all({d})",
@@ -41,9 +42,9 @@ CALLS: list[tuple[tuple[int, ...], tuple[str, ...]]] = [
             "x.scatter({d}, ({y} > 9).long(), 1.0)", "x.index_add({d}, t.tensor([0]), x.narrow({d}, 0, 1))", "x.cummax({d})",
             "x.repeat_interleave(2, {d})", "x.tile((2,))", "x[t.tensor([0, 0])]", "x[x > 0]", "x[..., t.tensor([0])]",
             "x.narrow({d}, 0, 1)", "x.split(1, {d})", "x.chunk(2, {d})", "F.pad(x, (1, 1))", "F.normalize(x, dim={d})",
-            "F.layer_norm(x, x.shape[-1:])", "F.rms_norm(x, x.shape[-1:])", "x.diff(dim={d})", "x.median({d})", "x.kthvalue(1, {d})",
+            "F.layer_norm(x, x.shape[-1:])", "F.rms_norm(x, x.shape[-1:])", "x.diff(dim={d})", "x.median({d})[0]", "x.kthvalue(1, {d})[0]",
             "F.linear(x, {weight})", "F.linear(x, {weight}, {bias})", "x @ {weight}.mT", "x.index_fill({d}, t.tensor([0]), 2.0)",
-            "x.nonzero()", "x.select({d}, 0)", "x.take_along_dim(x.argsort({d}), {d})", "x.logcumsumexp({d})", "x.mode({d})",
+            "x.nonzero()", "x.select({d}, 0)", "x.take_along_dim(x.argsort({d}), {d})", "x.logcumsumexp({d})", "x.mode({d})[0]",
             "F.glu(x, {d})", "x.quantile(0.5, {d})", "F.embedding((x > 0).long(), {weight})", "F.one_hot((x > 0).long())",
             "x.unflatten({d}, (1, -1))", "x.unfold({d}, 1, 1)", "x.movedim({d}, 0)", "F.softmin(x, {d})", "x.aminmax(dim={d})",
             "x.searchsorted(x)", "x.unique()", "x.renorm(2, {d}, 1.0)", "F.gumbel_softmax(x, dim={d})", "x.broadcast_to((2, *x.shape))",
@@ -94,7 +95,8 @@ def program(rng: random.Random) -> str:
         leaf = f"{name} = {name}.detach().requires_grad_()"
         if "leaf" not in names and rng.random() < 0.5 and works([*lines, leaf]):
             lines.append(leaf)
-    return "\n".join(finished(rng, [*lines, f"r = {call}"], names))
+    lines += [f"v = [{', '.join(f'{name}._version' for name in names)}]", f"r = {call}"]
+    return "\n".join(finished(rng, lines, names))
 
 
 def works(lines: list[str], returns: str = "0") -> bool:
@@ -105,12 +107,14 @@ def works(lines: list[str], returns: str = "0") -> bool:
 def chain(rng: random.Random) -> tuple[list[str], str, list[str]]:
     """An input, one to three calls after each other, of which each takes what the one before gave."""
     shape = shape_of(rng)
+    if rng.random() < 0.15 and shape and prod(shape) < 5000:       # kernels change at 512, 2^13 and 2^15 elements
+        shape = [n * rng.choice((4, 6, 8)) if prod(shape) < 5000 else n for n in shape]
     lines, call, names = laid(rng, "x", numbers(shape), shape), "x.clone()", ["x"]
     if rng.random() < 0.4:
         lines, names = [*lines, "leaf = x.detach().requires_grad_()", "x = leaf"], ["x", "leaf"]
     for left in reversed(range(rng.choice((1, 1, 2, 3)))):
         for _ in range(6):
-            more, call = step(rng, shape)
+            more, call = step(rng, shape, any("as_strided" in line or "unfold" in line for line in lines))
             made = run("\n".join([*lines, *more, f"x = {call}", "return x"]), library("torch"))
             if not made.error and len(made.leaves) == 2 or not left:
                 break
@@ -122,10 +126,11 @@ def chain(rng: random.Random) -> tuple[list[str], str, list[str]]:
     return [*lines, *more], call, names
 
 
-def step(rng: random.Random, shape: list[int]) -> tuple[list[str], str]:
-    """Lines for the other inputs, and a call."""
+def step(rng: random.Random, shape: list[int], overlaps: bool) -> tuple[list[str], str]:
+    """Lines for the other inputs, and a call; it writes to no x whose elements overlap, which ends in any order."""
     n = len(shape)
-    call = rng.choice(rng.choice([calls for dims, calls in CALLS if min(n, 5) in dims]) if rng.random() < 0.9 else WRITES)
+    writes = rng.random() < 0.1 and not overlaps
+    call = rng.choice(WRITES if writes else rng.choice([calls for dims, calls in CALLS if min(n, 5) in dims]))
     c, w = shape[1] if n > 1 else 1, shape[-1] if n else 1
     others = {"y": shape, "b": [s if rng.random() < 0.6 else 1 for s in shape[rng.randrange(n + 1):]], "chan": [c],
               "weight": [size(rng), w], "kernel": [size(rng), c, *rng.choice(((1, 1), (2, 2), (3, 3)))], "depth": [c, 1, 3, 3]}
@@ -140,7 +145,7 @@ def step(rng: random.Random, shape: list[int]) -> tuple[list[str], str]:
 def finished(rng: random.Random, lines: list[str], names: list[str]) -> list[str]:
     """The lines with the gradients and the return of all there is to see."""
     seen = "[{r}, layout({r})" + "".join(f", shared({{r}}, {n}) and {{r}}._is_view()" for n in names[:2]) + "]"
-    ends = [f"layout({n}), {n}._version" for n in names]
+    ends = [f"layout({n}), {n}._version - v[{i}]" for i, n in enumerate(names)]
     if not works(lines, seen.format(r="r")):
         many = f"[{seen.format(r='o')} for o in r]"
         return [*lines, f"return [{many}, {', '.join(ends)}]" if works([*lines, "r = list(r)"], many) else "return r"]

@@ -61,7 +61,8 @@ def call(rng: random.Random) -> tuple[list[str], str, list[str]]:
             continue
         if rng.random() < 0.3 and names and args[0] == names[0]:
             short = op.name.split(".")[-1]
-            method = short + "_" if op.inplace_variant and rng.random() < 0.6 else short
+            overlaps = any("as_strided" in line or "unfold(" in line for line in lines)
+            method = short + "_" if op.inplace_variant and not overlaps and rng.random() < 0.6 else short
             return lines, f"{names[0]}.{method}({', '.join(args[1:] + kwargs)})", names
         return lines, f"{path(op)}({', '.join(args + kwargs)})", names
 

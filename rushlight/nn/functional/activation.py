@@ -9,6 +9,7 @@ import numpy as np
 from rushlight import random
 from rushlight.creation import empty_like, zeros_like
 from rushlight.errors import explain, warn
+from rushlight.memory_format import contiguous_format
 from rushlight.ops import activation as a
 from rushlight.ops import elementwise as e
 from rushlight.ops import reductions
@@ -358,7 +359,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     tensor([[0., 0., 1.],
             [0., 1., 0.]])
     """
-    noise = empty_like(logits.detach()).exponential_().log()  # type: ignore[attr-defined]
+    noise = empty_like(logits.detach(), memory_format=contiguous_format).exponential_().log()  # type: ignore[attr-defined]
     soft = reductions.softmax(e.div(e.sub(logits, noise), tau), dim)
     if not hard:
         return soft

@@ -153,10 +153,10 @@ def lie_again(x: ndarray, size: tuple, stride: tuple, start: int, own: tuple) ->
 
 
 def placed(x: ndarray, strides: tuple) -> ndarray:
-    """A copy with these strides in bytes, so that views mean the same places as they do in an array that lies so."""
+    """A copy with these strides in elements, so that views mean the same places as they do in an array that lies so."""
     if 0 in x.shape:
         return x.copy()
-    room = np.empty(1 + sum((n - 1) * step for n, step in zip(x.shape, strides)) // x.itemsize, x.dtype)
-    r = lie(room, x.shape, tuple(step // x.itemsize for step in strides), 0)
+    room = np.empty(1 + sum((n - 1) * step for n, step in zip(x.shape, strides)), x.dtype)
+    r = lie(room, x.shape, strides, 0)
     r[...] = x
     return r
