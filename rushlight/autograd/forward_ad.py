@@ -126,7 +126,7 @@ class Level(Inner):
     def give_all(self, outs: Sequence, found: Sequence) -> None:
         records = self.linear or mode().grad
         for x, t in zip(outs, found):
-            if t is not None:
+            if t is not None and x.array.dtype.kind in "fcV":
                 self.give(x, t if records else cut(t))
 
     def applying(self, node: Any, args: tuple) -> None:

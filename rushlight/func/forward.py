@@ -77,7 +77,8 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
     with Variables() as variables:
         along = [variables.fresh(zeros_like(x)) for x in xs]
         with within(grad=variables.outside):
-            ys, tangents, form, _ = on_duals(Level(linear=True, inference=mode().inference), func, xs, along, inputs_form, False, LINEARIZE)
+            level = Level(linear=True, inference=mode().inference)
+            ys, tangents, form, _ = on_duals(level, func, xs, along, inputs_form, False, LINEARIZE)
         tangents = or_zeros(tangents, ys)
         vs = [variables.fresh(zeros_like(y)) for y in ys]
         rows = pulled(tangents, along, vs, True, True)
