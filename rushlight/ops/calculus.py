@@ -45,7 +45,8 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
         if end is not None and any(m != n for i, (m, n) in enumerate(zip(end.array.shape, input.array.shape)) if i != dim):
             raise RuntimeError(explain("diff expects the shape of tensor to prepend or append to match that of input except "
                                        "along the differencing dimension", input=tuple(input.shape), end=tuple(end.shape)))
-    made = cat([t for t in (prepend, input, append) if t is not None], dim) if n else clone(input)
+    parts = [t for t in (prepend, input, append) if t is not None]
+    made = clone(input) if not n else cat(parts, dim) if len(parts) > 1 else input
     for _ in range(min(n, made.array.shape[dim])):
         first, second = ends(made, dim)
         made = logical_xor(second, first) if made.dtype is dtypes.bool_ else second - first  # type: ignore[operator]

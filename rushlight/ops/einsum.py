@@ -39,13 +39,14 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     except ValueError as error:
         raise wrong(equation, str(error), tensors) from None
     sizes = sizes_of(equation, inputs, tensors)
+    order = output + "".join(sorted({*sizes} - {*output}))
     terms = [without_repeats(t, letters) for t, letters in zip(tensors, inputs)]
     for i, j in path([letters for _, letters in terms], output, sizes):
         (a, in_a), (b, in_b) = terms[i], terms[j]
         terms = [term for k, term in enumerate(terms) if k not in (i, j)]
         wanted = {*output}.union(*(set(letters) for _, letters in terms))
-        terms.append(contract(a, in_a, b, in_b, wanted, sizes))
-    result, letters = summed(*terms[0], set(output))
+        terms.append(contract(a, in_a, b, in_b, wanted, sizes, order))
+    result, letters = summed(*terms[0], set(output), order)
     missing = [c for c in output if c not in letters]
     result = shaped(result, result.array.shape + (1,) * len(missing))
     if letters == output and not any(result is t for t in tensors):
@@ -131,10 +132,13 @@ def without_repeats(t: Tensor, letters: str) -> tuple[Tensor, str]:
     return t, letters
 
 
-def summed(t: Tensor, letters: str, wanted: set) -> tuple[Tensor, str]:
-    """The dimensions that nobody needs any more, summed."""
-    dims = tuple(i for i, c in enumerate(letters) if c not in wanted)
-    return (total(t, dims), "".join(c for c in letters if c in wanted)) if dims else (t, letters)
+def summed(t: Tensor, letters: str, wanted: set, order: str) -> tuple[Tensor, str]:
+    """The dimensions that nobody needs any more, summed; the others lie in this order then."""
+    if wanted.issuperset(letters):
+        return t, letters
+    sorts = sorted(letters, key=order.index)
+    t = ordered(t, letters, sorts)
+    return total(t, tuple([i for i, c in enumerate(sorts) if c not in wanted])), "".join([c for c in sorts if c in wanted])
 
 
 def path(inputs: Sequence[str], output: str, sizes: dict) -> list[tuple[int, int]]:
@@ -162,30 +166,38 @@ def path(inputs: Sequence[str], output: str, sizes: dict) -> list[tuple[int, int
     return steps
 
 
-def contract(a: Tensor, in_a: str, b: Tensor, in_b: str, wanted: set, sizes: dict) -> tuple[Tensor, str]:
-    """The product of two operands, summed over the letters that neither the output nor a later operand wants."""
-    a, in_a = summed(a, in_a, wanted | set(in_b))
-    b, in_b = summed(b, in_b, wanted | set(in_a))
+def contract(a: Tensor, in_a: str, b: Tensor, in_b: str, wanted: set, sizes: dict, order: str) -> tuple[Tensor, str]:
+    """The product of two operands, summed over the letters that neither the output nor a later operand wants.
+
+    `order`: all letters, those of the output first. The result lies in memory as torch's: letters of both, of a, of b, each
+    group in this order; those of b first if all of them come before a's, and b was not summed.
+    """
+    a, in_a = summed(a, in_a, wanted | set(in_b), order)
+    whole = wanted.union(in_a).issuperset(in_b)
+    b, in_b = summed(b, in_b, wanted | set(in_a), order)
+    ones = {c for c in in_a + in_b if c in wanted and sizes[c] == 1}
     # a letter of size 1 in one operand only broadcasts: there it cannot be contracted as it stands
-    a, in_a = squeezed(a, in_a, sizes)
-    b, in_b = squeezed(b, in_b, sizes)
-    batch = [c for c in in_a if c in in_b and c in wanted]
-    inner = [c for c in in_a if c in in_b and c not in wanted]
-    rows, columns = [c for c in in_a if c not in in_b], [c for c in in_b if c not in in_a]
-    out = "".join(batch + rows + columns)
-    shape = tuple(sizes[c] for c in out)
+    a, in_a = squeezed(a, in_a)
+    b, in_b = squeezed(b, in_b)
+    inner = [c for c in order if c in in_a and c in in_b and c not in wanted]
     if not inner:                                 # an outer product: broadcasting does it
-        ones = dict.fromkeys(columns, 1) | dict.fromkeys(rows, 1)
-        left = shaped(ordered(a, in_a, batch + rows), tuple([sizes[c] if c in in_a else ones[c] for c in out]))
-        right = shaped(ordered(b, in_b, batch + columns), tuple([sizes[c] if c in in_b else ones[c] for c in out]))
-        return mul(left, right), out
+        out = "".join([c for c in order if c in in_a or c in in_b or c in ones])
+        sides = [shaped(ordered(t, own, [c for c in out if c in own]), tuple([sizes[c] if c in own else 1 for c in out]))
+                 for t, own in ((a, in_a), (b, in_b))]
+        return mul(*sides), out
+    batch, rows = ([c for c in order if c in in_a and (c in in_b) is both and c in wanted] for both in (True, False))
+    columns = [c for c in order if c in ones or c in in_b and c not in in_a]
+    if whole and rows and columns and order.index(columns[-1]) < order.index(rows[0]):
+        a, in_a, rows, b, in_b, columns = b, in_b, columns, a, in_a, rows
+    out = "".join(batch + rows + columns)
     if not out:                                   # BLAS takes 100,000 x 1 times 1 x 1, for the gradient, 20 times as long
         return dot(*[reshape(ordered(t, own, inner), (-1,)) for t, own in ((a, in_a), (b, in_b))]), out
     k, m, n = [prod([sizes[c] for c in group]) for group in (rows, inner, columns)]
     stack = tuple([sizes[c] for c in batch])
+    rows, columns = ([c for c in group if c not in ones] for group in (rows, columns))
     left = shaped(ordered(a, in_a, batch + rows + inner), (*stack, k, m))
     right = shaped(ordered(b, in_b, batch + inner + columns), (*stack, m, n))
-    return shaped(mm(left, right), shape), out
+    return shaped(mm(left, right), tuple([sizes[c] for c in out])), out
 
 
 def ordered(t: Tensor, letters: str, order: list[str]) -> Tensor:
@@ -201,9 +213,9 @@ def places(letters: str, order: Sequence[str]) -> tuple[int, ...]:
     return tuple(letters.index(c) for c in order)
 
 
-def squeezed(t: Tensor, letters: str, sizes: dict) -> tuple[Tensor, str]:
-    """Without the dimensions of size 1 whose letter has a larger size elsewhere."""
-    keep = [i for i, (c, n) in enumerate(zip(letters, t.array.shape)) if n == sizes[c]]
+def squeezed(t: Tensor, letters: str) -> tuple[Tensor, str]:
+    """Without the dimensions of size 1."""
+    keep = [i for i, n in enumerate(t.array.shape) if n != 1]
     if len(keep) == len(letters):
         return t, letters
     return reshape(t, tuple(t.array.shape[i] for i in keep)), "".join(letters[i] for i in keep)

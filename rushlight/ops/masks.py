@@ -140,7 +140,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     found = kernels.nonzero(input.array)
     if as_tuple:
         return tuple(created(from_array(i)) for i in found)
-    rows = np.stack(found, 1) if input.array.ndim else np.zeros((len(found[0]), 0), np.int64)
+    rows = np.stack(found).T if input.array.ndim else np.zeros((len(found[0]), 0), np.int64)
     made = created(from_array(rows))
     return made if out is None else into(out, made)
 

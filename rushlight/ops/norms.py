@@ -17,7 +17,7 @@ from rushlight.ops.build import composite
 from rushlight.ops.factorizations import linalg_eigvalsh, linalg_svdvals
 from rushlight.ops.matrices import check_matrix, check_numbers, check_square, check_tensor, given
 from rushlight.ops.node_names import called
-from rushlight.ops.shape import permute, to, unsqueeze
+from rushlight.ops.shape import contiguous, permute, to, unsqueeze
 from rushlight.ops.solving import linalg_inv_ex
 from rushlight.tensor import Tensor, from_array, method, numbers
 
@@ -286,7 +286,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | N
     kept = wrap(dim, ndim)
     sizes = vector_norm(input, p, tuple(d for d in range(ndim) if d != kept), True)
     factor = e.where(sizes > maxnorm, e.div(maxnorm, e.add(sizes, 1e-7)), 1)
-    return given(out, e.mul(input, factor))
+    return given(out, contiguous(e.mul(input, factor)))
 
 
 method(writing(renorm), "renorm_")

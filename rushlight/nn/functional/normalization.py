@@ -6,6 +6,7 @@ from functools import wraps
 from math import prod
 from typing import Any
 
+import numpy as np
 from numpy import ndarray
 
 from rushlight import dtypes
@@ -17,6 +18,7 @@ from rushlight.nn.functional.pooling import avg_pool2d, avg_pool3d
 from rushlight.ops import elementwise as e
 from rushlight.ops import norm
 from rushlight.ops import reduce as r
+from rushlight.ops.kernels.strided import suggests_last
 from rushlight.ops.node_names import called
 from rushlight.ops.pad import constant_pad
 from rushlight.ops.shape import contiguous, reshape, to, unsqueeze
@@ -96,7 +98,8 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
         wide = weight if weight is None else to(weight, dtypes.float32)
         return to(rms_norm(to(input, dtypes.float32), normalized_shape, wide, eps), input.dtype)
     eps = dtypes.finfo(input.dtype).eps if eps is None else eps
-    input = contiguous(input)                     # as torch lays out what it gives
+    if not (isinstance(input.array, np.ndarray) and suggests_last(input.array)):
+        input = contiguous(input)                 # as torch lays out what it gives
     out = e.mul(input, e.rsqrt(e.add(r.mean(e.square(input), dims, True), eps)))
     return out if weight is None else e.mul(out, weight)
 

@@ -31,7 +31,8 @@ def attention(tensors: Sequence[ndarray], causal: bool, scale: float) -> tuple[n
     """softmax(q k^T scale + mask) v, and for each query log sum exp of its scores."""
     q, k, v, *rest = tensors
     mask = rest[0] if rest else None
-    out = room((*q.shape[:-1], v.shape[-1]), q if q.shape[-1] == v.shape[-1] else None, v.dtype)
+    rows = q.shape[-1] == v.shape[-1] and q.strides[-1] == k.strides[-1] == v.strides[-1] == q.itemsize
+    out = room((*q.shape[:-1], v.shape[-1]), q if rows else None, v.dtype)
     lse = np.empty(q.shape[:-1], wide_dtype(q.dtype))
     if looped(q, k, v, mask):
         run("forward", (q, k, v, whole(mask, q, k), out, lse), causal, scale)

@@ -3,14 +3,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from rushlight.memory_format import order_of_strides, strides_in
 from rushlight.ops.kernels.elementwise import where
 from rushlight.ops.kernels.landing import check_index, land, land_slices, line_of, places
 from rushlight.ops.kernels.shape import extent
-from rushlight.ops.kernels.strided import plain
+from rushlight.ops.kernels.strided import plain, with_strides
 
 
 def merged(key: tuple, indices: Sequence[ndarray]) -> tuple:
@@ -60,8 +62,27 @@ def index(x: ndarray, tensors: Sequence[ndarray], key: tuple) -> ndarray:
         return rows_of(x, place[0].ndim).take(at, 0)       # 51,200 numbers in 0.08 ms, x[mask] in 0.9
     *before, last = place
     if before and last.__class__ is ndarray and last.dtype.kind in "iu" and all_of(before):
-        return x.take(last, len(before))          # in C order, in 0.6 of the time of x[:, last], which is not
-    return plain(x[place])
+        r = x.take(last, len(before))             # in C order, in 0.6 of the time of x[:, last], which is not
+    else:
+        r = plain(x[place])
+    return r if x.flags.c_contiguous or r.ndim < 2 or not r.size else in_order_of(r, x, place)
+
+
+def in_order_of(r: ndarray, x: ndarray, place: tuple) -> ndarray:
+    """r = x[place] as torch lays it out: in the order of x's dimensions that are not indexed, then of the indices."""
+    at = next((i for i, part in enumerate(place) if part is Ellipsis), len(place))
+    first, last = ([i for part in some for i in (part.nonzero() if getattr(part, "dtype", None) == bool else [part])]
+                   for some in (place[:at], place[at + 1:]))
+    parts: list[Any] = [*first, *[slice(None)] * (x.ndim - len(first) - len(last)), *last]
+    if not builtins_all(part.__class__ is ndarray or part == slice(None) for part in parts):
+        return r
+    own, indices = x.strides, np.broadcast_arrays(*[part for part in parts if part.__class__ is ndarray])
+    dims, n = [d for d, part in enumerate(parts) if part.__class__ is ndarray], indices[0].ndim
+    before = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0           # apart, indices come first
+    kept = [own[d] for d in range(x.ndim) if d not in dims]
+    after = len(kept) - before
+    operands = [(*kept[:before], *[0] * n, *kept[before:]), *[(*[0] * before, *i.strides, *[0] * after) for i in indices]]
+    return with_strides(r, strides_in(r.shape, order_of_strides(r.shape, *operands)))
 
 
 def all_of(key: Sequence) -> bool:

@@ -42,7 +42,8 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
             return mm(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[1])
         if x.ndim > 1 < y.ndim and x.shape[-1] == 1 == y.shape[-2] and x.dtype == y.dtype:
             return np.multiply(x, y, order="C")   # outer products: a third of np.matmul's time
-        return large(x, y) if 2 < x.ndim == y.ndim and x.size * y.shape[-1] > FEW else np.matmul(x, y)
+        r = large(x, y) if 2 < x.ndim == y.ndim and x.size * y.shape[-1] > FEW else np.matmul(x, y)
+        return r if r.ndim < 3 or r.flags.c_contiguous else r.copy()
     except ValueError:
         left, right = (f"{prod(a.shape[:-1])}x{a.shape[-1]}" for a in (x, y))
         if x.shape[-1] == y.shape[-2]:

@@ -46,7 +46,12 @@ def led(r: ndarray, *operands: ndarray) -> ndarray:
     `conv(x).transpose(1, 2) + y` draws as elements lie."""
     if r.ndim < 2 or not r.size:
         return r
-    strides, item = strides_like(*operands, shape=r.shape), r.itemsize
+    return with_strides(r, strides_like(*operands, shape=r.shape))
+
+
+def with_strides(r: ndarray, strides: tuple[int, ...]) -> ndarray:
+    """r, or a copy of it, with these strides in elements, which leave no gaps."""
+    item = r.itemsize
     if r.strides == tuple([step * item for step in strides]):
         return r
     out = room_with(r.shape, strides, r.dtype)
