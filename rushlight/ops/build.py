@@ -192,8 +192,12 @@ def inplace(one: Op) -> Callable:
                 return at_once(input, *args)
             except (TypeError, ValueError, AttributeError, NoArray):
                 pass                              # promotion, broadcasting, a sparse operand, an error: the long way
-        before = before_write(input, args)
-        made = out_of_place(before, *[before if a is input else a for a in args], **kwargs)
+        m = mode()
+        if m.watch is None and m.batch is None:   # 0.3 us less than to ask
+            made = out_of_place(input, *args, **kwargs)
+        else:
+            before = before_write(input, args)
+            made = out_of_place(before, *[before if a is input else a for a in args], **kwargs)
         if one.result == BOOL and (input.dtype.is_floating_point or input.dtype.is_complex) and recorded(input, args):
             made = flat_in(made, input, args)
         return assign(input, made, name)

@@ -44,7 +44,7 @@ def led(r: ndarray, *operands: ndarray) -> ndarray:
     """r in the order of its op's operands, as torch lays out what it makes element by element: NumPy takes C order where
     operands lie in different orders, and puts repeated dimensions innermost. Dropout after
     `conv(x).transpose(1, 2) + y` draws as elements lie."""
-    if r.ndim < 2 or not r.size:
+    if r.ndim < 2 or not r.size or all([a.strides == r.strides and a.shape == r.shape for a in operands]):
         return r
     return with_strides(r, strides_like(*operands, shape=r.shape))
 
