@@ -23,9 +23,10 @@ def check_loop(f, x):
 @pytest.mark.parametrize("f", [
     lambda x: x[None], lambda x: x[..., None], lambda x: x[None, None], lambda x: x[...], lambda x: x[None] * 2,
     lambda x: x.unsqueeze(0), lambda x: x.flatten(), lambda x: x.ravel(), lambda x: x.reshape(-1), lambda x: x.view(1, 1),
-    lambda x: x.expand(2, 3), lambda x: x.repeat(2), lambda x: x.squeeze(), lambda x: x.squeeze(0), lambda x: x.transpose(0, 0),
-    lambda x: x.permute(()), lambda x: x.movedim(0, 0), lambda x: x.flip(0), lambda x: x.roll(1), lambda x: x.unfold(0, 1, 1),
-    lambda x: rushlight.atleast_2d(x), lambda x: stack([x, x]), lambda x: x.cumsum(0), lambda x: x.softmax(-1),
+    lambda x: x.expand(2, 3), lambda x: x.repeat(2), lambda x: x.squeeze(), lambda x: x.squeeze(0), lambda x: x.flip(0),
+    lambda x: x.transpose(0, 0), lambda x: x.permute(()), lambda x: x.movedim(0, 0), lambda x: x.roll(1),
+    lambda x: x.unfold(0, 1, 1), lambda x: rushlight.atleast_2d(x), lambda x: stack([x, x]), lambda x: x.cumsum(0),
+    lambda x: x.softmax(-1),
     lambda x: x.sort()[0], lambda x: x.sum(0), lambda x: x[True], lambda x: x[tensor(True), None], lambda x: x[False]])
 def test_samples_without_dimensions(f):
     check_loop(f, X[:, 0].clone())
@@ -44,7 +45,8 @@ LIKE = {
     "contiguous": lambda v: rushlight.zeros_like(v, memory_format=rushlight.contiguous_format),
     "new_zeros with device": lambda v: v.new_zeros(v.shape, device=v.device), "new_ones": lambda v: v.new_ones(v.shape),
     "new_empty": lambda v: v.new_empty(v.shape).zero_(), "new_full": lambda v: v.new_full(v.shape, 2.0),
-    "rand_like": lambda v: rushlight.rand_like(v).zero_(), "bernoulli_": lambda v: rushlight.empty_like(v).bernoulli_().zero_()}
+    "rand_like": lambda v: rushlight.rand_like(v).zero_(),
+    "bernoulli_": lambda v: rushlight.empty_like(v).bernoulli_().zero_()}
 
 
 @pytest.mark.parametrize("make", LIKE.values(), ids=LIKE)
@@ -127,4 +129,5 @@ def test_numbers_of_samples_are_not_known():
 
 def test_an_eager_flat_tensor_is_its_own_flatten():
     x = rushlight.from_numpy(np.ones(3))
-    assert x.flatten() is x and ones(3, 1).flatten(0, 0).shape == (3, 1)
+    assert x.flatten() is x
+    assert ones(3, 1).flatten(0, 0).shape == (3, 1)

@@ -24,6 +24,7 @@ class Context:
     def __init__(self, node: FunctionNode, needs_input_grad: tuple):
         self._node = ref(node)                    # the node holds it: no cycle
         self._to_save: tuple = ()
+        self._to_save_forward: tuple | None = None            # for `jvp`, if `forward` says it apart
         self._dirty: tuple = ()
         self._constant: tuple = ()
         self._forward: tuple | None = None        # what was saved, while `jvp` runs
@@ -34,13 +35,13 @@ class Context:
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for backward, which finds them in `ctx.saved_tensors`; checked against later writes."""
-        for t in tensors:
-            if t is not None and not isinstance(t, Tensor):
-                raise TypeError(explain(f"save_for_backward can only save variables, but got {type(t).__name__}",
-                                        "keep other things as attributes: ctx.n = n"))
+        check_saved("save_for_backward", tensors)
         self._to_save = tensors
 
-    save_for_forward = save_for_backward
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for `jvp`, which finds them in `ctx.saved_tensors`. Without it `jvp` finds those of backward."""
+        check_saved("save_for_forward", tensors)
+        self._to_save_forward = tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Say which inputs forward has written into."""
@@ -64,6 +65,14 @@ class Context:
             raise RuntimeError(explain("Trying to directly access saved tensors after the graph that they belong to is "
                                        "gone.", "keep what backward has computed, not its ctx"))
         return node.saved_tensors
+
+
+def check_saved(name: str, tensors: tuple) -> None:
+    """TypeError for anything but tensors and None."""
+    for t in tensors:
+        if t is not None and not isinstance(t, Tensor):
+            raise TypeError(explain(f"{name} can only save variables, but got {type(t).__name__}",
+                                    "keep other things as attributes: ctx.n = n"))
 
 
 FunctionCtx = Context                             # torch's name of it
@@ -214,7 +223,7 @@ class Function:
             else:
                 made = cls.forward(*args, **kwargs)
                 cls.setup_context(node.ctx, args, made)
-        saved = node.ctx._to_save
+        saved = node.ctx._to_save if node.ctx._to_save_forward is None else node.ctx._to_save_forward
         result = finish(node, args, made, recorded)
         if m.watch is not None:
             m.watch.applied(node, args, result, saved)
@@ -262,6 +271,7 @@ def finish(node: FunctionNode, args: tuple, made: Any, recorded: bool) -> Any:
         node.saved = tuple(SavedOutput(i, outs[i]) if (i := position(t, outs)) is not None else t
                            for t in node.ctx._to_save)
     node.ctx._to_save = node.ctx._dirty = node.ctx._constant = ()
+    node.ctx._to_save_forward = None
     return (type(made)(outs) if type(made) in (tuple, list) else tuple(outs)) if several else outs[0]
 
 
