@@ -177,6 +177,10 @@ current: ContextVar[Mode] = ContextVar("mode", default=Mode())  # noqa: B039  (a
 mode = current.get
 
 
+# The derivative of rushlight.func that is being taken here, the innermost: hooks belong to it, and run in its backward only.
+taken: ContextVar[Any] = ContextVar("taken", default=None)
+
+
 class Setting:
     """A context manager and decorator that changes fields of the mode inside it."""
 

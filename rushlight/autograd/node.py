@@ -6,11 +6,13 @@ Each op of the table has its own subclass (`MulBackward0`), made with the table,
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import CodeType, FrameType
 from typing import Any, ClassVar
 
 from rushlight import torch_names
 from rushlight.autograd.clock import tick
+from rushlight.autograd.grad_mode import taken
 from rushlight.errors import ours, place
 
 
@@ -259,8 +261,13 @@ class Hooks:
     def add(self, kind: str, hook: Any) -> Handle:
         hooks = getattr(self, kind)
         self.count += 1
-        hooks[self.count] = hook
+        hooks[self.count] = hook if taken.get() is None else partial(within, taken.get(), hook)
         return Handle(hooks, self.count)
+
+
+def within(derivative: Any, hook: Callable, *args: Any) -> Any:
+    """What a hook returns that was registered while a derivative was taken; None in the backward of others."""
+    return hook(*args) if taken.get() is derivative else None
 
 
 def hooks_of(node: Node, dtype: Any = None) -> Hooks:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rushlight.autograd.forward_ad import Level, check_dual, dual
-from rushlight.autograd.grad_mode import mode, within
+from rushlight.autograd.grad_mode import mode, taken, within
 from rushlight.creation import zeros_like
 from rushlight.errors import explain
 from rushlight.func.variables import Variables, outputs_of, pulled, same_form, settled, split
@@ -52,7 +52,11 @@ def on_duals(level: Level, func: Callable, xs: list[Tensor], ts: list[Tensor], i
     with level:
         for x, t in zip(xs, ts):
             check_dual(level, x, t)
-        made = func(*tree_unflatten([dual(level, x, t) for x, t in zip(xs, ts)], inputs_form))
+        before = taken.set(level)
+        try:
+            made = func(*tree_unflatten([dual(level, x, t) for x, t in zip(xs, ts)], inputs_form))
+        finally:
+            taken.reset(before)
         made, aux = split(made, has_aux, who)
         ys, form = outputs_of(made, who)
         return list(map(level.below, ys)), [level.tangent(y) for y in ys], form, tree_map_only(Tensor, level.below, aux)
@@ -91,6 +95,6 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
             if x.shape != t.shape:
                 raise RuntimeError(explain(f"tangent:{i} with shape {t.shape} in flattened pytree doesn't match the shape "
                                            f"{x.shape} of the corresponding primal."))
-        create = mode().grad and (together or any(t.requires_grad for t in ts))
+        create = mode().grad and (together or any(t.node is not None for t in ts))
         return tree_unflatten(map(settled, pulled(rows, vs, ts, True, create)), form)
     return tree_unflatten(map(settled, ys), form), push

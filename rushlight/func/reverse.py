@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from rushlight.autograd.grad_mode import mode
+from rushlight.autograd.grad_mode import mode, taken
 from rushlight.creation import ones_like
 from rushlight.errors import explain
 from rushlight.func.variables import (
@@ -106,8 +106,13 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
     def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         vs = same_form(cotangents, form, lambda given, wanted: "Expected pytree structure of cotangents to be the same as "
                        f"pytree structure of outputs to the function. cotangents: {given}, primal output: {wanted}")
-        create = mode().grad and (together or any(v.requires_grad for v in vs)) if create_graph is None else create_graph
-        return tree_unflatten(map(settled, pulled(ys, xs, vs, retain_graph, create)), inputs_form)
+        create = mode().grad and (together or any(v.node is not None for v in vs)) if create_graph is None else create_graph
+        before = taken.set(variables)
+        try:
+            found = pulled(ys, xs, vs, retain_graph, create)
+        finally:
+            taken.reset(before)
+        return tree_unflatten(map(settled, found), inputs_form)
     value = tree_unflatten(map(settled, ys), form)
     return (value, pull, tree_map_only(Tensor, settled, aux)) if has_aux else (value, pull)
 

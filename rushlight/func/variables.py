@@ -11,7 +11,7 @@ from typing import Any
 from rushlight import dtypes
 from rushlight.autograd.backward import grad
 from rushlight.autograd.forward_ad import cut, same_tangents
-from rushlight.autograd.grad_mode import mode, within
+from rushlight.autograd.grad_mode import mode, taken, within
 from rushlight.autograd.node import Node, Start
 from rushlight.creation import zeros_like
 from rushlight.errors import explain
@@ -31,8 +31,13 @@ class Variables(within):
         self.outside = mode().grad                # whether the results are recorded for others
         self.starts: list[Start] = []
 
+    def __enter__(self) -> Variables:
+        self.before = taken.set(self)
+        return super().__enter__()
+
     def __exit__(self, *exc: object) -> None:
         super().__exit__(*exc)
+        taken.reset(self.before)
         for one in self.starts:
             one.open = False
 

@@ -106,7 +106,7 @@ class Program:
                             ["float", "int"], ["float", "float", "int"], ["float", "bool"]])
         first = rng.choice(SHAPES)
         shapes = [first if rng.random() < 0.5 else rng.choice(SHAPES) for _ in kinds]
-        self.arguments = [Argument(name, (2,) if kind == "int" and rng.random() < 0.6 else shape, kind, rng.randrange(10))
+        self.arguments = [Argument(name, (2,) if kind == "int" and rng.random() < 0.6 else shape, kind, rng.randrange(1, 10))
                           for name, shape, kind in zip("xyz", shapes, kinds)]
         body = Body(rng, self.scope, {a.name: a.value(self.dtype) for a in self.arguments})
         count = rng.randint(2, 8)
@@ -161,7 +161,7 @@ class Program:
         return [*lines, f"    return {' + '.join(parts)}"]
 
     def tangent(self, name: str) -> str:
-        return self.rng.choice([f"{name}.cos()", f"t.ones_like({name})", name, f"{name} * 0 + 1", f"{name} * {name}"])
+        return self.rng.choice([f"{name}.cos()", f"t.ones_like({name})", f"{name} * 0 + 1", f"{name} * {name}"])
 
     def part(self) -> tuple[str, str, str]:
         """(names of some arguments, as a lambda's, the call of the function): the others are closed over."""
@@ -194,7 +194,7 @@ class Program:
         if any(d != 0 for d in dims) or rng.random() < 0.1:
             shown = [d - len(a.shape) - 1 if d is not None and rng.random() < 0.1 else d for d, a in zip(dims, self.arguments)]
             settings.append(f"in_dims={tuple(shown)}")
-        if rng.random() < 0.2:
+        if rng.random() < 0.2 and all(d is not None for d in dims):      # torch misplaces the batch of what it does not map
             settings.append(f"out_dims={rng.choice([0, 1, -1])}")
         if rng.random() < 0.12:
             settings.append(f"chunk_size={rng.choice([1, 2, 4])}")
@@ -263,13 +263,13 @@ class Program:
         """torch traces the function, which is slow and crashes for some: jvp is the reference."""
         names, f, _ = self.part()
         tangents = ", ".join(self.tangent(n) for n in names.split(", "))
-        what = self.rng.choice(["out, tan", "tan"])
-        return self.defined(name, [f"    v = ({tangents},)", f"    if t.__name__ == 'torch': out, tan = func.jvp({f}, ({names},), v)",
-                                   "    else:", f"        out, push = func.linearize({f}, {names})", "        tan = push(*v)",
+        what = self.rng.choice(["made", "made[1]"])
+        return self.defined(name, [f"    if t.__name__ == 'torch': made = func.jvp({f}, ({names},), ({tangents},))",
+                                   f"    else: made = (lambda out, push: (out, push({tangents})))(*func.linearize({f}, {names}))",
                                    f"    return {what}"], refused)
 
     def by_checkpoint(self, name: str, refused: bool) -> bool:
-        kind = self.rng.choice([False, False, True])
+        kind = self.rng.choice([False, False, True]) and "make_dual" not in "".join(self.lines)
         return self.defined(name, [f"    return t.utils.checkpoint.checkpoint({self.name}, {self.names()}, use_reentrant={kind})"],
                             refused)
 
@@ -372,16 +372,16 @@ class Program:
         lines, chosen = self.tape()
         hook = ["with t.autograd.graph.saved_tensors_hooks(lambda q: q.clone(), lambda q: q): " + lines.pop(-2), lines.pop()] \
             if self.rng.random() < 0.15 else []
-        return [*lines, *hook, "s.backward()", f"return [r, {', '.join(f'{n}.grad' for n in chosen)}]"]
+        return [*lines, *hook, "s.backward()", f"return [r, {', '.join(f'{n} * 0 if {n}.grad is None else {n}.grad' for n in chosen)}]"]
 
     def called_grads(self) -> list[str]:
         lines, chosen = self.tape()
-        return [*lines, f"return [r, t.autograd.grad(s, [{', '.join(chosen)}], allow_unused=True)]"]
+        return [*lines, f"return [r, t.autograd.grad(s, [{', '.join(chosen)}], materialize_grads=True)]"]
 
     def called_twice(self) -> list[str]:
         lines, chosen = self.tape()
         return [*lines, f"g, = t.autograd.grad(s, {chosen[0]}, create_graph=True)",
-                f"return [g, t.autograd.grad((g * g).sum(), [{', '.join(chosen)}], allow_unused=True)]"]
+                f"return [g, t.autograd.grad((g * g).sum(), [{', '.join(chosen)}], materialize_grads=True)]"]
 
     def called_batched(self) -> list[str] | None:
         if isinstance(self.out, tuple) or self.out.dim() == 0:
