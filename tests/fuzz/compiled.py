@@ -31,7 +31,9 @@ def sides() -> tuple[Side, Side]:
 
 
 def program(rng: random.Random) -> str:
-    return rng.choice([of_function, of_function, of_module, of_step])(rng)
+    made = rng.choice([of_function, of_function, of_module, of_step])(rng)
+    wide = "BatchNorm" in made or rng.random() < 0.5   # before BatchNorm the gradient of a bias is nothing but rounding
+    return "t.set_default_dtype(t.float64)\n" + made if wide else made
 
 
 OPTIONS = [""] + 7 * [', backend="numpy"']        # the loops of Numba take a second to compile
