@@ -263,6 +263,8 @@ def finish(node: FunctionNode, args: tuple, made: Any, recorded: bool) -> Any:
                                    "Function.",
                                    "return what mark_dirty() names"))
     outs = [settled(t, args, node, recorded) for t in originals]
+    for t in node.ctx._dirty:
+        wrote(t)
     if recorded:
         f = frame(2)
         node.where = (f.f_code, f.f_lasti)
@@ -291,7 +293,6 @@ def settled(t: Any, args: tuple, node: FunctionNode, recorded: bool) -> Any:
         if recorded and any(x.node is not None and x.node.leaf for x in (t, t.root)):
             raise RuntimeError(explain("a leaf Variable that requires grad has been used in an in-place operation.",
                                        "give it a clone()", op=type(node).function.__name__))
-        wrote(t)
         return t
     if any(t is a for a in args):
         return opaque(from_array(t.array), t)
@@ -316,17 +317,16 @@ def link(node: FunctionNode, outs: list, originals: list, several: bool) -> None
 
 
 def place(out: Tensor, end: Node, node: FunctionNode) -> None:
-    """Let an output have come from the node's end; a dirty one that views another tensor's memory takes that along, a view
-    that forward made does not: how it hangs together with its base, backward says."""
-    dirty = any(out is t for t in node.ctx._dirty)
-    if out.viewing is None or out.root.node is None or not dirty:
-        out.node = end
-        if out.viewing is not None and not dirty:
-            opaque(out, out.viewing[1])
+    """Let an output have come from the node's end. What forward wrote into, its base and the base's views get the history of
+    a write; a view that forward made gets none: how it hangs together with its base, backward says."""
+    if any(out is t for t in node.ctx._dirty):
+        alias = from_array(out.array)
+        alias.node = end
+        rebase(out, alias)
         return
-    alias = from_array(out.array)
-    alias.node = end
-    rebase(out, alias)
+    out.node = end
+    if out.viewing is not None:
+        opaque(out, out.viewing[1])
 
 
 def once_differentiable(function: Callable) -> Callable:
