@@ -7,11 +7,13 @@
 #   make stubs   write the .pyi files anew, from the op table
 #   make golden  write the golden files anew, from torch
 #   make ops     write docs/ops.md anew: every op, and how much of torch there is
+#   make fuzz SECONDS=300   random programs beside torch, so long of each kind: tests/fuzz/README.md (ARGS='--seed 1')
 #   make conformance   measure against torch; no count may be below tests/conformance_floor.json (all: ARGS=--full)
 #   make clean   remove all that make made
 
 PYTHON ?= python3
 JOBS   ?= 2
+SECONDS ?= 60
 VENV   := .venv
 BIN    := $(VENV)/bin
 comma  := ,
@@ -21,7 +23,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1
 # benchmarks run on the BLAS kernels a user's machine would pick
 AS_A_USER  := env -u OPENBLAS_CORETYPE
 
-.PHONY: help demo test lint bench docs stubs golden ops conformance clean
+.PHONY: help demo test lint bench docs stubs golden ops fuzz conformance clean
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
@@ -51,6 +53,9 @@ golden: $(VENV)/has-test,oracle
 
 ops: $(VENV)/has-test,oracle
 	$(BIN)/python tools/ops_docs.py
+
+fuzz: $(VENV)/has-test,oracle
+	$(ONE_THREAD) $(BIN)/python tests/fuzz all --seconds $(SECONDS) $(ARGS)
 
 conformance: $(VENV)/has-test,oracle
 	$(ONE_THREAD) $(BIN)/python tools/conformance_floor.py $(ARGS)

@@ -280,3 +280,48 @@ def test_errors_of_dimensions_that_are_not_there(torch, ask):
     with pytest.raises(expected.type) as got:
         ask(rl)
     assert str(got.value).startswith(str(expected.value).partition("\n")[0][:40])
+
+
+TURNS = [lambda x: x.t_(), lambda x: x.transpose_(0, 1), lambda x: x.unsqueeze_(1), lambda x: x.squeeze_()]
+
+
+@pytest.mark.parametrize("turn", TURNS)
+@pytest.mark.parametrize("view", [lambda x: x[:2], lambda x: x * 1])
+def test_views_in_place_without_grad_move_the_place_in_the_graph_too(turn, view):
+    x = rl.arange(6.0).reshape(2, 3).clone().requires_grad_()
+    y = view(x)
+    with rl.no_grad():
+        turn(y)
+    (y * y.detach()).sum().backward()
+    assert x.grad.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_what_is_the_tensor_itself_and_what_a_view():
+    x = rl.ones(3, requires_grad=True)
+    assert x.flatten() is x and rl.broadcast_tensors(x, rl.ones(1))[0] is x
+    assert x.t() is not x and x.t()._base is x and not x.t().is_leaf
+    assert rl.ones(2, 3).flatten(1) is not x and rl.ones(2, 3).flatten().shape == (6,)
+
+
+def test_backward_to_a_tensor_that_is_no_leaf_retains_its_gradient():
+    x = rl.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2
+    y.sum().backward(inputs=[y], retain_graph=True)
+    assert y.grad.tolist() == [1, 1] and x.grad is None
+    y.sum().backward()
+    assert y.grad.tolist() == [2, 2] and x.grad.tolist() == [2, 2]
+
+
+def test_the_gradient_of_the_product_of_a_number_does_not_depend_on_the_product():
+    x = rl.tensor(3.0, requires_grad=True)
+    y = x.prod()
+    y.register_hook(lambda g: -g)
+    g, = rl.autograd.grad(y, x, create_graph=True)
+    (g + x).backward()
+    assert g.item() == -1 and x.grad.item() == 1
+
+
+def test_nothing_is_written_at_false():
+    x = rl.ones(2)
+    x[False] = 3.0
+    assert x.tolist() == [1, 1] and x._version == 0

@@ -322,17 +322,21 @@ def become(x: Tensor, view: Callable, op: str) -> Tensor:
 
     If others view x's memory, or x another's, a tensor with x's old shape stays behind for them to start from.
     """
-    recorded = mode().grad and x.node is not None
-    if recorded:
+    m, inner = mode(), x.node is not None and not x.node.leaf
+    if m.grad and x.node is not None:
         check_writable(x, op)
     old, others = from_array(x.array), living_views(x)
     old.node, old.viewing, old.writes = x.node, x.viewing, x.writes
     if x.viewing is not None:
         insert_before(x, old)
-    watch = mode().watch
+    watch = m.watch
     if watch is not None:
         watch.moved(old, x)
-    made = view(old)
+    token = current.set(m.but(grad=m.grad or inner))        # in no_grad too: its node has to have its shape
+    try:
+        made = view(old)
+    finally:
+        current.reset(token)
     if watch is not None:
         watch.moved(x, made)
     viewed = x.viewing is not None or bool(others)
@@ -341,7 +345,7 @@ def become(x: Tensor, view: Callable, op: str) -> Tensor:
     if others:
         old.views, x.views = [*map(ref, others), ref(x)], []
     x.array, x.viewing = made.array, made.viewing if viewed else None
-    if recorded:
+    if inner:
         x.node = made.node
     elif x.node is not None and x.node.leaf:
         x.node.shape = x.array.shape

@@ -148,6 +148,8 @@ def read(x: Tensor, key: Any) -> Tensor:
 
 def write(x: Tensor, key: Any, value: Any) -> None:
     """x[key] = value, in memory and in the graph."""
+    if key is False:                              # no write: the version stays
+        return
     parts, tensors = parse(key)
     if not isinstance(value, Tensor):
         value = created(from_array(holding(value, x.dtype)))

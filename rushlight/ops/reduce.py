@@ -117,6 +117,8 @@ def spread(x, axes, correction):
 @shared
 def product_of_others(x, out, dims):
     """For each element the product of those that were multiplied with it, also where some are 0."""
+    if not x.shape:                               # no others
+        return zeros(x.shape, x) + 1
     if not somewhere(x == 0):
         return out / x
     rest = tuple(d for d in range(len(x.shape)) if d not in dims)

@@ -6,6 +6,7 @@ backward pass and returns values, gradients, what hooks saw, and what the tensor
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import eager_parts as parts
 from harness import library, shares
@@ -50,11 +51,11 @@ def floating(x) -> bool:
     return x.is_floating_point() or x.is_complex()
 
 
-def statement(writer: Writer, templates: list[str], named: bool, f: str = "") -> None:
+def statement(writer: Writer, templates: list[str], named: bool, f: str = "", where: Callable = floating) -> None:
     """One of these templates for one of the tensors, perhaps in a context; a few tries."""
     rng = writer.rng
     for _ in range(6):
-        x = writer.pick(floating) if rng.random() < 0.95 else writer.pick()
+        x = writer.pick(where)
         if x is None:
             return
         text = writer.filled(rng.choice(templates).replace("{f}", f), x)
@@ -95,7 +96,8 @@ def out(writer: Writer) -> None:
 
 
 def hook(writer: Writer) -> None:
-    statement(writer, parts.HOOKS, False)
+    """Not on views: torch drops a hook of a view when the view's memory is written to."""
+    statement(writer, parts.HOOKS, False, where=lambda x: floating(x) and not x._is_view())
 
 
 def backward(writer: Writer) -> None:
@@ -139,8 +141,7 @@ def function(writer: Writer) -> None:
     y = writer.filled("{same}", x)
     names = [writer.fresh() for _ in range(writer.scope[name].outputs)]
     call = f"{', '.join(names)} = {name}.apply({x}, {y})"
-    context = f"with {rng.choice(parts.CONTEXTS[:8])}: ".replace("{flag}", "True") if rng.random() < IN_CONTEXT else ""
-    if writer.attempt(context + call):
+    if writer.attempt(call):
         writer.made += names
 
 
@@ -150,7 +151,8 @@ def function_text(rng: random.Random, name: str) -> str:
     names = [f"o{i}" for i in range(len(made))]
     dirty = rng.random() < 0.25
     notes = [f"ctx.save_for_backward({rng.choice(['x, y', 'x, y', 'x.clone(), y', 'y, x'])})"]
-    notes += [f"ctx.mark_non_differentiable({o})" for o, (_, b) in zip(names, made) if not b or rng.random() < 0.05]
+    notes += [f"ctx.mark_non_differentiable({o})" for o, (f, b) in zip(names, made)
+              if not b or f.startswith("x.") and rng.random() < 0.05]
     notes += ["ctx.set_materialize_grads(False)"] if rng.random() < 0.3 else []
     if dirty:
         made[0] = ("x", rng.choice(["g * 2", "g", "g.cos()"]))

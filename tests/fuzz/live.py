@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
-from harness import names_of, restore
+from harness import names_of, restore, torn
 
 SHAPES = [(3,), (2, 3), (2, 3), (3, 3), (2, 2, 3), (4,), (3, 1), (1, 3), (), (1,), (0,), (2, 0), (2, 1, 3)]
 DTYPES = ["float64"] * 6 + ["float32"] * 4 + ["complex128", "complex64", "bfloat16", "float16"]
@@ -127,11 +127,6 @@ def holds(where: Callable[[Any], bool], x: Any) -> bool:
         return where(x)
     except RuntimeError:
         return False
-
-
-def torn(x: Any) -> bool:
-    """Whether it is a view made in no_grad, of which torch 2.13 says that it requires gradients, and gives it none."""
-    return x.requires_grad and x.is_leaf and x._is_view()
 
 
 def broadcasts(small: Iterable[int], large: Iterable[int]) -> bool:
