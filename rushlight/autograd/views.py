@@ -325,6 +325,7 @@ def become(x: Tensor, view: Callable, op: str) -> Tensor:
     m, inner = mode(), x.node is not None and not x.node.leaf
     if m.grad and x.node is not None:
         check_writable(x, op)
+        writes_of(x)                              # known to x's node before x has another: it may have saved its output
     old, others = from_array(x.array), living_views(x)
     old.node, old.viewing, old.writes = x.node, x.viewing, x.writes
     if x.viewing is not None:

@@ -26,7 +26,7 @@ special_zeta = floating(lambda x, y, /: zeta(x, y), x=lambda g: no_derivative("s
 
 logit      = floating(lambda x, /, eps=None: logit(x, eps), x=lambda g, x, eps: logit_gradient(g, x, eps),
                       alias="special_logit")
-erfinv     = floating(lambda x, /: erfinv(x),       x=lambda g, out: g * exp(out * out) * 0.886226925452758,
+erfinv     = floating(lambda x, /: erfinv(x),       x=lambda g, x: g * exp(erfinv(x) ** 2) * 0.886226925452758,
                       alias="special_erfinv")
 special_erfcx = floating(lambda x, /: erfcx(x),     x=lambda g, x, out: g * (2 * x * out - 1.1283791670955126),
                       doc="exp(input^2) erfc(input): erfc where it is tiny, scaled.")

@@ -265,7 +265,7 @@ class Body:
             "P": lambda: ", ".join(map(str, rng.sample(range(x.dim()), x.dim()))) or "()",
             "I": lambda: rng.choice([*self.ints, *self.ints, "t.tensor([1, 0])", "t.tensor([0])", "t.tensor([0, 0])"]),
             "l": lambda: rng.choice([*self.ints, "t.tensor([1, 0])", "t.tensor([0, 1, 1])", "t.tensor(1)"]),
-            "R": lambda: repr(rng.choice(["sum", "prod", "mean", "amax", "amin"])),
+            "R": lambda: repr(rng.choice(["sum", "mean", "amax", "amin"])),
             "red": lambda: repr(rng.choice(["sum", "mean", "none"])),
             "eye": lambda: f"t.eye({x.shape[-2] if x.dim() > 1 else 2}).to({a}.dtype)",
         }
