@@ -298,18 +298,24 @@ def test_views_in_place_without_grad_move_the_place_in_the_graph_too(turn, view)
 
 def test_what_is_the_tensor_itself_and_what_a_view():
     x = rl.ones(3, requires_grad=True)
-    assert x.flatten() is x and rl.broadcast_tensors(x, rl.ones(1))[0] is x
-    assert x.t() is not x and x.t()._base is x and not x.t().is_leaf
-    assert rl.ones(2, 3).flatten(1) is not x and rl.ones(2, 3).flatten().shape == (6,)
+    assert x.flatten() is x
+    assert rl.broadcast_tensors(x, rl.ones(1))[0] is x
+    assert x.t() is not x
+    assert x.t()._base is x
+    assert not x.t().is_leaf
+    assert rl.ones(2, 3).flatten(1) is not x
+    assert rl.ones(2, 3).flatten().shape == (6,)
 
 
 def test_backward_to_a_tensor_that_is_no_leaf_retains_its_gradient():
     x = rl.tensor([1.0, 2.0], requires_grad=True)
     y = x * 2
     y.sum().backward(inputs=[y], retain_graph=True)
-    assert y.grad.tolist() == [1, 1] and x.grad is None
+    assert y.grad.tolist() == [1, 1]
+    assert x.grad is None
     y.sum().backward()
-    assert y.grad.tolist() == [2, 2] and x.grad.tolist() == [2, 2]
+    assert y.grad.tolist() == [2, 2]
+    assert x.grad.tolist() == [2, 2]
 
 
 def test_the_gradient_of_the_product_of_a_number_does_not_depend_on_the_product():
@@ -318,10 +324,12 @@ def test_the_gradient_of_the_product_of_a_number_does_not_depend_on_the_product(
     y.register_hook(lambda g: -g)
     g, = rl.autograd.grad(y, x, create_graph=True)
     (g + x).backward()
-    assert g.item() == -1 and x.grad.item() == 1
+    assert g.item() == -1
+    assert x.grad.item() == 1
 
 
 def test_nothing_is_written_at_false():
     x = rl.ones(2)
     x[False] = 3.0
-    assert x.tolist() == [1, 1] and x._version == 0
+    assert x.tolist() == [1, 1]
+    assert x._version == 0

@@ -1,7 +1,7 @@
 """Random programs, by torch and by rushlight: `python tests/fuzz eager --seconds 60`.
 
 Kinds: eager, transforms, compiled, layouts; `all` runs each for so many seconds. The seed is printed, and gives the same
-programs again. Exit status 1 if an answer was wrong.
+programs again. Exit status 1 if more answers than `--share` of the programs are wrong: none, by default.
 """
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def main() -> int:
     parser.add_argument("--programs", type=int, help="run so many programs, however long they take")
     parser.add_argument("--seed", type=int, default=None, help="a fresh one by default")
     parser.add_argument("--all-kinds", action="store_true", help="minimise and show what is refused or accepted, too")
+    parser.add_argument("--share", type=float, default=0.0, help="the share of wrong answers that is no failure")
     parser.add_argument("--show", type=int, default=40, help="how many classes of divergences are shown")
     args = parser.parse_args()
     seed = random.SystemRandom().randrange(10**9) if args.seed is None else args.seed
@@ -40,7 +41,7 @@ def main() -> int:
             for side in sides:
                 made = harness.run(text, side)
                 print(f"  {side.name}: {made.error or made.leaves}"[:600])
-        failed |= report.kinds["wrong"] > 0
+        failed |= report.kinds["wrong"] > args.share * report.programs
     return int(failed)
 
 

@@ -90,7 +90,7 @@ class Writer:
         one, dtype = self.scope[x], self.scope[x].dtype
         if self.rng.random() < 0.25:
             return self.rng.choice(NUMBERS)
-        alike = [y for y in self.tensors(lambda y: y.dtype == dtype and y.shape == one.shape)]
+        alike = list(self.tensors(lambda y: y.dtype == dtype and y.shape == one.shape))
         if alike and self.rng.random() < 0.7:
             return self.rng.choice(alike)
         near = self.tensors(lambda y: broadcasts(y.shape, one.shape))

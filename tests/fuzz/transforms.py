@@ -296,7 +296,7 @@ class Program:
         return self.defined(name, ["    with t.autograd.forward_ad.dual_level():",
                                    f"        {a} = t.autograd.forward_ad.make_dual({a}, {self.tangent(a)})",
                                    f"        p, d = t.autograd.forward_ad.unpack_dual({self.name}({self.names()}))",
-                                   f"        d = t.zeros_like(p) if d is None else d.clone()", f"    return {what}"], refused)
+                                   "        d = t.zeros_like(p) if d is None else d.clone()", f"    return {what}"], refused)
 
     def by_tape(self, name: str, refused: bool) -> bool:
         """Gradients by the tape inside the function."""

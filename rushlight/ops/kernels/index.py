@@ -71,7 +71,7 @@ def index(x: ndarray, tensors: Sequence[ndarray], key: tuple) -> ndarray:
 def in_order_of(r: ndarray, x: ndarray, place: tuple) -> ndarray:
     """r = x[place] as torch lays it out: in the order of x's dimensions that are not indexed, then of the indices."""
     at = next((i for i, part in enumerate(place) if part is Ellipsis), len(place))
-    first, last = ([i for part in some for i in (part.nonzero() if getattr(part, "dtype", None) == bool else [part])]
+    first, last = ([i for part in some for i in (part.nonzero() if getattr(part, "dtype", None) == np.bool_ else [part])]
                    for some in (place[:at], place[at + 1:]))
     parts: list[Any] = [*first, *[slice(None)] * (x.ndim - len(first) - len(last)), *last]
     if not builtins_all(part.__class__ is ndarray or part == slice(None) for part in parts):
