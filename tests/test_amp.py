@@ -46,6 +46,21 @@ CALLS = {
     "cdist": "torch.cdist(h(2, 2), h(2, 2))", "inverse": "torch.linalg.inv(torch.eye(2, dtype=torch.bfloat16))",
     "quantile": "torch.quantile(h(3), 0.5)", "fft": "torch.fft.fft(h(4)).real", "trace": "h(2, 2).trace()",
     "triplet": "F.triplet_margin_loss(h(2, 2), f(2, 2), f(2, 2))",
+    "einsum of one": "torch.einsum('ij->', f(2, 2))", "einsum without sums": "torch.einsum('i,j->ij', f(2), f(2))",
+    "einsum of vectors": "torch.einsum('i,i->', f(2), f(2))",
+    "einsum of three": "torch.einsum('ij,jk,ik->ik', *[f(2, 2)] * 3)",
+    "inner of vectors": "torch.inner(f(2), f(2))", "inner of numbers": "torch.inner(f(()), f(2))",
+    "tensordot of all": "torch.tensordot(f(2, 2), f(2, 2), 2)", "chain of one": "torch.chain_matmul(f(2, 2))",
+    "tensordot to one": "torch.tensordot(f(2, 2, 1), f(2, 1, 2), ([0, 1], [2, 0]))",
+    "matrix_power": "torch.linalg.matrix_power(f(2, 2), 3)", "matrix_power 1": "torch.linalg.matrix_power(f(2, 2), 1)",
+    "cov": "torch.cov(f(2, 3))", "corrcoef": "torch.corrcoef(torch.tensor([[1., 2.], [2., 3.]]))",
+    "adaptive_max_pool3d": "F.adaptive_max_pool3d(h(1, 1, 4, 4, 4), 2)", "unpool":
+    "F.max_unpool1d(h(1, 1, 2), torch.tensor([[[0, 3]]]), 2)",
+    "reflect 3": "F.pad(h(1, 1, 4, 4, 4), (1,) * 6, mode='reflect')",
+    "reflect 2": "F.pad(h(1, 1, 4, 4), (1,) * 4, mode='reflect')",
+    "replicate": "F.pad(h(1, 1, 4), (1, 1), mode='replicate')",
+    "max_pool3d and where": "F.max_pool3d(h(1, 1, 4, 4, 4), 2, return_indices=True)[0]",
+    "gaussian_nll": "F.gaussian_nll_loss(h(2), h(2), h(2))",
 }  # fmt: skip
 
 

@@ -1,8 +1,9 @@
 """Which functions `autocast` converts the arguments of, and how it gets in between.
 
 Torch's lists for the CPU. The functions are wrapped where users find them, when autocast is first entered: a program
-that does not use it pays nothing, one that does about 0.2 us for each call of a function listed here. What the package
-itself computes with products inside (interpolation, decompositions) stays as it is, as in torch.
+that does not use it pays nothing, one that does about 0.2 us for each call of a function listed here. Functions that torch
+makes of products (einsum, tensordot, cov) are not listed: their products are converted. What the package itself computes
+with products inside (interpolation, decompositions) stays as it is, as in torch.
 """
 from __future__ import annotations
 
@@ -18,27 +19,33 @@ from rushlight import fft, linalg, nn, torch_names
 from rushlight.dtypes import bfloat16, dtype, float16, float32, float64
 from rushlight.nn import functional
 from rushlight.nn.recurrent import RNNBase
+from rushlight.ops import einsum
 from rushlight.ops.build import FUNCTIONS
 from rushlight.ops.conv import convolution
 from rushlight.ops.later import complete
-from rushlight.ops.matmul import linear
+from rushlight.ops.matmul import dot, linear, mm
 from rushlight.ops.table import TABLE
 from rushlight.tensor import Tensor
 
 current: ContextVar[dtype | None] = ContextVar("autocast", default=None)   # the lower precision; None outside
 
-LOWER = """mm matmul bmm addmm addbmm baddbmm vecdot inner tensordot einsum chain_matmul multi_dot __matmul__ __rmatmul__
-    linear convolution conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc prelu
+LOWER = """mm matmul bmm addmm addbmm baddbmm vecdot __matmul__ __rmatmul__ linear convolution
+    conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc prelu
     scaled_dot_product_attention multi_head_attention_forward"""
-SINGLE = """avg_pool3d adaptive_avg_pool3d max_pool3d max_unpool2d max_unpool3d grid_sample cdist prod trace quantile
-    nanquantile polar stft view_as_complex cholesky cholesky_inverse cholesky_solve inverse lu_solve orgqr ormqr pinverse
-    pad binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy ctc_loss
+SINGLE = """avg_pool3d adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool3d_with_indices fractional_max_pool2d
+    fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices max_pool3d
+    max_unpool1d max_unpool2d max_unpool3d grid_sample grid_sampler grid_sampler_2d grid_sampler_3d cdist prod trace
+    quantile nanquantile polar stft view_as_complex cholesky cholesky_inverse cholesky_solve inverse lu_solve orgqr
+    ormqr pinverse geqrf lu triangular_solve householder_product inv_ex pad
+    binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy ctc_loss
     hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_loss
-    nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss gaussian_nll_loss
+    nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss
     fft ifft fft2 ifft2 fftn ifftn rfft irfft rfft2 irfft2 rfftn irfftn hfft ihfft
     inv cond eigvals eigvalsh eig eigh matrix_rank solve cholesky_ex svd svdvals tensorinv tensorsolve lstsq qr pinv"""
 WIDEST = "cat concat concatenate stack index_copy"
 MIXED = "batch_norm layer_norm group_norm instance_norm rms_norm"
+
+PRODUCTS = ("einsum", "covariance", "low_rank", "matrix_products")         # in ops: what torch makes of products
 
 ELIGIBLE = frozenset({float32, float16, bfloat16})
 
@@ -70,10 +77,14 @@ def lower(name: str, lowest: dtype, args: tuple, kwargs: dict) -> dtype:
 
 
 def single(name: str, lowest: dtype, args: tuple, kwargs: dict) -> dtype | None:
-    """Losses and what else sums up errors: float32. Of paddings, those that repeat elements."""
+    """Losses and what else sums up errors: float32. Of paddings, those that repeat elements, or reflect them in up to two
+    dimensions; of poolings none that gives indices too."""
     if name == "pad":
         mode = kwargs.get("mode", args[2] if len(args) > 2 else "constant")
-        return float32 if mode in ("reflect", "replicate") else None
+        sides = kwargs.get("pad", args[1] if len(args) > 1 else ())
+        return float32 if mode == "replicate" or mode == "reflect" and len(sides) <= 4 else None
+    if name == "max_pool3d" and kwargs.get("return_indices", args[6] if len(args) > 6 else False):
+        return None
     return float32
 
 
@@ -169,6 +180,9 @@ def install() -> None:
                 for layer in vars(module).values() if module.__name__.startswith(nn.__name__) else ():
                     if isinstance(layer, type) and torch_names.home(layer) == module.__name__:
                         replace(layer, gates)
+        for name in PRODUCTS:
+            replace(sys.modules[f"rushlight.ops.{name}"], gates)
+        replace(einsum, {id(entry): (entry, gate(entry, "mm", entry.__module__)) for entry in (mm, dot)})
         replace(Tensor, gates)
         RNNBase._operands = recurrent_gate(RNNBase._operands)  # type: ignore[method-assign]
         _installed = True

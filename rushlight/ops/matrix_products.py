@@ -92,9 +92,10 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     middle = prod(a.array.shape[d] for d in in_a)
     left = reshape(permute(a, (*kept_a, *in_a)), (prod(a.array.shape[d] for d in kept_a), middle))
     right = reshape(permute(b, (*in_b, *kept_b)), (middle, prod(b.array.shape[d] for d in kept_b)))
-    if not shape:                                 # bools matmul refuses, a sum of products does not
+    if prod(shape) == 1:                          # a sum of products: bools have it too, and autocast leaves it alone
         left, right = reshape(left, (-1,)), reshape(right, (-1,))
-        return given(out, total(e.mul(left, right), dtype=left.dtype) if left.dtype is dtypes.bool_ else matmul(left, right))
+        one = total(e.mul(left, right), dtype=left.dtype) if left.dtype is dtypes.bool_ else dot(left, right)
+        return given(out, reshape(one, tuple(shape)))
     return given(out, reshape(matmul(left, right), tuple(shape)))
 
 
