@@ -109,8 +109,6 @@ class Tensor(Methods):
 
     def storage_offset(self) -> int:
         """Elements between the start of the memory and this tensor's first element."""
-        if self.viewing is None and (self.writes is None or self.writes.memory is None):
-            return 0
         return (self.data_ptr() - memory_of(self).__array_interface__["data"][0]) // self.array.itemsize
 
     def data_ptr(self) -> int:

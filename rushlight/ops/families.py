@@ -32,11 +32,12 @@ from rushlight.ops.arguments import (
     reduced_dims,
     same_dtype,
 )
-from rushlight.ops.kernels.strided import led
+from rushlight.ops.kernels.strided import led, with_strides
 from rushlight.ops.results import filled, into
 from rushlight.ops.table import FLOATING, Op, node_name
 from rushlight.ops.worlds import is_ufunc, large, least_half, saved_by_name, vjp
 from rushlight.optional import HUGE, LARGE
+from rushlight.size import in_order
 from rushlight.tensor import Tensor
 
 new = object.__new__
@@ -280,6 +281,8 @@ def reduction(op: Op) -> Callable:
             return t if dtype is None else t.to(dtype)
         if r.__class__ is not ndarray:
             r = asarray(r)
+        elif keepdim and not a.flags.c_contiguous:
+            r = with_strides(r, in_order(r.shape))
         if dtype is not None:                     # whatever it was added up in
             r = r.astype(a.dtype, copy=False)
         t = new(Tensor)

@@ -153,10 +153,10 @@ def finished(rng: random.Random, lines: list[str], names: list[str]) -> list[str
         end = rng.choice(ENDS)
         marked = [n for n in names if any(line.startswith(f"{n} = ") and line.endswith(".requires_grad_()") for line in lines)]
         if marked and works([*lines, f"{end}.backward()"]):
-            if rng.random() < 0.3:
-                lines, grads = [*lines, f"{end}.backward()"], [f"{n}.grad" for n in marked]
-            else:
+            if rng.random() < 0.5:
+                lines = [*lines, f"{end}.backward()"]
+                ends += [f"{n}.grad is not None and [{n}.grad, layout({n}.grad)]" for n in marked]
+            else:                                 # on the way to a leaf a gradient lies as it was computed
                 lines = [*lines, f"g = t.autograd.grad({end}, [{', '.join(marked)}], allow_unused=True)"]
-                grads = [f"g[{i}]" for i in range(len(marked))]
-            ends += [f"{g} is not None and [{g}, layout({g})]" for g in grads]
+                ends += [f"g[{i}] is not None and [g[{i}], g[{i}].requires_grad]" for i in range(len(marked))]
     return [*lines, f"return [{seen.format(r='r')}, {', '.join(ends)}]"]

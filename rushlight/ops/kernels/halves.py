@@ -29,7 +29,7 @@ def is_half(a: Any) -> bool:
 def converted(x: ndarray, dtype: np.dtype) -> ndarray:
     """x.astype(dtype)."""
     frm = x.dtype
-    if 0 in x.strides:
+    if not x.flags.c_contiguous:
         r = room_like(x, dtype)
         r[...] = x
         return r

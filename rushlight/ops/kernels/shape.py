@@ -77,7 +77,8 @@ def expand(x: ndarray, shape: tuple) -> ndarray:
         return x[(None,) * more + (...,)]         # each element once: it may be written to
     try:
         if x.flags.c_contiguous and all([m in (1, n) for m, n in zip(x.shape, shape[more:])]):   # 3 us become 2
-            r = np.ndarray(shape, x.dtype, x, 0, [0] * more + [s if n > 1 else 0 for n, s in zip(x.shape, x.strides)])
+            own = [step if n == m else 0 for n, m, step in zip(x.shape, shape[more:], x.strides)]
+            r = np.ndarray(shape, x.dtype, x, 0, [0] * more + own)
             r.flags.writeable = False
             return r
         return np.broadcast_to(x, shape)
@@ -386,4 +387,4 @@ def to(x: ndarray, dtype: Any) -> ndarray:
     """Converted to a dtype; of a complex number, a real dtype keeps the real part."""
     if x.dtype.kind == "c" and dtype.numpy.kind not in "cb":
         x = x.real
-    return x.astype(dtype.numpy) if x.size < SOME and 0 not in x.strides else converted(x, dtype.numpy)
+    return x.astype(dtype.numpy) if x.size < SOME and x.flags.c_contiguous else converted(x, dtype.numpy)

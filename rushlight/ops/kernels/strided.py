@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.memory_format import room_with, strides_like
+from rushlight.memory_format import room_with, strides_in, strides_like
+from rushlight.size import steps_of
 
 SIDE = 128                                        # rows and columns of a square of a large matrix
 FEW, MANY = 4, 1 << 13                            # numbers in the last dimension, and in all, copied place by place
@@ -61,7 +62,10 @@ def with_strides(r: ndarray, strides: tuple[int, ...]) -> ndarray:
 
 def suggested(a: ndarray) -> ndarray:
     """`plain`, but images whose channels, dimension 1, lie innermost stay so."""
-    return a if a.flags.c_contiguous or channels_last(a) else like_images(a, a) if suggests_last(a) else a.copy()
+    if a.flags.c_contiguous:
+        return a
+    last = channels_last(a) or suggests_last(a)
+    return with_strides(a, strides_in(a.shape, (0, *range(2, a.ndim), 1))) if last else a.copy()
 
 
 def channels_last(a: ndarray) -> bool:
@@ -75,11 +79,11 @@ def suggests_last(a: ndarray) -> bool:
     """
     if a.ndim not in (4, 5) or a.flags.c_contiguous or not (a.size and a.strides[1]):
         return False
-    least = 0
+    least, strides = 0, steps_of(a)
     for d in (1, *range(a.ndim - 1, 1, -1), 0):
-        if a.strides[d] < least:
+        if strides[d] < least:
             return False
-        least = a.strides[d] * a.shape[d]
+        least = strides[d] * a.shape[d]
     return True
 
 
@@ -87,7 +91,7 @@ def like_images(r: ndarray, *images: ndarray, asks: Callable[[ndarray], bool] = 
     """r with its channels innermost where one of the images has: what torch makes of images, it lays out as they are."""
     for x in images:
         if not x.flags.c_contiguous and asks(x):
-            return np.moveaxis(np.ascontiguousarray(np.moveaxis(r, 1, -1)), -1, 1)
+            return with_strides(r, strides_in(r.shape, (0, *range(2, r.ndim), 1)))
     return r
 
 
