@@ -14,9 +14,10 @@ from weakref import WeakSet
 from rushlight.autograd.grad_mode import Inner, Setting, current, innermost, mode
 from rushlight.autograd.node import hooks_of
 from rushlight.autograd.tangents import derivative, differentiated, fitted, lying_as, zeros
-from rushlight.autograd.views import Region, detached, living_views, released
+from rushlight.autograd.views import Region, as_it_is, detached, living_views, released
 from rushlight.errors import explain
 from rushlight.func.batching import Batch, recorded, spread_as, wrap
+from rushlight.ops import families
 from rushlight.tensor import TANGENTS, Tensor, from_array, writes_of
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
@@ -107,13 +108,13 @@ class Level(Inner):
 
     def blind(self) -> bool:
         """Whether `inference_mode` has been entered inside the level."""
-        return mode().inference > self.inference
+        return abs(mode().inference) > self.inference
 
     # -- what it is told -------------------------------------------------------------------------------------------
 
     def ran(self, op: Any, args: tuple, out: Any) -> None:
         super().ran(op, args, out)
-        if not self.held or isinstance(op, type) or self.blind():
+        if not self.held or isinstance(op, type) or (self.blind() and op.family is not families.view):
             return
         tangents = [self.tangent(x) for x in differentiated(op, args)]
         if any([t is not None for t in tangents]):
@@ -209,9 +210,11 @@ def without(x: Tensor, tangents: dict) -> Tensor:
 def written(x: Tensor, root: Tensor, t: Tensor | None, known: Tensor | None) -> Tensor:
     """The tangent of x's memory after a value with tangent `t` has been written into x."""
     t = zeros(x) if t is None else fitted(t, x)
-    if x.viewing is None:
+    kept = not mode().grad and known is not None and known.node is not None       # a write that is not recorded
+    if x.viewing is None and not kept:
         return t
-    whole = spread_as(zeros(root) if known is None else known.clone(), t)  # type: ignore[attr-defined]
+    whole = as_it_is(known) if kept else zeros(root) if known is None else known.clone()  # type: ignore[attr-defined]
+    whole = spread_as(whole, t)
     whole = lying_as(whole, root)
     Region(x).of(whole).copy_(t)  # type: ignore[attr-defined]
     return whole

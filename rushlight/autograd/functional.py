@@ -16,6 +16,7 @@ from rushlight.autograd.backward import grad
 from rushlight.autograd.grad_mode import enable_grad
 from rushlight.creation import ones_like, zeros_like
 from rushlight.errors import explain
+from rushlight.func import reverse
 from rushlight.func.jacobians import along_basis, jacfwd
 from rushlight.ops.shape import reshape, stack
 from rushlight.tensor import Tensor, created, from_array
@@ -102,9 +103,8 @@ def check_strategy(strategy: str, vectorize: bool, create_graph: bool, strict: b
 
 
 def forward(func: Callable, inputs: Any) -> Any:
-    """The Jacobian by `func.jacfwd`, in which grad mode plays no part. The inputs require grad, for `hessian`."""
-    xs = tuple([x.detach().requires_grad_()  # type: ignore[attr-defined]
-                for x in as_tuple(inputs, "inputs given to", "jacobian")])
+    """The Jacobian by `func.jacfwd`, in which grad mode plays no part."""
+    xs = as_tuple(inputs, "inputs given to", "jacobian")
 
     def checked(*xs: Tensor) -> Any:
         outputs = func(*xs)
@@ -141,7 +141,13 @@ def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: boo
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
+    def number(*xs: Tensor) -> Tensor:
+        return one_number(func(*xs), "hessian").reshape(())  # type: ignore[attr-defined]
+
     def gradient(*xs: Tensor) -> Any:
+        if outer_jacobian_strategy == "forward-mode":                 # of dual numbers, also inside no_grad
+            found = reverse.grad(number, tuple(range(len(xs))))(*xs)
+            return found if isinstance(inputs, tuple) else found[0]
         y = one_number(func(*xs), "hessian")
         found = derivative((y,), xs, (ones_like(y),), True, strict, "hessian")
         if strict:

@@ -155,8 +155,9 @@ def innermost(kind: type, watch: Any) -> Any:
 
 
 class Mode:
-    """What is recorded: `grad`, nodes are made; `inference`, how many `inference_mode` blocks are open; `watch`, a `Watcher`
-    or None; `checks`, what anomaly detection looks for; `batch`, the innermost vmap that runs (func/batching.py)."""
+    """What is recorded: `grad`, nodes are made; `inference`, how many `inference_mode` blocks are open, negative where a
+    derivative is taken inside them, which records; `watch`, a `Watcher` or None; `checks`, what anomaly detection looks
+    for; `batch`, the innermost vmap that runs (func/batching.py)."""
 
     __slots__ = ("grad", "inference", "watch", "checks", "batch")
 
@@ -282,8 +283,7 @@ class enable_grad(no_grad):
 
     @property
     def changes(self) -> dict[str, Any]:  # type: ignore[override]
-        m = mode()
-        return {"grad": m.grad or not m.inference}
+        return {"grad": mode().inference <= 0}
 
     def again(self) -> Setting:
         return object.__new__(type(self))
@@ -332,7 +332,7 @@ class inference_mode(Setting):
 
     @property
     def changes(self) -> dict[str, Any]:  # type: ignore[override]
-        return {"grad": False, "inference": mode().inference + 1} if self.on else {"grad": True, "inference": 0}
+        return {"grad": False, "inference": abs(mode().inference) + 1} if self.on else {"grad": True, "inference": 0}
 
     def again(self) -> Setting:
         return inference_mode(self.on)

@@ -38,7 +38,7 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
     for what, parts in (("primals", xs), ("tangents", ts)):
         if not all([isinstance(part, Tensor) for part in parts]):
             raise RuntimeError(explain(f"{JVP}: Expected {what} to only contain Tensors.", "torch.tensor(1.0)"))
-    ys, found, form, aux = on_duals(Level(inference=mode().inference), func, xs, ts, inputs_form, has_aux, JVP)
+    ys, found, form, aux = on_duals(Level(inference=abs(mode().inference)), func, xs, ts, inputs_form, has_aux, JVP)
     if strict and any(t is None for t in found):
         raise RuntimeError(explain("jvp(f, primals, tangents, strict=True): The output of f is independent of the "
                                    "inputs. This is not allowed with strict=True.", "strict=False gives zeros"))
@@ -81,7 +81,7 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
     with Variables() as variables:
         along = [variables.fresh(zeros_like(x)) for x in xs]
         with within(grad=variables.outside):
-            level = Level(linear=True, inference=mode().inference)
+            level = Level(linear=True, inference=abs(mode().inference))
             ys, tangents, form, _ = on_duals(level, func, xs, along, inputs_form, False, LINEARIZE)
         tangents = or_zeros(tangents, ys)
         vs = [variables.fresh(zeros_like(y)) for y in ys]

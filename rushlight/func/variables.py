@@ -27,7 +27,7 @@ class Variables(within):
     is on inside it, in `no_grad` and `inference_mode` too."""
 
     def __init__(self) -> None:
-        super().__init__(grad=True)
+        super().__init__(grad=True, inference=-abs(mode().inference))
         self.outside = mode().grad                # whether the results are recorded for others
         self.starts: list[Start] = []
 

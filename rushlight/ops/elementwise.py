@@ -83,7 +83,8 @@ round      = op(lambda x, /: round(x),              x=lambda g: zeros_like(g), o
 frac       = op(lambda x, /: x - trunc(x),          x=lambda g: g)
 sign       = op(lambda x, /: sign(x),               x=lambda g: zeros_like(g))
 sgn        = op(lambda x, /: x / abs(x),
-                x=lambda g, x, out: where(x == 0, 0, (g - real(g * out) * conj(out)) / abs(x)))
+                x=lambda g, x, out:
+                where(x == 0, 0, (g - real(g * out) * conj(out)) / abs(x)) if is_complex(x) else zeros_like(g))
 heaviside  = op(lambda x, y, /: where(x == 0, y, x > 0), names={"y": "values"}, numbers="")
 
 # -- choosing

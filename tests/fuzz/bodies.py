@@ -85,7 +85,7 @@ PRODUCTS = """
 t.einsum("ij,ij->i", {a}, {b})|t.einsum("ij,kj->ik", {a}, {b})|t.einsum("i,j->ij", {a}, {b})|t.einsum("ij->ji", {a})
 t.einsum("...i,...i->...", {a}, {b})|F.linear({a}, {b})|F.linear({a}, {b}, {c})|t.addmm({c}, {a}, {b}.t(), alpha={s})
 t.addmv({c}, {a}, {b}, beta={s})|t.baddbmm({c}, {a}[None], {b}.mT[None])|t.bmm({a}[None], {b}.mT[None])|t.kron({a}, {b})
-t.tensordot({a}, {b}, 1)|t.tensordot({a}, {b}, ([0], [0]))|t.linalg.inv({a} @ {a}.mT + {eye})|t.linalg.det({a} @ {a}.mT)
+t.tensordot({a}, {b}, 1)|t.tensordot({a}, {b}, ([0], [0]))|t.linalg.inv({a} @ {a}.mT + {eye})|t.linalg.det({a} @ {a}.mT + {eye})
 t.linalg.solve({a} @ {a}.mT + {eye}, {a})|t.linalg.cholesky({a} @ {a}.mT + {eye})|t.logdet({a} @ {a}.mT + {eye})
 t.linalg.matrix_norm({a})|t.matrix_exp(({a} @ {a}.mT) * 0.3)|t.linalg.multi_dot([{a}, {b}.mT, {c}])|t.cross({a}, {b}, -1)
 F.scaled_dot_product_attention({a}[None], {b}[None], {c}[None])|F.bilinear({a}, {b}, {c}[None])|t.vdot({a}, {b})
@@ -116,8 +116,8 @@ F.hardtanh({w}, -0.5, 0.5, inplace=True)|F.threshold({w}, 0.1, 0.3, inplace=True
 {w}.diagonal().copy_({z})|{w}.diagonal().add_({b})|{w}.t().mul_({b})|{w}.mT.add_({b}, alpha={s})|{w}.view(-1).mul_({b})
 {w}.view(-1)[:1] = {b}|{w}.view(-1)[1:].add_({b})|{w}.reshape(-1).sin_()|{w}.transpose({d}, {e})[0] = {b}|{w}.flatten()[0] = {s}
 {w}.unsqueeze(0).add_({b})|{w}.squeeze().mul_({b})|{w}.fill_diagonal_({s})|{w}.unfold({d}, 1, 1).add_({s})|{w}.nan_to_num_()
-{w}.t_()|{w}.unsqueeze_({d})|{w}.transpose_({d}, {e})|{w}.squeeze_()|{w}.swapaxes_({d}, {e})|{w}.atan2_({b})|{w}.hypot_({b})
-{w}.fmod_(0.7)|{w}.logit_(eps=0.2)|{w}.expm1_()|{w}.reciprocal_()|{w}.sinh_()|{w}.xlogy_({b} * {b} + 1)|{w}.detach_()
+{w}.t_()|{w}.unsqueeze_({d})|{w}.transpose_({d}, {e})|{w}.swapaxes_({d}, {e})|{w}.atan2_({b} * {b} + 1)|{w}.hypot_({b})
+{w}.fmod_(0.7)|{w}.logit_(eps=0.2)|{w}.expm1_()|{w}.reciprocal_()|{w}.sinh_()|{w}.xlogy_({b} * {b} + 1)
 """.strip()
 
 VIEWS = """

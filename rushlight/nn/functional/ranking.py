@@ -59,7 +59,8 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Old = None, re
     tensor([  0.6931, 100.0000])
     """
     reduction = settled(size_average, reduce, reduction)
-    return reduced(e.neg(log_sigmoid(e.mul(input, target))), reduction, "SoftMarginLossBackward0")
+    loss = e.neg(log_sigmoid(e.mul(input, target))).to(input.dtype)
+    return reduced(loss, reduction, "SoftMarginLossBackward0")
 
 
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Old = None,
