@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 import eager_parts as parts
 from harness import library, shares
@@ -96,8 +97,13 @@ def out(writer: Writer) -> None:
 
 
 def hook(writer: Writer) -> None:
-    """Not on views: torch drops a hook of a view when the view's memory is written to."""
-    statement(writer, parts.HOOKS, False, where=lambda x: floating(x) and not x._is_view())
+    """Not on views: torch drops a hook of a view when the view's memory is written to. On nodes that torch has too."""
+    def simple(x: Any) -> bool:
+        return floating(x) and not x._is_view() and (x.grad_fn is None or x.grad_fn.name() in SIMPLE)
+    statement(writer, parts.HOOKS, False, where=simple)
+
+
+SIMPLE = [f"{name}Backward0" for name in ("Mul", "Add", "Sub", "Sin", "Cos", "Tanh", "Exp", "Neg", "Clone", "Sum", "Cat")]
 
 
 def backward(writer: Writer) -> None:
@@ -203,7 +209,7 @@ def real_sum(writer: Writer, x: str) -> str:
     one = writer.scope[x]
     if one.is_complex():
         return f"{x}.abs().square().sum()"
-    return f"{x}{writer.rng.choice(['', '.square()', '.sin()', ' * 2'])}".join(("(", ")")) + ".sum()"
+    return f"{x}{writer.rng.choice([' * 1', '.square()', '.sin()', ' * 2'])}".join(("(", ")")) + ".sum()"
 
 
 def ending(writer: Writer) -> None:
@@ -246,7 +252,7 @@ def answer(writer: Writer) -> str:
     full = writer.tensors(lambda x: x.numel() > 0 and not x.is_conj())
     leaves = [x for x in writer.leaves if x in full]    # results of several ops have other versions
     own = [x for x in full if any(shares(writer.scope[x], writer.scope[leaf]) for leaf in leaves)]
-    parts = [f"[{x}, flags({x}), {x}.grad{f', {x}._version' if x in own else ''}]" for x in names]
+    parts = [f"[{x}, flags({x}), {x}.grad{f', {x}._version, steps({x})' if x in own else ''}]" for x in names]
     pairs = [(a, b) for i, a in enumerate(full) for b in full[:i]]
     for a, b in writer.rng.sample(pairs, min(3, len(pairs))):
         parts.append(f"shares({a}, {b})")

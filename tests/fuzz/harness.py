@@ -3,8 +3,8 @@
 A fuzzer is a module with one function `program(rng) -> str`. The text it returns is the body of a function of one
 argument, `t`, which is torch or rushlight: one statement a line (or a `def` with an indented body), the last line a
 `return` of tensors, numbers, strings, or lists and tuples of these. The names `t`, `F` (nn.functional), `func`, `math`,
-`facts`, `flags`, `layout`, `shared` and `shares` are there. A fuzzer that does not compare with torch also has `sides()`:
-the two `Side`s.
+`facts`, `flags`, `layout`, `steps`, `shared` and `shares` are there. Where it is not torch that is compared with, the fuzzer
+has `sides()`.
 """
 from __future__ import annotations
 
@@ -55,10 +55,14 @@ def shared(x: Any, y: Any) -> bool:
     return bool(x.numel() and y.numel()) and x.untyped_storage().data_ptr() == y.untyped_storage().data_ptr()
 
 
+def steps(x: Any) -> list[int]:
+    """The strides that a program can depend on: not those of dimensions along which there is one element or none."""
+    return [step for size, step in zip(x.shape, x.stride()) if size > 1 and x.numel()]
+
+
 def flags(x: Any) -> tuple:
-    """The facts that a program can depend on: without the strides of dimensions along which there is one element or none."""
-    strides = [step for size, step in zip(x.shape, x.stride()) if size > 1 and x.numel()]
-    return (tuple(x.shape), strides, x.requires_grad and not torn(x), x.is_leaf)
+    """What a tensor is for autograd."""
+    return (tuple(x.shape), x.requires_grad, x.is_leaf)
 
 
 def torn(x: Any) -> bool:
@@ -100,7 +104,7 @@ NAMESPACES = ("t", "F", "func", "math", "np")
 def names_of(lib: ModuleType) -> dict[str, Any]:
     """The names that a program sees, besides its argument t."""
     return {"F": lib.nn.functional, "func": lib.func, "math": math, "np": np,
-            "facts": facts, "flags": flags, "layout": layout, "shared": shared, "shares": shares}
+            "facts": facts, "flags": flags, "layout": layout, "steps": steps, "shared": shared, "shares": shares}
 
 
 def restore(lib: ModuleType) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from harness import names_of, restore, torn
 
-SHAPES = [(3,), (2, 3), (2, 3), (3, 3), (2, 2, 3), (4,), (3, 1), (1, 3), (), (1,), (0,), (2, 0), (2, 1, 3)]
+SHAPES = [(3,), (2, 3), (2, 3), (3, 3), (2, 2, 3), (2, 2, 2), (4,), (3, 1), (1, 3), (), (1,), (0,), (2, 0), (2, 1, 3)]
 DTYPES = ["float64"] * 6 + ["float32"] * 4 + ["complex128", "complex64", "bfloat16", "float16"]
 NUMBERS = ["2", "0.5", "-1.5", "3", "0.25", "-1", "1.5"]
 
