@@ -132,7 +132,6 @@ WRITES = listed("""
     {x}.squeeze_()
     {x}.unsqueeze_({d})
     {x}.swapaxes_({d}, {e})
-    {x}.as_strided_((2,), (1,))
     {x}.detach_()
     {x}.hypot_({z})
     {x}.atan2_({z})
