@@ -218,7 +218,7 @@ OUT = listed("""
     t.mul({x}, {z}, out={same})
     t.sin({x}, out={same})
     t.exp({x}, out=t.zeros(0, dtype={x}.dtype))
-    t.sum({x}.clone(), {d}, keepdim=True, out={same}.detach())
+    t.sum({x}, {d}, keepdim=True, out=t.zeros(0, dtype={x}.dtype))
     t.cumsum({x}.clone(), {d}, out={same})
     t.cat([{x}, {x}], out=t.zeros(0, dtype={x}.dtype))
     t.where({mask}, {x}, {z}, out={same})
