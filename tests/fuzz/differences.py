@@ -9,9 +9,10 @@ import harness
 ON_PURPOSE: list[tuple[str, str]] = [
     (r"\blogical_not_\(", "torch leaves the gradient of what the tensor was on the tensor: it should be zero"),
     (r"\.data(\.\w+_\(| = )", "backward takes the numbers that an op had: torch, for a leaf, those that it has now"),
-    (r"(?s)\b(smooth_l1_loss|selu|celu|elu)\(.*(create_graph|jvp)", "the second derivative at a kink is one of two"),
-    (r"(?s)(?=.*(complex|\dj)).*silu\(\w+, inplace=True", "torch has no derivative of a complex silu, and gives a wrong one"),
+    (r"(?s)\b(smooth_l1_loss|prelu|selu|celu|elu)\(.*(create_graph|jvp)", "the second derivative at a kink is one of two"),
+    (r"(?s)(?=.*(complex|\dj)).*silu\(\w+, inplace=True", "torch has no derivative of a complex silu, gives a wrong one"),
     (r"\.view\(t\.\w+\)", "a view with the tensor's own dtype keeps its gradient: torch drops it"),
+    (r"(?s)allow_mutation_on_saved_tensors.*_foreach_", "torch counts no versions for foreach functions in there"),
     (r"\.set_\(", "the tensor shares the version of its new memory: a write to either is noticed by both"),
     (r"\(lambda v: v\.mul_\(2\)\)\(\(x \* 1\)\.unbind\(0\)\[0\]\)",
      "a write to one of several views is recorded as one through any other view: torch refuses it"),
