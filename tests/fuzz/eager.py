@@ -156,15 +156,13 @@ def function_text(rng: random.Random, name: str) -> str:
     made = [rng.choice(parts.OUTPUTS) for _ in range(rng.choice([1, 1, 1, 2, 2, 3]))]
     names = [f"o{i}" for i in range(len(made))]
     dirty = rng.random() < 0.25
+    if dirty:
+        made[0] = ("x", rng.choice(["g * 2", "g", "g.cos()"]))
     notes = [f"ctx.save_for_backward({rng.choice(['x, y', 'x, y', 'x.clone(), y', 'y, x'])})"]
     notes += [f"ctx.mark_non_differentiable({o})" for o, (f, b) in zip(names, made)
               if not b or f.startswith("x.") and rng.random() < 0.05]
     notes += ["ctx.set_materialize_grads(False)"] if rng.random() < 0.3 else []
-    if dirty:
-        made[0] = ("x", rng.choice(["g * 2", "g", "g.cos()"]))
-        notes.append("ctx.mark_dirty(x)")
-    if rng.random() < 0.15:
-        notes.append("ctx.once = t.ones(2)")
+    notes += ["ctx.mark_dirty(x)"] if dirty else []
     body = [rng.choice(["x.mul_(2)", "x.sin_()", "x.add_(y)", "x[...] = y"])] if dirty else []
     body += [f"{o} = {f}" for o, (f, _) in zip(names, made)]
     returned = f"return {', '.join(names)}"
