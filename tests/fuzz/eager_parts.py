@@ -415,7 +415,6 @@ CHECKPOINTS = listed("""
     t.utils.checkpoint.checkpoint({f}, {x}, use_reentrant=False)
     t.utils.checkpoint.checkpoint({f}, {x}, use_reentrant=False)
     t.utils.checkpoint.checkpoint({f}, {x}, use_reentrant=True)
-    t.utils.checkpoint.checkpoint({f}, {x}, use_reentrant=False, preserve_rng_state=False)
     t.utils.checkpoint.checkpoint_sequential([{f}, t.sin, {f}], 2, {x}, use_reentrant={flag})
     {f}({x})
 """)
