@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 
 import harness
 
@@ -39,4 +40,6 @@ def written_after_it_was_kept(text: str) -> bool:
     plain = re.sub(KEPT, "t.set_grad_enabled(t.is_grad_enabled())", text)
     if "t.utils.checkpoint.checkpoint(" in plain:
         plain = PLAINLY + plain.replace("t.utils.checkpoint.checkpoint(", "plainly(")
-    return plain != text and "modified by an inplace operation" in harness.run(plain, harness.library("torch")).error
+    if plain == text or find_spec("torch") is None:
+        return False
+    return "modified by an inplace operation" in harness.run(plain, harness.library("torch")).error
