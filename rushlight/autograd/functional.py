@@ -112,7 +112,7 @@ def forward(func: Callable, inputs: Any) -> Any:
         return outputs
     found = jacfwd(checked, tuple(range(len(xs))))(*xs)
     several = isinstance(found[0], tuple)                              # of outputs; each has a tuple of inputs
-    table = [packed(row, isinstance(inputs, tuple), False) for row in (found if several else (found,))]
+    table = [packed(row, isinstance(inputs, tuple), True) for row in (found if several else (found,))]
     return tuple(table) if several else table[0]
 
 

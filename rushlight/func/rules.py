@@ -105,6 +105,8 @@ def shift(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     moved = [shifted(name, value, level.size, ndim) for name, value in zip(names[len(op.inputs):], settings)]
     if op.name == "unflatten":                    # its shape is that of one dimension
         moved[1] = settings[1]
+    if point and op.name == "var_core":           # over the one dimension; () are all, where the rule takes the mean
+        moved[0] = (1,)
     made = call(op, inputs, moved)
     return without_dim(made) if point and op.name != "flatten" else made
 

@@ -5,6 +5,7 @@ import re
 from importlib.util import find_spec
 
 import harness
+from arbiter import torch_is_wrong
 
 # (pattern searched for in the program's text, why the answers differ)
 ON_PURPOSE: list[tuple[str, str]] = [
@@ -20,10 +21,18 @@ ON_PURPOSE: list[tuple[str, str]] = [
     (r"\(y\.exp_\(\), y\.__setitem__\(0, 1\.0\), y\)",
      "the node keeps its own copy of the output of an in-place op: torch refuses"),
     (r"def forward\(ctx, [\s\S]*func\.grad\(", "Functions of the old style work inside func.grad: torch refuses them"),
+    (r"(?s)inference_mode.*forward-mode|forward-mode.*inference_mode",
+     "jacobian and hessian in forward mode are right inside inference_mode: torch gives zeros"),
+    (r"(?s)(norm|Norm|logdet|linalg).*make_dual.*(backward\(\)|autograd\.grad|func\.)",
+     "torch's derivatives of the tangents of norms and determinants are wrong (docs/differences.md)"),
+    (r"(?s)def jvp\(ctx.*(jvp|jacfwd|hessian|make_dual).*(jvp|jacfwd|hessian|make_dual)",
+     "the jvp of a Function is differentiated again: torch takes it for constant"),
+    (r"\bselect_scatter\(.*", "torch's gradient of a number that is scattered under vmap is counted several times"),
     (r"\.(conj|adjoint|mH|H)\b", "conj() computes: torch's lazy conjugate shares memory with its base"),
 ]
 # Pack hooks that keep the tensor itself.
 KEPT = r"t\.autograd\.graph\.(saved_tensors_hooks\(lambda (\w+): \2,.*?lambda (\w+): \3\)|save_on_cpu\(\))"
+HOOKS = r"t\.autograd\.graph\.saved_tensors_hooks\(lambda \w+: .*?, lambda \w+: .*?\)(?=:)"
 # What a program calls in the place of a checkpoint, to see what torch says without one.
 PLAINLY = "plainly = lambda f, *args, use_reentrant=None, preserve_rng_state=None, **named: f(*args, **named)\n"
 
@@ -32,13 +41,16 @@ def reason(text: str) -> str | None:
     """Why this program's answers differ on purpose; None if they should agree."""
     if written_after_it_was_kept(text):
         return "without the hooks torch refuses: a pack hook kept a tensor that was written to later"
-    return next((why for pattern, why in ON_PURPOSE if re.search(pattern, text)), None)
+    if (found := next((why for pattern, why in ON_PURPOSE if re.search(pattern, text)), None)) is not None:
+        return found
+    return "torch contradicts itself: see arbiter.py" if torch_is_wrong(text) else None
 
 
 def written_after_it_was_kept(text: str) -> bool:
     """Whether torch says without the pack hooks, or the checkpoints, that a saved tensor has changed."""
     plain = re.sub(KEPT, "t.set_grad_enabled(t.is_grad_enabled())", text)
     if "t.utils.checkpoint.checkpoint(" in plain:
+        plain = re.sub(HOOKS, "t.set_grad_enabled(t.is_grad_enabled())", plain)
         plain = PLAINLY + plain.replace("t.utils.checkpoint.checkpoint(", "plainly(")
     if plain == text or find_spec("torch") is None:
         return False

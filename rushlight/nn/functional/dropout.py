@@ -1,6 +1,7 @@
 """Dropout, on torch's random stream: the same seed zeroes the same elements."""
 from __future__ import annotations
 
+from rushlight.autograd.grad_mode import mode, taken
 from rushlight.autograd.views import assign
 from rushlight.errors import explain, warn
 from rushlight.ops import elementwise as e
@@ -21,7 +22,9 @@ def dropped(input: Tensor, p: float, training: bool, inplace: bool, features: bo
     check_p(p)
     if not training or p == 0 or input.array.size == 0:
         return input
-    factor = e.mul(input, 0) if p == 1 else e.div(dropout_mask(input, p, features), 1 - p)
+    inside = taken.get() is not None or mode().batch is not None      # there torch draws in the order of the elements
+    like = input.contiguous() if inside else input  # type: ignore[attr-defined]
+    factor = e.mul(input, 0) if p == 1 else e.div(dropout_mask(like, p, features), 1 - p)
     r = factor if p == 1 else e.mul(input, factor)
     return assign(input, r) if inplace else r
 
