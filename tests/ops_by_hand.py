@@ -221,6 +221,7 @@ HAND = {
     "embedding": [Sample(x(4, 2), positions([[0, 3, 3], [1, 0, 2]])),
                   Sample(x(4, 2), positions([1, 1, 0]), 1, smooth=False, slopes=True),
                   Sample(x(4, 2), positions(2))],
+    "without_gradient": [Sample(x(3, 2), mask([[False, False]] * 3))],
     "embedding_grad": [Sample(x(3, 2), positions([0, 3, 3]), 4), Sample(x(3, 2), positions([0, 3, 3]), 4, 3)],
 
     # recurrent layers: all steps of one length, or sequences of 3, 2 and 1

@@ -131,3 +131,28 @@ def test_an_eager_flat_tensor_is_its_own_flatten():
     x = rushlight.from_numpy(np.ones(3))
     assert x.flatten() is x
     assert ones(3, 1).flatten(0, 0).shape == (3, 1)
+
+
+def test_the_padding_row_of_tables_has_a_tangent_and_no_gradient():
+    """Of each sample its own."""
+    index, tables = tensor([[0, 1], [1, 2], [0, 0]]), rushlight.arange(18.0).reshape(3, 3, 2) / 7
+
+    def f(index, table):
+        return rushlight.nn.functional.embedding(index, table, padding_idx=0).sin()
+    samples = list(zip(index, tables))
+    g = grad(lambda i, w: f(i, w).sum(), argnums=1)
+    assert rushlight.allclose(grad(lambda w: vmap(f)(index, w).sum())(tables), stack([g(*one) for one in samples]))
+    assert not grad(lambda w: vmap(f)(index, w).sum())(tables)[:, 0].any()
+    along = [jvp(lambda w: f(i, w), (w,), (w + 1,))[1] for i, w in samples]  # noqa: B023
+    assert rushlight.allclose(jvp(lambda w: vmap(f)(index, w), (tables,), (tables + 1,))[1], stack(along))
+    assert rushlight.allclose(vmap(lambda i, w: jvp(lambda w: f(i, w), (w,), (w + 1,))[1])(index, tables), stack(along))
+
+
+def test_what_nobody_differentiates_by_is_refused():
+    """Not zero: a class's weight, running statistics."""
+    f = rushlight.nn.functional
+    for loss in (lambda w: f.nll_loss(X, tensor([0, 1, 0]), w), lambda w: f.cross_entropy(X, tensor([0, 1, 0]), w),
+                 lambda w: f.batch_norm(X, w, C).sum(), lambda w: f.batch_norm(X, C, w).sum()):
+        for transform in (grad(loss), lambda w, loss=loss: jvp(loss, (w,), (w,)), lambda w, loss=loss: vmap(grad(loss))(X)):
+            with pytest.raises(RuntimeError, match="is not differentiable with respect to argument"):
+                transform(C)

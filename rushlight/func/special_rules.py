@@ -227,8 +227,7 @@ def embedding(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     padding, = settings
     if padding is None:
         return rows
-    padded = ops["unsqueeze"](index.whole() == padding, index.ndim + 1)
-    return ops["where"](padded, rows.detach(), rows)      # no gradient there
+    return ops["without_gradient"](rows, ops["unsqueeze"](index.whole() == padding, index.ndim + 1))
 
 
 def below(index: Part, n: int) -> Tensor:

@@ -85,7 +85,8 @@ sign       = op(lambda x, /: sign(x),               x=lambda g: zeros_like(g))
 sgn        = op(lambda x, /: x / abs(x),
                 x=lambda g, x, out:
                 where(x == 0, 0, (g - real(g * out) * conj(out)) / abs(x)) if is_complex(x) else zeros_like(g))
-heaviside  = op(lambda x, y, /: where(x == 0, y, x > 0), names={"y": "values"}, numbers="")
+heaviside  = op(lambda x, y, /: where(x == 0, y, x > 0), x=lambda g: zeros_like(g), y=lambda g, x: where(x == 0, g, 0),
+                names={"y": "values"}, numbers="")
 
 # -- choosing
 

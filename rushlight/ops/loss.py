@@ -30,10 +30,12 @@ binary_cross_entropy_with_logits = loss(lambda x, y, /: (1 - y) * maximum(x, 0) 
 nll_loss   = inner(lambda x, target, weight, /, ignore_index=-100, reduction="mean":
                    nll_loss(x, target, weight, ignore_index, reduction),
                    x=lambda g, target, weight, x_shape, ignore_index, reduction:
-                   nll_loss_grad(g, target, weight, x_shape, ignore_index, reduction))
+                   nll_loss_grad(g, target, weight, x_shape, ignore_index, reduction),
+                   weight=lambda g: not_differentiable("nll_loss_forward", "weight"))
 nll_loss_grad = inner(lambda x, target, weight, /, size, ignore_index, reduction:
                    nll_loss_grad(x, target, weight, size, ignore_index, reduction), node="NllLossBackward1",
                    x=lambda g, target, weight, ignore_index, reduction:
-                   nll_loss(g, target, weight, ignore_index, reduction))
+                   nll_loss(g, target, weight, ignore_index, reduction),
+                   weight=lambda g: not_differentiable("nll_loss_forward", "weight"))
 
 build(globals())

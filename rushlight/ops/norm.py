@@ -41,7 +41,8 @@ frozen_batch_norm = inner(
     x=lambda g, weight, var, eps: g * per_channel(
         rsqrt(var + eps) if weight is None else weight * rsqrt(var + eps), len(g.shape)),
     weight=lambda g, x, mu, var, eps: sum(g * (x - per_channel(mu, len(x.shape))), others(g)) * rsqrt(var + eps),
-    bias=lambda g: sum(g, others(g)), rows=True, node="NativeBatchNormBackward0")
+    bias=lambda g: sum(g, others(g)), mu=lambda g: not_differentiable("native_batch_norm", "running_mean"),
+    var=lambda g: not_differentiable("native_batch_norm", "running_var"), rows=True, node="NativeBatchNormBackward0")
 # running statistics: the old ones times `keep`, plus the new ones, (1, C, 1, ...), times `add`
 moved = inner(lambda x, y, /, keep, add: x * keep + reshape(y, x.shape) * add, batched="whole")
 

@@ -52,6 +52,8 @@ embedding  = inner(lambda weight, index, /, padding_idx=None: embedding(weight, 
                    embedding_grad(g, index, weight_shape[0], padding_idx), linear="weight")
 embedding_grad = inner(lambda x, index, /, n, padding_idx=None: embedding_grad(x, index, n, padding_idx),
                    x=lambda g, index, padding_idx: embedding_back(g, index, padding_idx))
+# x, from which no gradient comes where the mask is true. Its tangents are x's: as of the padding row of `embedding`.
+without_gradient = inner(lambda x, mask, /: clone(x), x=lambda g, mask: where(mask, 0, g), linear="x", batched="whole")
 
 
 @shared

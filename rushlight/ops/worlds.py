@@ -43,6 +43,13 @@ def shared(function: Callable) -> Callable:
     return function
 
 
+@shared
+def not_differentiable(function, argument):
+    """The rule of an input that a function depends on, and by which neither torch nor this library differentiates it."""
+    raise RuntimeError(f"The function '{function}' is not differentiable with respect to argument '{argument}'. This input "
+                       "cannot have requires_grad True.; cure: detach() it")
+
+
 # -- from the rules of an entry to the backward of its nodes ---------------------------------------------------------
 
 def backward_source(op: Op, world: str, kept: bool, several: bool) -> str:
