@@ -7,7 +7,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.autograd.grad_mode import mode
-from rushlight.autograd.views import wrote
+from rushlight.autograd.views import write, wrote
 from rushlight.errors import explain
 from rushlight.tensor import Tensor
 
@@ -29,10 +29,10 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
                                    f"{out.dtype.scalar_type}", f"give an out= of dtype {result.dtype}"))
     check_memory(out.array, [t.array for t in apart])
     if out.array.shape == result.array.shape:
-        np.copyto(out.array, result.array, casting="unsafe")
+        write(out, result)
     else:
         out.array = result.array.astype(out.array.dtype)
-    wrote(out)
+        wrote(out)
     if mode().watch is not None:
         mode().watch.wrote(out, result)
     return out

@@ -65,7 +65,7 @@ def land_slices(r: ndarray, index: ndarray, g: ndarray, dim: int, how: str = "su
         land_slices(wide, index, single(g), dim, how)
         r[...] = converted(wide, r.dtype)
         return
-    if by_loop(SLICES, r, index, g, dim, how):
+    if not g.size or by_loop(SLICES, r, index, g, dim, how):
         return
     if r.ndim == 1 or dim == 0 and g.size < FEW:
         UFUNCS[how].at(r, index, g)
