@@ -87,8 +87,6 @@ def unary(op: Op) -> Callable:
             return otherwise(op, (input,), error, out)
         if r.__class__ is not ndarray:            # NumPy makes scalars of 0-d results
             r = asarray(r)
-        elif a.base is not None and not a.flags.c_contiguous:
-            r = led(r, a)
         if floating and r.dtype is not a.dtype and a.dtype in INTEGERS:
             return call(promoted(op, (input,))[0], out=out)
         if ordered and a.itemsize > 4 and a.dtype.kind == "c":
@@ -197,8 +195,8 @@ def binary(op: Op, asks: bool = False) -> Callable:
             return otherwise(op, (input, other), error, out)
         if r.__class__ is not ndarray:
             r = asarray(r)
-        elif by_elements and not (a.flags.c_contiguous and (b.size <= a.size or b.flags.c_contiguous)):
-            r = led(r, a, b)                      # products lie in C order, however their operands do
+        elif by_elements and not a.flags.c_contiguous:                   # products lie in C order, however their operands do
+            r = led(r, a, b)
         if ordered and a.itemsize > 4 and a.dtype.kind == "c":
             return otherwise(op, (input, other), TypeError("complex numbers are not supported"), out)
         t = new(Tensor)

@@ -241,16 +241,16 @@ def embed_diagonal(g: ndarray, shape: tuple, offset: int, dim0: int, dim1: int) 
 
 
 def unfold_dim(x: ndarray, dim: int, size: int, step: int) -> ndarray:
-    """Windows of `size` along a dimension, every `step`; the window is a new last dimension."""
+    """Windows of `size` along a dimension, every `step`: a new last dimension. Read-only where they overlap."""
     if not x.ndim:
         return x.reshape(1)[:size]
     n = x.shape[dim]
     if x.flags.c_contiguous and x.dtype.kind != "V" and 0 < size <= n:   # 3 us, the functions for it take 25
         shape = *x.shape[:dim], (n - size) // step + 1, *x.shape[dim + 1:], size
         r = np.ndarray(shape, x.dtype, x, 0, (*x.strides[:dim], x.strides[dim] * step, *x.strides[dim + 1:], x.strides[dim]))
-        r.flags.writeable = False
+        r.flags.writeable = step >= size and x.flags.writeable
         return r
-    windows = np.lib.stride_tricks.sliding_window_view(x, size, dim, writeable=False)
+    windows = np.lib.stride_tricks.sliding_window_view(x, size, dim, writeable=step >= size and x.flags.writeable)
     return windows[(slice(None),) * dim + (slice(None, None, step),)]
 
 
