@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from itertools import count
 from types import CodeType
+from typing import Any
 
 tick = count(1).__next__
 
@@ -16,7 +17,8 @@ class Writes:
     __slots__ = ("stamp", "count", "where", "memory")
 
     def __init__(self) -> None:
-        self.stamp, self.count, self.memory = 0, 0, None
+        self.stamp, self.count = 0, 0
+        self.memory: Any = None
         self.where: tuple[CodeType, int] | None = None
 
 

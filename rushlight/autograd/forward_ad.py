@@ -75,8 +75,9 @@ class Level(Inner):
     def tangent(self, x: Tensor | None) -> Tensor | None:
         """The tangent of x, or None. Inside a vmap that runs within this level, that of all samples."""
         if x is not None and self.within(x):
-            t = self.tangent(x.array.value)
-            return None if t is None else wrap(t, x.array.level)
+            batch: Any = x.array
+            t = self.tangent(batch.value)
+            return None if t is None else wrap(t, batch.level)
         tangents = None if x is None else x.__dict__.get(TANGENTS)
         return None if tangents is None else tangents.get(self)
 
@@ -97,7 +98,8 @@ class Level(Inner):
         if not isinstance(x, Tensor):
             return x
         if self.within(x):
-            made = wrap(self.below(x.array.value), x.array.level)
+            batch: Any = x.array
+            made = wrap(self.below(batch.value), batch.level)
             made.node = x.node
             return made
         tangents = x.__dict__.get(TANGENTS)
@@ -210,10 +212,12 @@ def without(x: Tensor, tangents: dict) -> Tensor:
 def written(x: Tensor, root: Tensor, t: Tensor | None, known: Tensor | None) -> Tensor:
     """The tangent of x's memory after a value with tangent `t` has been written into x."""
     t = zeros(x) if t is None else fitted(t, x)
-    kept = not mode().grad and known is not None and known.node is not None       # a write that is not recorded
+    whole = zeros(root) if known is None else known
+    kept = not mode().grad and whole.node is not None               # a write that is not recorded
     if x.viewing is None and not kept:
         return t
-    whole = as_it_is(known) if kept else zeros(root) if known is None else known.clone()  # type: ignore[attr-defined]
+    if known is not None:
+        whole = as_it_is(known) if kept else known.clone()  # type: ignore[attr-defined]
     whole = spread_as(whole, t)
     whole = lying_as(whole, root)
     Region(x).of(whole).copy_(t)  # type: ignore[attr-defined]

@@ -325,6 +325,8 @@ class inference_mode(Setting):
     False
     """
 
+    on: bool
+
     def __new__(cls, mode: Any = True) -> Any:
         self = object.__new__(cls)
         self.on = bool(mode)

@@ -130,7 +130,7 @@ class CopySlices(Node):
     def tensors(self, g: Tensor) -> tuple:
         outside = g.clone()  # type: ignore[attr-defined]
         if outside.stride() != self.strides:
-            outside = outside._placed(self.strides)
+            outside = outside._placed(self.strides)  # type: ignore[attr-defined]
         inside = self.region.of(outside).clone()  # type: ignore[attr-defined]
         self.region.of(outside).zero_()  # type: ignore[attr-defined]
         return outside, inside

@@ -59,7 +59,7 @@ class Draws:
         if self.mapped(a):
             return a.value.array
         if isinstance(a, Batch):
-            return from_array(a).expand((self.level.size, *a.shape)).array  # type: ignore[attr-defined]
+            return from_array(a).expand((self.level.size, *a.shape)).array  # type: ignore[attr-defined,arg-type]
         if isinstance(a, np.ndarray):
             return np.broadcast_to(a, (self.level.size, *a.shape)).copy()
         return (self.level.size, *((a,) if isinstance(a, int) else a))

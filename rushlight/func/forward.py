@@ -82,8 +82,8 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
         along = [variables.fresh(zeros_like(x)) for x in xs]
         with within(grad=variables.outside):
             level = Level(linear=True, inference=abs(mode().inference))
-            ys, tangents, form, _ = on_duals(level, func, xs, along, inputs_form, False, LINEARIZE)
-        tangents = or_zeros(tangents, ys)
+            ys, found, form, _ = on_duals(level, func, xs, along, inputs_form, False, LINEARIZE)
+        tangents = or_zeros(found, ys)
         vs = [variables.fresh(zeros_like(y)) for y in ys]
         rows = pulled(tangents, along, vs, True, True)
         together = variables.reached(tangents)
