@@ -180,6 +180,8 @@ mode = current.get
 
 # The derivative of rushlight.func that is being taken here, the innermost: hooks belong to it, and run in its backward only.
 taken: ContextVar[Any] = ContextVar("taken", default=None)
+# Whether a graph is recorded that lives only until the tangent of one op is known: pack hooks leave it alone.
+transposing: ContextVar[bool] = ContextVar("transposing", default=False)
 
 
 class Setting:

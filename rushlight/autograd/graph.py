@@ -9,7 +9,7 @@ import numpy as np
 
 from rushlight.autograd.clock import stamp
 from rushlight.autograd.engine import tensors_in
-from rushlight.autograd.grad_mode import Inner, Setting, innermost, mode
+from rushlight.autograd.grad_mode import Inner, Setting, innermost, mode, transposing
 from rushlight.autograd.node import Handle, Node, Packed, hooks_of, unpacked
 from rushlight.autograd.views import as_it_is
 from rushlight.errors import explain
@@ -56,6 +56,8 @@ class saved_tensors_hooks(Setting, Inner):
 
     def pack_saved(self, out: Any) -> None:
         """Send what the node of an op's result has saved through the pack hook."""
+        if transposing.get():
+            return
         if self.waiting is not None:
             self.waiting.append(out)
             return

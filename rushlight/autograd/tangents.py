@@ -15,7 +15,7 @@ import numpy as np
 
 from rushlight.autograd.backward import grad
 from rushlight.autograd.engine import sum_to_tensor
-from rushlight.autograd.grad_mode import within
+from rushlight.autograd.grad_mode import transposing, within
 from rushlight.autograd.node import Hooks, Parts, Start, with_hooks
 from rushlight.ops import families
 from rushlight.ops.worlds import TENSORS, ruled_inputs
@@ -104,7 +104,11 @@ def transposed(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
     smooth = [i for i, x in enumerate(outs) if x.array.dtype.kind in "fcV" and i != op.options.get("fixed")]
     gs = {i: start(outs[i]) for i in smooth}
     with within(grad=True):
-        gradients = node.tensors(Parts(gs) if several(op) else gs[0]) if gs else ()
+        token = transposing.set(True)
+        try:
+            gradients = node.tensors(Parts(gs) if several(op) else gs[0]) if gs else ()
+        finally:
+            transposing.reset(token)
         pairs = [(sum_to_tensor(h, t.array.shape) if h.array.shape != t.array.shape else h, t)
                  for h, t in zip(gradients, tangents) if h is not None and t is not None]
         pairs = [(h, t) for h, t in pairs if h.node is not None]

@@ -248,11 +248,23 @@ def spread_as(x: Tensor, like: Tensor) -> Tensor:
     batch, own = cast(Any, like.array), cast(Any, x.array)
     if batch.__class__ is not Batch:
         return x
-    token = current.set(batch.level.around(mode()))
+    level = batch.level
+    if own.__class__ is not Batch or own.level.depth < level.depth:
+        blank = created(from_array(np.zeros((level.size, *x.array.shape), x.array.dtype)))
+        return x + wrap(below(level, blank, batch.value), level)  # type: ignore[operator]      # a node, if x has one
+    value = below(own.level, own.value, batch.value if own.level is level else like)
+    if value is own.value:
+        return x
+    made = wrap(value, own.level)
+    made.node = x.node
+    return made
+
+
+def below(level: Level, value: Tensor, like: Tensor) -> Tensor:
+    """The same for the samples of a level, in the mode around it."""
+    token = current.set(level.around(mode()))
     try:
-        here = own.__class__ is Batch and own.level is batch.level
-        value = own.value if here else x.expand((batch.level.size, *x.array.shape)).clone()  # type: ignore[attr-defined]
-        return wrap(spread_as(value, batch.value), batch.level)
+        return spread_as(value, like)
     finally:
         current.reset(token)
 

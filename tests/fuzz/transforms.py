@@ -266,8 +266,8 @@ class Program:
         names, f, _ = self.part()
         tangents = ", ".join(self.tangent(n) for n in names.split(", "))
         what = self.rng.choice(["made", "made[1]"])
-        return self.defined(name, [f"    if t.__name__ == 'torch': made = func.jvp({f}, ({names},), ({tangents},))",
-                                   f"    else: made = (lambda out, push: (out, push({tangents})))(*func.linearize({f}, {names}))",
+        return self.defined(name, [f"    v = ({tangents},)", f"    if t.__name__ == 'torch': made = func.jvp({f}, ({names},), v)",
+                                   f"    else: made = (lambda out, push: (out, push(*v)))(*func.linearize({f}, {names}))",
                                    f"    return {what}"], refused)
 
     def by_checkpoint(self, name: str, refused: bool) -> bool:
