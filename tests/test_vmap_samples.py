@@ -156,3 +156,28 @@ def test_what_nobody_differentiates_by_is_refused():
         for transform in (grad(loss), lambda w, loss=loss: jvp(loss, (w,), (w,)), lambda w, loss=loss: vmap(grad(loss))(X)):
             with pytest.raises(RuntimeError, match="is not differentiable with respect to argument"):
                 transform(C)
+
+
+EMPTY = {
+    "matmul": (lambda x, w: x @ w, (5, 4), (4, 2)), "vector": (lambda x, w: x @ w, (5, 4), (4,)),
+    "linear": (lambda x, w: rushlight.nn.functional.linear(x, w), (5, 4), (3, 4)),
+    "conv": (lambda x, w: rushlight.nn.functional.conv1d(x, w), (2, 4, 9), (3, 4, 2)),
+    "pool": (lambda x, w: rushlight.nn.functional.adaptive_avg_pool1d(x, 2) * w, (2, 4, 9), (2,)),
+    "nll": (lambda x, w: rushlight.nn.functional.nll_loss(x, w.long(), reduction="none"), (5, 4), (5,)),
+    "embedding": (lambda x, w: rushlight.nn.functional.embedding(w.long(), x), (5, 4), (3,)),
+    "median": (lambda x, w: x.median() + w, (5, 4), (3,)), "layer_norm": (
+        lambda x, w: rushlight.nn.functional.layer_norm(x, (4,), w), (5, 4), (4,)),
+    "gather": (lambda x, w: x.gather(0, w.long()), (5, 4), (3, 4)), "index": (lambda x, w: x[w.long()], (5, 4), (3,)),
+    "pixels": (lambda x, w: rushlight.nn.functional.pixel_shuffle(x, 2) * w, (1, 4, 2, 2), (4,))}
+
+
+@pytest.mark.parametrize(("f", "shape", "other"), EMPTY.values(), ids=EMPTY)
+def test_no_samples(f, shape, other):
+    """The result has the shape of a sample's; gradients of what is shared are 0."""
+    x, w = ones(0, *shape), rushlight.zeros(other)
+    expected = f(ones(shape), w).shape
+    assert vmap(f, (0, None))(x, w).shape == (0, *expected)
+    assert vmap(f)(x, rushlight.zeros(0, *other)).shape == (0, *expected)
+    assert vmap(f, (None, 0))(ones(shape), rushlight.zeros(0, *other)).shape == (0, *expected)
+    assert vmap(grad(lambda x, w: f(x, w).sum()), (0, None))(x, w).shape == x.shape
+    assert not grad(lambda w: vmap(f, (0, None))(x, w).sum())(w).any()

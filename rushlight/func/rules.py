@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rushlight.func.batching import Level, Part, rules, slow
+from rushlight.func.batching import Level, Part, rules, slow, wrap
 from rushlight.ops.arguments import reduced_dims
 from rushlight.ops.table import Op
 from rushlight.ops.worlds import TENSORS
@@ -26,10 +26,13 @@ def rule_of(op: Op) -> Callable:
     if op.options.get("random"):                  # it says itself
         return rule
 
+    is_view = op.family.__name__ == "view"  # type: ignore[attr-defined]
+    folds = rule in (fold, one_by_one) or op.name in SPECIAL and not is_view
+
     def run(op: Op, level: Level, parts: Parts, settings: tuple) -> tuple[Any, bool]:
         for p in parts:
             if p is not None and (any([one.mapped for one in p]) if p.__class__ is list else p.mapped):
-                return rule(op, level, parts, settings), True
+                return (without_samples if folds and not level.size else rule)(op, level, parts, settings), True
         return call(op, [values(p) for p in parts], settings), False
     return run
 
@@ -38,6 +41,23 @@ def chosen(op: Op) -> Callable:
     """By its name, the word in its entry, its family; else sample by sample."""
     word = op.options.get("batched", "align" if op.elementwise else op.family.__name__)  # type: ignore[attr-defined]
     return SPECIAL.get(op.name) or WORDS.get(word, one_by_one)
+
+
+def without_samples(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """Empty results, of the shape that the op gives for one sample of zeros: a dimension into which no samples are folded
+    does not tell its own size."""
+    one = Level(1, level.randomness, level.name)
+
+    def zeros(p: Any) -> Any:
+        if isinstance(p, list):
+            return [zeros(each) for each in p]
+        if p is None or not p.mapped:
+            return p and Part(p.value, one)
+        x = p.value
+        smooth = x.is_floating_point() or x.is_complex()
+        return Part(wrap(x.sum(0, keepdim=True) if smooth else x.new_zeros((1, *x.shape[1:])), one), one)
+    made = chosen(op)(op, one, [zeros(p) for p in parts], settings)
+    return made.narrow(0, 0, 0) if isinstance(made, Tensor) else [t.narrow(0, 0, 0) for t in made]
 
 
 def flat(parts: Parts) -> list[Part]:
