@@ -60,7 +60,7 @@ CALLS: list[tuple[tuple[int, ...], tuple[str, ...]]] = [
             "F.pad(x, (1, 0, 0, 1))", "t.addmm(x, x, t.eye(x.shape[1]))", "F.scaled_dot_product_attention(x, {y}, {y})",
             "x.logsumexp(({d}, {e}))", "t.linalg.vector_norm(x, dim=({d}, {e}))", "x.permute(*range(x.dim())[::-1])")),
     ((3,), ("x.bmm(x.mT)", "t.einsum('bij,bkj->bki', x, {y})", "t.einsum('bij,bkj->bik', x, {y})", "t.einsum('bij,bij->bi', x, {y})",
-            "t.einsum('bij->bji', x)", "t.einsum('bij,jk->bki', x, {weight}.mT)", "t.einsum('bij->b', x)", "F.conv1d(x, {kernel}[..., 0])",
+            "t.einsum('bij->bji', x)", "t.einsum('bij,jk->bki', x, {weight}.mT)", "t.einsum('bij->b', x)", "F.conv1d(x, {kernel}[..., 0].contiguous())",
             "t.einsum('bij,bik->bjk', x, {y})", "t.einsum('bij,bkj->ikb', x, {y})", "t.baddbmm(x @ x.mT, x, x.mT)", "F.max_pool1d(x, 1)",
             "F.dropout1d(x, 0.5)", "F.avg_pool1d(x, 1)", "F.instance_norm(x)", "F.interpolate(x, scale_factor=2)", "F.adaptive_avg_pool1d(x, 1)",
             "F.multi_head_attention_forward(x, x, x, {w}, 1, {square}, None, None, None, False, 0.0, {weight}, None)[0]"
@@ -70,7 +70,7 @@ CALLS: list[tuple[tuple[int, ...], tuple[str, ...]]] = [
               "F.adaptive_avg_pool2d(x, 1)", "F.adaptive_avg_pool2d(x, (2, 2))", "F.adaptive_max_pool2d(x, 1)", "F.instance_norm(x)",
               "F.interpolate(x, scale_factor=2)", "F.interpolate(x, scale_factor=2, mode='bilinear')", "F.interpolate(x, size=(3, 3), mode='bicubic')",
               "F.dropout2d(x, 0.5)", "F.pad(x, (1, 1, 1, 1))", "F.pad(x, (1, 1, 1, 1), mode='reflect')", "F.pad(x, (1, 1, 1, 1), mode='replicate')",
-              "F.pad(x, (0, 1, 1, 0), mode='circular')", "F.pixel_shuffle(x, 1)", "F.pixel_unshuffle(x, 1)", "F.unfold(x, 1)", "F.channel_shuffle(x, 1)",
+              "F.pad(x, (0, 1, 1, 0), mode='circular')", "F.unfold(x, 1)",
               "x.flatten(2).transpose(1, 2)", "x.permute(0, 2, 3, 1)", "x.permute(0, 2, 3, 1).contiguous()", "F.local_response_norm(x, 2)",
               "x.to(memory_format=t.channels_last)", "x.contiguous(memory_format=t.channels_last)", "x.clone(memory_format=t.contiguous_format)",
               "t.empty_like(x).fill_(1.0)", "x.mean((2, 3))", "x.mean((2, 3), keepdim=True)", "x.amax((2, 3), keepdim=True)", "F.lp_pool2d(x, 2, 2)",
@@ -144,7 +144,8 @@ def step(rng: random.Random, shape: list[int], overlaps: bool) -> tuple[list[str
 
 def finished(rng: random.Random, lines: list[str], names: list[str]) -> list[str]:
     """The lines with the gradients and the return of all there is to see."""
-    seen = "[{r}, layout({r})" + "".join(f", shared({{r}}, {n}) and {{r}}._is_view()" for n in names[:2]) + "]"
+    seen = "[{r}, layout({r})" + "".join(f", shared({{r}}, {n}) and {{r}} is not {n} and {{r}}._is_view()" for n in names[:2])
+    seen = "[{r}, {r}.requires_grad, {r}.is_leaf]" if operators.AS_LEFT.search(lines[-1].split("(")[0]) else seen + "]"
     ends = [f"layout({n}), {n}._version - v[{i}]" for i, n in enumerate(names)]
     if not works(lines, seen.format(r="r")):
         many = f"[{seen.format(r='o')} for o in r]"

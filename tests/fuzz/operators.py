@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import random
+import re
 from functools import cache
 from typing import Any
 
 import memory_layouts
 
 MOST = 80                                        # elements of a sample's inputs
+# torch leaves these results as LAPACK, or MKL's FFT, has written them, most of them column after column.
+AS_LEFT = re.compile(r"linalg|fft|lu|qr|svd|cholesky|inverse|eig|lstsq|solve|geqrf|householder|pinverse|matrix_power")
 KINDS = ("float32", "float32", "float32", "int64", "bool", "complex64", "bfloat16")
 
 
