@@ -14,6 +14,7 @@ from rushlight.errors import NoCuda, explain, suggesting
 from rushlight.memory_format import contiguous_format, lies_so, memory_format, order_of, preserve_format
 from rushlight.ops import shape as s
 from rushlight.ops.build import composite, unrecorded
+from rushlight.ops.kernels.strided import suggests_last
 from rushlight.ops.results import into
 from rushlight.tensor import TANGENTS, Tensor, created, from_array, method
 
@@ -26,6 +27,14 @@ def lying(input: Tensor, form: Format) -> Tensor:
     """The tensor if its elements lie so, else a copy that does."""
     if form is None or lies_so(input.array, form):
         return input
+    return s.laid_out(input, order_of(form, input.array.ndim))
+
+
+def suggesting_format(input: Tensor, form: memory_format) -> Tensor:
+    """The tensor if its strides say that it lies so, else a copy that does: those of (N, 1, H, W) in C order say nothing of
+    channels_last, though the elements lie so."""
+    if form.ndim is None or not isinstance(input.array, np.ndarray) or suggests_last(input.array):
+        return lying(input, form)
     return s.laid_out(input, order_of(form, input.array.ndim))
 
 
@@ -182,7 +191,7 @@ def convert(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non
         from rushlight.ops.meta import moved  # loaded with the first tensor that has no elements
         made = moved(made)
     if memory_format is not None:
-        made = lying(made, memory_format)
+        made = suggesting_format(made, memory_format)
     return s.clone(made) if made is self and (copy or flags[1:] == [True]) else made
 
 
@@ -190,7 +199,7 @@ def caster(d: dtypes.dtype) -> Callable:
     """x.float() and its like."""
     def cast(self: Tensor, memory_format: Format = None) -> Tensor:
         made = self if self.array.dtype == d.numpy else converted(self, d)
-        return made if memory_format is None else lying(made, memory_format)
+        return made if memory_format is None else suggesting_format(made, memory_format)
     cast.__doc__ = f"The tensor as {d}; itself if it is that already."
     return cast
 

@@ -45,9 +45,11 @@ def facts(x: Any) -> tuple:
 
 
 def layout(x: Any) -> tuple:
-    """The facts without the version, which counts the steps of an op's making; without elements strides say nothing."""
+    """The facts without what says nothing: the version, which counts the steps of an op's making, the stride of a dimension
+    of size 1, and all strides where there are no elements."""
     shape, strides, offset, contiguous, _, *flags = facts(x)
-    return (shape, strides, offset, contiguous, *flags) if x.numel() else (shape, *flags)
+    steps = tuple(step if n > 1 else 0 for n, step in zip(shape, strides))
+    return (shape, steps, offset, contiguous, *flags) if x.numel() else (shape, *flags)
 
 
 def shared(x: Any, y: Any) -> bool:

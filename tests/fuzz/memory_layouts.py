@@ -5,7 +5,8 @@ import random
 from collections.abc import Sequence
 from math import prod
 
-LAYOUTS = ("contiguous", "permuted", "permuted", "last", "last", "sliced", "stepped", "part", "expanded", "overlapping", "unfolded")
+LAYOUTS = ("contiguous", "permuted", "permuted", "last", "last", "sliced", "stepped", "part", "expanded", "overlapping",
+           "unfolded")
 
 
 def laid(rng: random.Random, name: str, values: str, shape: Sequence[int], keep: bool = False) -> list[str]:
@@ -39,11 +40,13 @@ def changes(rng: random.Random, how: str, name: str, shape: tuple[int, ...]) -> 
     if how == "expanded":
         return [f"{name}.narrow({d}, 0, 1).expand({shape})"]
     if how == "overlapping":
-        return [f"{name}.flatten().as_strided({shape}, {tuple(rng.choice((1, 1, 2)) if prod(shape) > 2 * n * max(shape) else 1 for _ in shape)})"]
+        steps = tuple(rng.choice((1, 1, 2)) if prod(shape) > 2 * n * max(shape) else 1 for _ in shape)
+        return [f"{name}.flatten().as_strided({shape}, {steps})"]
     if how == "unfolded" and n > 1:
         rows, width = shape[-2:]
-        return [f"{name}.flatten()[:{prod(shape) // (rows * width) * (rows + width - 1)}].reshape({(*shape[:-2], rows + width - 1)})"
-                f".unfold(-1, {width}, 1)"] if rows + width - 1 <= rows * width else []
+        long = *shape[:-2], rows + width - 1
+        if prod(long) <= prod(shape):
+            return [f"{name}.flatten()[:{prod(long)}].reshape({long}).unfold(-1, {width}, 1)"]
     return []
 
 

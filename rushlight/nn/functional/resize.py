@@ -13,6 +13,7 @@ from rushlight.errors import explain, warn
 from rushlight.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, lying_as
 from rushlight.ops.build import composite
 from rushlight.ops.kernels.resize import FILTERS, nearest
+from rushlight.ops.kernels.strided import suggests_last
 from rushlight.ops.node_names import called
 from rushlight.ops.pool import avg_pool_grad
 from rushlight.ops.resize import blend
@@ -69,6 +70,8 @@ def factor_used(size: int, out: int, factor: float, mode: str) -> float:
 def repeats(x: Tensor, out: tuple[int, ...], factors: list[float] | None) -> tuple[int, ...] | None:
     """How many times each element stands in the result, dimension by dimension, if that is a number for all."""
     size = x.array.shape[2:]
+    if len(size) == 3 and isinstance(x.array, np.ndarray) and suggests_last(x.array):
+        return None                               # the windows of volumes lie in C order
     times = tuple([o // s for s, o in zip(size, out)])
     if x.array.dtype.kind not in "fV" or max(times) < 2 or any([s * r != o for s, r, o in zip(size, times, out)]):
         return None
