@@ -26,7 +26,7 @@ def native_layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Te
     """
     dims = normalization.last_dims(input, normalized_shape, "layer_norm", weight=weight, bias=bias)
     out, mean, var = norm.layer_norm(input, weight, bias, dims, eps)
-    return out, from_array(mean.array), from_array(1 / np.sqrt(var.array + var.array.dtype.type(eps)))
+    return out, *statistics(mean, var, eps)
 
 
 def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int,
@@ -72,5 +72,9 @@ def trained(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_m
     shape = input.array.shape
     out, mean, var = norm.batch_norm(input, weight, bias, (0, *range(2, len(shape))), eps)
     normalization.follow(running_mean, running_var, mean, var, momentum, prod(shape) // max(shape[1], 1))
-    rate = 1 / np.sqrt(var.array + var.array.dtype.type(eps))
-    return out, from_array(mean.array.reshape(-1)), from_array(rate.reshape(-1))
+    return out, *[reshape(t, (-1,)) for t in statistics(mean, var, eps)]
+
+
+def statistics(mean: Tensor, var: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """Mean and 1 / sqrt(var + eps), as constants."""
+    return from_array(mean.array), e.rsqrt(e.add(from_array(var.array), eps))

@@ -18,7 +18,7 @@ from rushlight.ops.kernels.strided import suggests_last
 from rushlight.ops.positions import scatter
 from rushlight.ops.results import into
 from rushlight.ops.shape import laid_out, reshape
-from rushlight.tensor import Tensor, created, from_array
+from rushlight.tensor import Tensor, created, from_array, holder
 
 LETTERS = {1: "L", 2: "H, W", 3: "D, H, W"}
 
@@ -222,8 +222,9 @@ def max_unpooling(n: int) -> Callable:
 def put_back(x: Tensor, where: Tensor, size: tuple[int, ...]) -> Tensor:
     """x (N, C, *out) written at the places `where`, flat over `size`; 0 elsewhere. RuntimeError for a place outside."""
     n, c = x.array.shape[:2]
-    if where.array.size and (where.array.min() < 0 or where.array.max() >= prod(size)):
-        raise RuntimeError(explain(f"Found an invalid max index: {where.array.max()} (output volumes are of size "
+    at = holder(where).array
+    if at.size and (at.min() < 0 or at.max() >= prod(size)):
+        raise RuntimeError(explain(f"Found an invalid max index: {at.max()} (output volumes are of size "
                                    + "x".join(map(str, size)) + ")"))
     blank = created(from_array(np.zeros((n, c, prod(size)), x.array.dtype)))
     many = prod(x.array.shape[2:])

@@ -11,6 +11,7 @@ from rushlight.nn.functional.loss import Old, reduced, settled, times
 from rushlight.ops import elementwise as e
 from rushlight.ops import reduce as r
 from rushlight.ops.activation import log_sigmoid
+from rushlight.ops.build import sample_by_sample
 from rushlight.ops.shape import reshape, unsqueeze
 from rushlight.tensor import Tensor, from_array, noticed
 
@@ -191,6 +192,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     return reduced(lost, reduction, "MultiMarginLossBackward0")
 
 
+@sample_by_sample
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old = None,
                            reduction: str = "mean") -> Tensor:
     """mean over samples of sum over labels y and others c of max(0, 1 - x_y + x_c) / C; labels of a row end at -1.
