@@ -20,7 +20,7 @@ from rushlight.ops.build import MORE, unrecorded
 from rushlight.ops.casts import copy_
 from rushlight.ops.failures import mismatch
 from rushlight.ops.shape import overwrite
-from rushlight.tensor import Tensor, from_array, method, noticed
+from rushlight.tensor import Tensor, from_array, holder, method, noticed
 
 if TYPE_CHECKING:
     from rushlight.random import Generator
@@ -125,7 +125,12 @@ def like(name: str, create: Callable, fill: Callable, given: str = "") -> Callab
              **options: Any) -> Tensor:
         if not isinstance(input, Tensor):
             raise TypeError(explain(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"))
-        in_order = mode().batch is not None or input.array.flags.c_contiguous
+        level = mode().batch
+        if level is not None and memory_format is preserve_format:
+            made = level.drawn(input, lambda values: draw(values, *args, dtype=dtype, **options))
+            if made is not None:
+                return made
+        in_order = level is not None or input.array.flags.c_contiguous
         if memory_format is preserve_format and not in_order:           # drawn in the order of memory
             drawn = {name: options.pop(name) for name in ("generator",) if name in options}
             t = empty_like(input.detach(), dtype=dtype, **options)
@@ -261,8 +266,8 @@ def refilled(self: Tensor, generator: Generator | None, draw: Callable) -> Tenso
     """Fresh numbers, draw(generator, shape, dtype), written in the order in which the elements lie in memory."""
     if self.is_meta:
         return self
-    if mode().batch is not None:                  # vmap's samples have no memory of their own
-        return copy_(self, drawn(draw(source(generator), self.array.shape, self.array.dtype), None))
+    if mode().batch is not None:
+        return copy_(self, numbers_for(self, generator, draw))
     if self.array.flags.c_contiguous and unrecorded(self, ()):             # 60 us of uniform_ become 35
         write(self, from_array(draw(source(generator), self.array.shape, self.array.dtype)))
         return self
@@ -276,6 +281,15 @@ def refilled(self: Tensor, generator: Generator | None, draw: Callable) -> Tenso
     t = from_array(fresh)
     noticed(t)
     return copy_(self, t)
+
+
+def numbers_for(x: Tensor, generator: Generator | None, draw: Callable) -> Tensor:
+    """Fresh numbers for x inside vmap, where samples have no memory of their own."""
+    level = mode().batch
+    if level is None:
+        return refilled(empty_like(x.detach()), generator, draw)  # type: ignore[attr-defined]
+    made = level.drawn(x, lambda values: numbers_for(values, generator, draw))
+    return drawn(draw(source(generator), x.array.shape, x.array.dtype), None) if made is None else made
 
 
 @method
@@ -297,7 +311,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     >>> rushlight.empty(3).normal_()
     tensor([ 1.5410, -0.2934, -2.1788])
     """
-    whole = self.array.flags.c_contiguous
+    whole = holder(self).array.flags.c_contiguous
     return refilled(self, generator, lambda g, shape, dtype: g.normal(shape, dtype, float(mean), float(std), whole))
 
 
@@ -365,7 +379,9 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     if not isinstance(p, Tensor):
         return refilled(self, generator, lambda g, shape, dtype: g.bernoulli_scalar(p, shape, dtype))
     spread = p.expand(self.array.shape)
-    if mode().batch is None and not self.is_meta:                          # each element's own p, in the elements' order
+    if mode().batch is not None:
+        return copy_(self, drawn(source(generator).bernoulli(spread.contiguous().array, self.array.dtype), None))
+    if not self.is_meta:                          # each element's own p, in the elements' order
         from rushlight.random import memory_axes
         spread = spread.permute(memory_axes(self.array))
     return refilled(self, generator, lambda g, shape, dtype: g.bernoulli(spread.contiguous().array, dtype))

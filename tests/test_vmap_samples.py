@@ -181,3 +181,29 @@ def test_no_samples(f, shape, other):
     assert vmap(f, (None, 0))(ones(shape), rushlight.zeros(0, *other)).shape == (0, *expected)
     assert vmap(grad(lambda x, w: f(x, w).sum()), (0, None))(x, w).shape == x.shape
     assert not grad(lambda w: vmap(f, (0, None))(x, w).sum())(w).any()
+
+
+DRAWS = {"rand_like": rushlight.rand_like, "randn_like": rushlight.randn_like, "uniform_": lambda v: v.clone().uniform_(),
+         "normal_": lambda v: v.clone().normal_(), "zeros_like": lambda v: rushlight.zeros_like(v).uniform_(),
+         "of twice": lambda v: (v * 2).exponential_(), "bernoulli_": lambda v: v.clone().bernoulli_(0.5)}
+
+
+@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_numbers_are_drawn_in_the_order_of_memory(draw, dim):
+    """As for the tensor of all samples: torch's numbers."""
+    x = rushlight.arange(60.0).reshape(3, 4, 5)
+    for nested in (False, True):
+        f = vmap(draw, randomness="different") if nested else draw
+        rushlight.manual_seed(0)
+        made = vmap(f, in_dims=dim, randomness="different")(x)
+        rushlight.manual_seed(0)
+        assert equal(made, draw(x.movedim(dim, 0)))
+
+
+def test_dropout_draws_sample_by_sample():
+    x = ones(4, 3)
+    rushlight.manual_seed(0)
+    made = vmap(rushlight.nn.functional.dropout, in_dims=1, randomness="different")(x)
+    rushlight.manual_seed(0)
+    assert equal(made, rushlight.nn.functional.dropout(ones(3, 4)))

@@ -22,6 +22,7 @@ from rushlight.autograd.grad_mode import Inner, Mode, Watcher, current, mode
 from rushlight.autograd.node import Output, outside
 from rushlight.autograd.views import assign, detached, register
 from rushlight.errors import explain, warn
+from rushlight.memory_format import room_like
 from rushlight.ops.arguments import Placeholder, Touched, reduced_dims
 from rushlight.ops.families import facts, kept_shape, reduction, view
 from rushlight.ops.results import result_type
@@ -162,12 +163,11 @@ class Batch(Placeholder):
 
     def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
         """What is asked of one sample's shape can be answered, and written to; the rest cannot."""
-        if function in (np.zeros_like, np.ones_like, np.empty_like):
+        if function in (np.zeros_like, np.empty_like) and isinstance(args[0], Batch):
             like, *dtype = args
             dtype = kwargs.get("dtype", dtype[0] if dtype else None) or like.dtype
-            makers: dict[Callable, Callable] = {np.zeros_like: np.zeros, np.ones_like: np.ones}
-            made = makers.get(function, np.empty)(like.shape, dtype)
-            return like.spread(made) if isinstance(like, Batch) else made
+            whole = room_like(like.value.array, dtype, np.zeros if function is np.zeros_like else np.empty)
+            return Batch(created(from_array(whole)), like.level)
         if function in (np.shape, np.ndim, np.size):
             return getattr(self, function.__name__)
         raise self.touched(function.__name__)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.autograd.grad_mode import current, mode
 from rushlight.errors import explain
-from rushlight.func.batching import Batch, Level
-from rushlight.tensor import from_array
+from rushlight.func.batching import Batch, Level, wrap
+from rushlight.tensor import Tensor, from_array
 
 ERROR = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
          "randomness flags on vmap or perform the randomness operation out of vmap")
@@ -65,4 +66,17 @@ class Draws:
         return (self.level.size, *((a,) if isinstance(a, int) else a))
 
 
-Level.draws = Draws  # type: ignore[attr-defined]
+def drawn(level: Level, x: Tensor, draw: Callable) -> Tensor | None:
+    """What `draw` makes of all samples of x at once: numbers in the order in which they lie in memory, as torch has it. None
+    where the level does not draw for each sample of x."""
+    array: Any = x.array
+    if level.randomness != "different" or not isinstance(array, Batch) or array.level is not level:
+        return None
+    token = current.set(level.around(mode()))
+    try:
+        return wrap(draw(array.value), level)
+    finally:
+        current.reset(token)
+
+
+Level.draws, Level.drawn = Draws, drawn  # type: ignore[attr-defined]

@@ -435,4 +435,4 @@ def dropout_mask(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
             return call(op, [like], settings), False
         if features:
             return fold(op, level, parts, settings), True
-        return call(op, [x.whole() if x.mapped else x.whole().contiguous()], settings), True  # type: ignore[attr-defined]
+        return call(op, [x.whole().contiguous()], settings), True  # type: ignore[attr-defined]
