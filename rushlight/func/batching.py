@@ -9,7 +9,7 @@ values. Hence the gradient of one sample's loss is that sample's, also for a wei
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from math import prod
 from sys import _getframe as frame
@@ -18,10 +18,11 @@ from typing import Any, cast
 import numpy as np
 
 from rushlight.autograd.clock import tick
-from rushlight.autograd.grad_mode import Inner, Mode, Watcher, current, mode
+from rushlight.autograd.grad_mode import Mode, current, mode
 from rushlight.autograd.node import Output, outside
 from rushlight.autograd.views import assign, detached, register
 from rushlight.errors import explain, warn
+from rushlight.func.boundary import Boundary, tensors_of
 from rushlight.memory_format import room_like
 from rushlight.ops.arguments import Placeholder, Touched, reduced_dims
 from rushlight.ops.families import facts, kept_shape, reduction, view
@@ -83,46 +84,6 @@ class Level:
     def records(self, *tensors: Any) -> bool:
         """Whether a graph inside or outside the vmap goes through one of the batched tensors."""
         return any([t.array.__class__ is Batch and recorded(t) for t in tensors if isinstance(t, Tensor)])
-
-
-class Boundary(Inner):
-    """Tells the watchers around a vmap what happens inside, but for what happens to batched tensors: they see the ops on
-    the values."""
-
-    def __init__(self, level: Level, outer: Watcher):
-        self.level, self.outer = level, outer
-        self.records, self.differentiates, self.snapshots = outer.records, outer.differentiates, outer.snapshots
-
-    def passes(self, *things: Any) -> bool:
-        return not any([t.array.__class__ is Batch and t.array.level is self.level for t in tensors_of(things)])
-
-    def ran(self, op: Any, args: tuple, out: Any) -> None:
-        if self.passes(out, *args):
-            super().ran(op, args, out)
-
-    def applying(self, node: Any, args: tuple) -> None:
-        if self.passes(*args):
-            super().applying(node, args)
-
-    def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
-        if self.passes(out, *args):
-            super().applied(node, args, out, saved)
-
-    def created(self, tensor: Tensor) -> None:
-        if self.passes(tensor):
-            super().created(tensor)
-
-    def writing(self, tensor: Tensor) -> None:
-        if self.passes(tensor):
-            super().writing(tensor)
-
-    def wrote(self, tensor: Tensor, value: Tensor) -> None:
-        if self.passes(tensor):
-            super().wrote(tensor, value)
-
-    def moved(self, to: Tensor, tensor: Tensor) -> None:
-        if self.passes(tensor):
-            super().moved(to, tensor)
 
 
 class Batch(Placeholder):
@@ -322,15 +283,6 @@ class Part:
             return self.lined(ndim or 0)
         shape = self.value.array.shape
         return self.value.expand((self.level.size, *(1,) * missing, *shape))  # type: ignore[attr-defined]
-
-
-def tensors_of(args: Iterable) -> Iterator[Tensor]:
-    """The tensors among an op's arguments, and in its lists."""
-    for a in args:
-        if isinstance(a, Tensor):
-            yield a
-        elif isinstance(a, (tuple, list)):
-            yield from (t for t in a if isinstance(t, Tensor))
 
 
 def innermost(args: Iterable) -> Level:
