@@ -267,3 +267,87 @@ def test_sums_of_turned_tensors_lie_in_order_at_any_size(name, dtype):
             x = permuted(rushlight, *shape, dims=dims).to(dtype)
             for dim in (0, 1, 2, -1, (0, 1), (0, 3)):
                 assert SUMS[name](x, dim).is_contiguous(), (shape, dims, dim)
+
+
+def parts(lib):
+    """Parts of a tensor, views of it, and what was detached from them."""
+    x = lib.arange(24.0).reshape(2, 3, 4)
+    return [x[1:], x[1:].detach(), x[1:, 2:].detach()[:, :, 1:].detach(), x[1:].data, lib.nn.Parameter(x[1:])]
+
+
+def test_where_parts_begin(oracle):
+    """storage_offset counts from the beginning of the memory, which a detached part shares with the whole."""
+    def offsets(lib):
+        return [[p.storage_offset(), p.as_strided((2,), (1,)).tolist(), p.as_strided((2,), (1,), 0).tolist()]
+                for p in parts(lib)]
+    assert offsets(rushlight) == oracle(offsets)
+
+
+def test_a_part_whose_memory_was_replaced_begins_at_0():
+    x = rushlight.arange(6.0)[2:].detach()
+    x.resize_(20)
+    assert x.storage_offset() == 0
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_gradient_of_a_write_through_a_view_in_half_precision(dtype):
+    """The gradient arrives in another itemsize than its base has."""
+    x = rushlight.tensor([1.0, 2.0, 3.0, 4.0], dtype=getattr(rushlight, dtype), requires_grad=True)
+    y = x * 1
+    y[2] = 0
+    (y * y).mean().backward()
+    assert x.grad.tolist() == [0.5, 1.0, 0.0, 2.0]
+
+
+@pytest.mark.parametrize("size", [3, 16, 40, 80])
+def test_layers_keep_channels_innermost_at_any_size(size, oracle):
+    """Kernels change with the number of elements; dropout draws in the order of memory whichever it was."""
+    def strides(lib):
+        F = lib.nn.functional
+        x = lib.ones(2, 8, size, size).contiguous(memory_format=lib.channels_last)
+        w = lib.ones(8, 8, 3, 3)
+        made = F.conv2d(x, w, padding=1)
+        return [list(r.stride()) for r in (made, F.relu(made), F.relu(F.batch_norm(made, None, None, training=True)),
+                                           F.gelu(made), F.leaky_relu(made), made.clamp(0, 1), F.silu(made) + made,
+                                           lib.where(made > 0, made, 0.0), F.max_pool2d(F.relu(made), 2))]
+    assert strides(rushlight) == oracle(strides)
+
+
+def test_windows_that_do_not_overlap_may_be_written():
+    x = rushlight.tensor([1.0, -1.0, 2.0, -2.0, 5.0])
+    windows = x.unfold(0, 2, 2)
+    windows[windows > 0] = 0.0
+    windows[rushlight.tensor([1])] = 7.0
+    assert x.tolist() == [0.0, -1.0, 7.0, 7.0, 5.0]
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        x.unfold(0, 2, 1)[rushlight.tensor([0])] = 1.0
+
+
+EQUATIONS = ["bij,bkj->bki", "bij,bkj->kib", "bij,jk->bki", "ij,cjk->kic", "i,j->ji", "bij->jb", "cbA,bAc->cb", "bij,bij->ib",
+             "bcij,bcjk->bkci", "bij,kj,b->kbi"]
+
+
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_strides_of_einsum(equation, oracle):
+    def strides(lib):
+        sizes = dict(zip("abcijkA", (2, 3, 4, 5, 2, 3, 4)))
+        operands = [lib.ones([sizes[c] for c in letters]) for letters in equation.split("->")[0].split(",")]
+        return list(lib.einsum(equation, *operands).stride())
+    assert strides(rushlight) == oracle(strides)
+
+
+KEYS = {
+    "one": lambda lib: (slice(None), lib.tensor([1, 0])), "last": lambda lib: (..., lib.tensor([1, 0])),
+    "two": lambda lib: (lib.tensor([1, 0]), lib.tensor([[1], [0]])),
+    "apart": lambda lib: (lib.tensor([1, 0]), slice(None), lib.tensor([1, 0])),
+    "mask": lambda lib: (slice(None), lib.tensor([True, False, True])),
+    "mask of two": lambda lib: (lib.ones(2, 3) > 0,),
+}
+
+
+@pytest.mark.parametrize("dims", [(0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0)])
+@pytest.mark.parametrize("name", KEYS)
+def test_strides_of_indexed_tensors(name, dims, oracle):
+    def strides(lib):
+        return list(permuted(lib, 2, 3, 4, dims=dims)[KEYS[name](lib)].stride())
+    assert strides(rushlight) == oracle(strides)

@@ -45,11 +45,9 @@ def facts(x: Any) -> tuple:
 
 
 def layout(x: Any) -> tuple:
-    """The facts without what says nothing: the version, which counts the steps of an op's making, the stride of a dimension
-    of size 1, and all strides where there are no elements."""
-    shape, strides, offset, contiguous, _, *flags = facts(x)
-    steps = tuple(step if n > 1 else 0 for n, step in zip(shape, strides))
-    return (shape, steps, offset, contiguous, *flags) if x.numel() else (shape, *flags)
+    """How a tensor lies in memory, and its flags: what `facts` says, but for the version, which counts the steps of an op's
+    making."""
+    return (tuple(x.shape), tuple(steps(x)), x.numel() and x.storage_offset(), x.is_contiguous(), x.requires_grad, x.is_leaf)
 
 
 def shared(x: Any, y: Any) -> bool:
