@@ -21,7 +21,8 @@ LAYERS = [
     # the engine hands out tensors
     ["autograd", "ops.later", "ops.worlds", "ops.large", "ops.chains", "ops.rows", "copying", "compile.expressions"],
     ["ops", "creation", "inspection", "lists", "ranges", "settings", "sparse", "random", "sampling", "serialization"],
-    ["autograd.forward_ad", "autograd.tangents", "autograd.gradcheck", "autograd.checking", "func.batching", "func.boundary"],
+    ["autograd.forward_ad", "autograd.tangents", "autograd.gradcheck", "autograd.checking", "func.batching",
+     "func.boundary"],
     ["futures", "library", "overrides", "return_types", "storage", "types", "common", "control", "functional", "_utils",
      "linalg", "fft", "special", "masked", "signal", "backends", "accelerator", "jit", "hub", "onnx", "multiprocessing",
      "distributed", "_subclasses", "_tensor", "_tensor_str", "classes", "__config__"],

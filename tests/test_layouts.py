@@ -323,8 +323,8 @@ def test_windows_that_do_not_overlap_may_be_written():
         x.unfold(0, 2, 1)[rushlight.tensor([0])] = 1.0
 
 
-EQUATIONS = ["bij,bkj->bki", "bij,bkj->kib", "bij,jk->bki", "ij,cjk->kic", "i,j->ji", "bij->jb", "cbA,bAc->cb", "bij,bij->ib",
-             "bcij,bcjk->bkci", "bij,kj,b->kbi"]
+EQUATIONS = ["bij,bkj->bki", "bij,bkj->kib", "bij,jk->bki", "ij,cjk->kic", "i,j->ji", "bij->jb", "cbA,bAc->cb",
+             "bij,bij->ib", "bcij,bcjk->bkci", "bij,kj,b->kbi"]
 
 
 @pytest.mark.parametrize("equation", EQUATIONS)

@@ -150,8 +150,8 @@ def adaptive_max_pool(x: ndarray, output_size: Ints) -> tuple[ndarray, ndarray]:
     check_adaptive(op, x.shape, output_size)
     if prod(output_size) and all(s % o == 0 for s, o in zip(size, output_size)):
         kernel = tuple(s // o for s, o in zip(size, output_size))
-        best = max_pool(x if x.ndim == 4 else plain(x), kernel, kernel, (0,) * len(size), (1,) * len(size), False)
-        return flat_like(best[0], x), flat_like(best[1], x)
+        first, at = max_pool(x if x.ndim == 4 else plain(x), kernel, kernel, (0,) * len(size), (1,) * len(size), False)
+        return flat_like(first, x), flat_like(at, x)
     planes = x.reshape(-1, *size).astype(wide_dtype(x.dtype), copy=False)
     if prod(output_size) and small_pools.few(len(planes), size):
         values, indices = small_pools.maxima(planes, output_size, adaptive_windows, output_size)
@@ -248,8 +248,7 @@ def avg_pool_grad(g: ndarray, size: Ints, kernel: Ints, stride: Ints, padding: I
     divisor = window_sizes(size, kernel, stride, padding, out, count_include_pad, divisor_override)
     shares = divided(g, divisor, wide_dtype(g.dtype))
     spread = window_spread(shares, size, tap_pairs, size, kernel, stride, padding, out)
-    spread = spread.astype(g.dtype, copy=False)
-    return like_images(spread, g) if g.ndim == 4 else spread
+    return like_images(spread.astype(g.dtype, copy=False), g) if g.ndim == 4 else spread.astype(g.dtype, copy=False)
 
 
 def adaptive_avg_pool(x: ndarray, output_size: Ints) -> ndarray:
