@@ -181,10 +181,12 @@ class Computing(Setting):
 
 
 def cut(x: Tensor) -> Tensor:
-    """x outside of all graphs, those around a vmap too; its tangents stay."""
+    """x outside of all graphs, those around a vmap too; its tangents stay, and those of the samples' tensor."""
     if not recorded(x):
         return x
     made = detached(x)
+    if isinstance(x.array, Batch):
+        made.array = Batch(cut(x.array.value), x.array.level)  # type: ignore[assignment]
     same_tangents(made, x)
     return made
 
