@@ -6,13 +6,17 @@ replacements below it must say the same, and says what is right.
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
 import harness
-import torch
-from torch.nn import functional
 
+if find_spec("torch") is not None:
+    import torch
+
+# In the place of a checkpoint, which torch refuses under reverse mode.
+PLAINLY = "plainly = lambda f, *args, use_reentrant=None: f(*args)\n"
 # What makes forward and reverse mode differ by right, and what the replacement does not know.
 APART = r"no_grad|inference_mode|set_grad_enabled|register_hook|forward_ad|rand(n?\(|n?_like)|dropout|bernoulli"
 STRATEGY = r", vectorize=True, (outer_jacobian_)?strategy='forward-mode'"
@@ -54,20 +58,26 @@ def instance_norm(x: Any) -> Any:
 
 
 NORMS = {"layer_norm": layer_norm, "group_norm": group_norm, "batch_norm": batch_norm, "instance_norm": instance_norm}
-REVERSE = {"jvp": jvp, "jacfwd": torch.func.jacrev, "hessian": twice}
+
+
+def judges(text: str) -> list[dict[str, Any]]:
+    """What stands in the place of the names of a program."""
+    plain = SimpleNamespace(**{**vars(torch.nn.functional), **NORMS})
+    found = [{"F": plain}] if "norm" in text else []
+    if not re.search(APART, text) and re.search(r"func\.(jvp|jacfwd|hessian|linearize)\(|forward-mode", text):
+        reverse = {"jvp": jvp, "jacfwd": torch.func.jacrev, "hessian": twice}
+        found.append({"F": plain, "func": SimpleNamespace(**{**vars(torch.func), **reverse})})
+    return found
 
 
 def torch_is_wrong(text: str) -> bool:
     """Whether torch agrees with rushlight as soon as other ops and modes take the place of those that it has wrong."""
-    judges = []
-    plain = {**vars(functional), **NORMS}
-    if "norm" in text:
-        judges.append({"F": SimpleNamespace(**plain)})
-    if not re.search(APART, text) and re.search(r"func\.(jvp|jacfwd|hessian|linearize)\(|forward-mode", text):
-        judges.append({"F": SimpleNamespace(**plain), "func": SimpleNamespace(**{**vars(torch.func), **REVERSE})})
-    if not judges:
+    if find_spec("torch") is None or not (names := judges(text)):
         return False
     ours = harness.run(text, harness.library("rushlight"))
-    found = [harness.run(re.sub(STRATEGY, "", text) if "func" in names else text, harness.Side("torch", torch, names))
-             for names in judges]
+    if harness.compared(harness.run(text, harness.library("torch")), ours) != "wrong":
+        return False
+    plain = PLAINLY + text.replace("t.utils.checkpoint.checkpoint(", "plainly(")
+    found = [harness.run(re.sub(STRATEGY, "", plain) if "func" in given else plain, harness.Side("torch", torch, given))
+             for given in names]
     return any(not judge.error and harness.compared(judge, ours) == "same" for judge in found)
