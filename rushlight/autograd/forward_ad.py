@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from rushlight.autograd.grad_mode import Inner, Setting, current, innermost, mode
+from rushlight.autograd.grad_mode import Inner, Setting, current, innermost, mode, within
 from rushlight.autograd.node import hooks_of
 from rushlight.autograd.tangents import derivative, differentiated, fitted, lying_as, zeros
 from rushlight.autograd.views import Region, as_it_is, detached, living_views, released
@@ -158,9 +158,10 @@ class Level(Inner):
             return
         with self.computing():
             self.give(root, written(tensor, self.below(root), t, known))
-            for view in living_views(root):
-                _, parent, replay, settings, _ = view.viewing  # type: ignore[misc]
-                self.give(view, replay(self.tangent(parent), *settings))
+            with within(grad=True):               # views of a tangent have their place in its graph
+                for view in living_views(root):
+                    _, parent, replay, settings, _ = view.viewing  # type: ignore[misc]
+                    self.give(view, replay(self.tangent(parent), *settings))
 
     def moved(self, to: Tensor, tensor: Tensor) -> None:
         super().moved(to, tensor)
@@ -217,15 +218,23 @@ def written(x: Tensor, root: Tensor, t: Tensor | None, known: Tensor | None) -> 
     if x.viewing is None and known is None:
         return t
     whole = zeros(root) if known is None else known
-    kept = not mode().grad and whole.node is not None               # a write that is not recorded
+    kept = not mode().grad and recorded(whole)                      # a write that is not recorded
     if x.viewing is None and not kept:
         return t
     if known is not None:
-        whole = as_it_is(known) if kept else known.clone()  # type: ignore[attr-defined]
+        whole = copied(known) if kept else known.clone()  # type: ignore[attr-defined]
     whole = spread_as(whole, t)
     whole = lying_as(whole, root)
     Region(x).of(whole).copy_(t)  # type: ignore[attr-defined]
     return whole
+
+
+def copied(x: Tensor) -> Tensor:
+    """A copy at the same place in all graphs, those around a vmap too."""
+    made = as_it_is(x)
+    if isinstance(x.array, Batch):
+        made.array = Batch(copied(x.array.value), x.array.level)  # type: ignore[assignment]
+    return made
 
 
 def remember(op: Any, outs: list) -> None:
