@@ -35,6 +35,7 @@ ON_PURPOSE: list[tuple[str, str]] = [
 =======
     (r"\b(unique|unique_consecutive|histogram)\(",
      "no gradient goes through it: torch's result asks for one, and backward fails"),
+    (r"as_strided_scatter\(", "torch gives the gradient also to what is written over"),
     (r"(?s)binary_cross_entropy_with_logits\(.*layout\(", "the losses lie as the input does: torch's as 1 - target"),
     (r"(?s)\b(diagonal|select|slice)_scatter\(.*layout\(", "the copy lies without gaps: torch's keeps those of its input"),
 >>>>>>> a7db314 (.grad lies as its leaf, dimensions of size 1 and all)
