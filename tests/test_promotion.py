@@ -7,6 +7,8 @@ import pytest
 from programs import like_torch, outcome
 
 import rushlight
+from rushlight.ops import later
+from rushlight.ops.table import FLOATING, TABLE
 
 DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
           "complex64", "complex128"]
@@ -205,3 +207,16 @@ def test_equal_numbers_of_different_types_promote_by_their_own(first):
         expected = rushlight.float32 if isinstance(number, float) else rushlight.int64
         assert (x + number).dtype is expected, number
         assert (x * number).dtype is expected, number
+
+
+later.complete()
+FLOATING_OPS = [op.name for op in TABLE.values() if op.elementwise and op.result == FLOATING and not op.settings
+                and len(op.inputs) == 1]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64"])
+@pytest.mark.parametrize("name", FLOATING_OPS)
+def test_functions_of_whole_numbers_are_floating(name, dtype):
+    """Also where the kernel computes in double and returns the dtype that it was given."""
+    made = TABLE[name].call(rushlight.ones(2, dtype=getattr(rushlight, dtype)))
+    assert made.dtype is rushlight.float32

@@ -87,7 +87,7 @@ def unary(op: Op) -> Callable:
             return otherwise(op, (input,), error, out)
         if r.__class__ is not ndarray:            # NumPy makes scalars of 0-d results
             r = asarray(r)
-        if floating and r.dtype is not a.dtype and a.dtype in INTEGERS:
+        if floating and a.dtype in INTEGERS:
             return call(promoted(op, (input,))[0], out=out)
         if ordered and a.itemsize > 4 and a.dtype.kind == "c":
             return otherwise(op, (input,), TypeError("complex numbers are not supported"), out)

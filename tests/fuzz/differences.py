@@ -31,6 +31,11 @@ ON_PURPOSE: list[tuple[str, str]] = [
     (r"is_inference\(\)", "tensors made in inference_mode are ordinary tensors"),
     (r"create_graph=True\)\[0\]\.requires_grad", "a gradient that does not depend on the input does not require grad"),
     (r"outer_jacobian_strategy=.forward-mode.\)\.requires_grad", "without create_graph results do not require grad"),
+    (r"\b(unique|unique_consecutive|histogram)\(",
+     "no gradient goes through it: torch's result asks for one, and backward fails"),
+    (r"as_strided_scatter\(", "torch gives the gradient also to what is written over"),
+    (r"(?s)binary_cross_entropy_with_logits\(.*layout\(", "the losses lie as the input does: torch's as 1 - target"),
+    (r"(?s)\b(diagonal|select|slice)_scatter\(.*layout\(", "the copy lies without gaps: torch's keeps those of its input"),
     (r"\.(conj|adjoint|mH|H)\b", "conj() computes: torch's lazy conjugate shares memory with its base"),
 ]
 # Pack hooks that keep the tensor itself.
