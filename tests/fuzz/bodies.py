@@ -60,7 +60,7 @@ F.pairwise_distance({a}, {b})|t.cdist({a}, {b})|F.multi_margin_loss({a}, {l})|t.
 SHAPES = """
 {a}.reshape(-1)|{a}.reshape({Z})|{a}.view({Z})|{a}.flatten()|{a}.unsqueeze({d})|{a}.unsqueeze(-1)|{a}.squeeze()|{a}[None]
 {a}.squeeze({d})|{a}.transpose({d}, {e})|{a}.t()|{a}.mT|{a}.T|{a}.permute({P})|{a}.movedim({d}, {e})|{a}.flip({d})
-{a}.roll(1, {d})|{a}.roll(1)|{a}.expand(2, *{a}.shape)|{a}.repeat(2, *[1] * {a}.dim())|{a}.tile(2)|{a}.narrow({d}, {i0}, 1)
+{a}.roll(1, {d})|{a}.expand(2, *{a}.shape)|{a}.repeat(2, *[1] * {a}.dim())|{a}.tile(2)|{a}.narrow({d}, {i0}, 1)
 {a}.narrow({d}, 0, 2)|{a}.select({d}, {i0})|{a}[{K}]|{a}[{K}]|{a}[{K}]|{a}[{K}]|{a}[{m}].sum()|{a}.unfold({d}, 2, 1)
 {a}.diagonal()|{a}.diag_embed()|t.diag({a})|{a}.tril()|{a}.triu(1)|t.cat([{a}, {b}], {d})|t.cat([{a}, {a}.sin()], {d})
 t.stack([{a}, {b}], {d})|{a}.split(1, {d})[0]|{a}.split([1, 2], {d})[1]|{a}.chunk(2, {d})[-1]|{a}.unbind({d})[0]
@@ -87,7 +87,7 @@ t.einsum("...i,...i->...", {a}, {b})|F.linear({a}, {b})|F.linear({a}, {b}, {c})|
 t.addmv({c}, {a}, {b}, beta={s})|t.baddbmm({c}, {a}[None], {b}.mT[None])|t.bmm({a}[None], {b}.mT[None])|t.kron({a}, {b})
 t.tensordot({a}, {b}, 1)|t.tensordot({a}, {b}, ([0], [0]))|t.linalg.inv({a} @ {a}.mT + {eye})|t.linalg.det({a} @ {a}.mT + {eye})
 t.linalg.solve({a} @ {a}.mT + {eye}, {a})|t.linalg.cholesky({a} @ {a}.mT + {eye})|t.logdet({a} @ {a}.mT + {eye})
-t.linalg.matrix_norm({a})|t.matrix_exp(({a} @ {a}.mT) * 0.3)|t.linalg.multi_dot([{a}, {b}.mT, {c}])|t.cross({a}, {b}, -1)
+t.linalg.matrix_norm({a})|t.matrix_exp(({a} @ {a}.mT) * 0.3)|t.linalg.multi_dot([{a}, {b}.mT, {c}])|t.cross({a}, {b}.cos(), -1)
 F.scaled_dot_product_attention({a}[None], {b}[None], {c}[None])|F.bilinear({a}, {b}, {c}[None])|t.vdot({a}, {b})
 t.linalg.eigvalsh({a} @ {a}.mT + {eye})|t.linalg.svdvals({a})|t.linalg.pinv({a})|t.linalg.qr({a})[1].abs()
 F.conv1d({a}[None], {b}[None])|F.conv1d({a}.reshape(1, 1, -1), {b}.reshape(1, 1, -1)[..., :2], padding=1)
@@ -234,7 +234,8 @@ class Body:
         count = rng.choice([1, 1, 1, 2, 2, 3])
         if rng.random() < 0.05:
             return self.mask(x)
-        return ", ".join(rng.choice(parts) for _ in range(count))
+        chosen = [rng.choice(parts) for _ in range(count)]
+        return ", ".join(part for i, part in enumerate(chosen) if part != "..." or "..." not in chosen[:i])
 
     def mask(self, x: torch.Tensor) -> str:
         rng = self.rng

@@ -261,7 +261,7 @@ class Program:
 
     def by_linearize(self, name: str, refused: bool) -> bool:
         """torch traces the function, which is slow and crashes for some: jvp is the reference."""
-        if re.search(r"put|scatter|copy|\[|no_grad|set_grad", "".join(self.lines)):   # docs/differences.md: linearize
+        if re.search(r"put|scatter|copy|take|\[|no_grad|set_grad", "".join(self.lines)):   # docs/differences.md: linearize
             return False
         names, f, _ = self.part()
         tangents = ", ".join(self.tangent(n) for n in names.split(", "))
