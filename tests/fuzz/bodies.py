@@ -44,10 +44,12 @@ REDUCTIONS = """
 {a}.amin({d}, keepdim=True)|{a}.max()|{a}.max({d})[0]|{a}.min({d}).values|{a}.var()|{a}.var({d}, unbiased=False)
 {a}.std({d}, correction=0)|({a} + 1.5).norm()|{a}.norm(dim={d})|t.linalg.vector_norm({a}, 2, {d})|{a}.norm(1, {d})
 t.linalg.vector_norm({a}, 3, {d}, keepdim=True)|{a}.logsumexp({d})|{a}.cumsum({d})|{a}.cumprod({d})|{a}.softmax({d})
-F.log_softmax({a}, {d})|F.softmin({a}, {d})|{a}.median({d})[0]|{a}.median()|{a}.sort({d})[0]|{a}.sort({d}, descending=True)[0]
+F.log_softmax({a}, {d})|F.softmin({a}, {d})|{a}.median({d})[0]|{a}.median()|{a}.sort({d})[0]
+{a}.sort({d}, descending=True)[0]
 {a}.topk(2, {d})[0]|{a}.kthvalue(1, {d})[0]|{a}.cummax({d})[0]|{a}.cummin({d})[0]|{a}.logcumsumexp({d})|{a}.nansum({d})
 F.normalize({a}, dim={d})|t.diff({a}, dim={d})|t.trapezoid({a}, dim={d})|{a}.mode({d})[0]|{a}.aminmax(dim={d})[1]
-t.var_mean({a}, {d})[1]|t.std_mean({a}, {d})[0]|{a}.quantile(0.4, {d})|{a}.nanmean({d})|t.dist({a}, {b})|{a}.argmax({d}) * {s}
+t.var_mean({a}, {d})[1]|t.std_mean({a}, {d})[0]|{a}.quantile(0.4, {d})|{a}.nanmean({d})|t.dist({a}, {b})
+{a}.argmax({d}) * {s}
 F.cosine_similarity({a}, {b}, dim={d})|F.layer_norm({a}, {a}.shape[-1:])|F.layer_norm({a}, {a}.shape[-1:], {b}, {c})
 F.rms_norm({a}, {a}.shape[-1:])|F.group_norm({a}.reshape(1, 2, -1), 2)|F.instance_norm({a}.reshape(1, 1, -1))
 F.batch_norm({a}, None, None, training=True)|F.cross_entropy({a}, {l})|F.nll_loss({a}, {l})|F.glu({a}, {d})
@@ -85,9 +87,11 @@ PRODUCTS = """
 t.einsum("ij,ij->i", {a}, {b})|t.einsum("ij,kj->ik", {a}, {b})|t.einsum("i,j->ij", {a}, {b})|t.einsum("ij->ji", {a})
 t.einsum("...i,...i->...", {a}, {b})|F.linear({a}, {b})|F.linear({a}, {b}, {c})|t.addmm({c}, {a}, {b}.t(), alpha={s})
 t.addmv({c}, {a}, {b}, beta={s})|t.baddbmm({c}, {a}[None], {b}.mT[None])|t.bmm({a}[None], {b}.mT[None])|t.kron({a}, {b})
-t.tensordot({a}, {b}, 1)|t.tensordot({a}, {b}, ([0], [0]))|t.linalg.inv({a} @ {a}.mT + {eye})|t.linalg.det({a} @ {a}.mT + {eye})
+t.tensordot({a}, {b}, 1)|t.tensordot({a}, {b}, ([0], [0]))|t.linalg.inv({a} @ {a}.mT + {eye})
+t.linalg.det({a} @ {a}.mT + {eye})
 t.linalg.solve({a} @ {a}.mT + {eye}, {a})|t.linalg.cholesky({a} @ {a}.mT + {eye})|t.logdet({a} @ {a}.mT + {eye})
-t.linalg.matrix_norm({a})|t.matrix_exp(({a} @ {a}.mT) * 0.3)|t.linalg.multi_dot([{a}, {b}.mT, {c}])|t.cross({a}, {b}.cos(), -1)
+t.linalg.matrix_norm({a})|t.matrix_exp(({a} @ {a}.mT) * 0.3)|t.linalg.multi_dot([{a}, {b}.mT, {c}])
+t.cross({a}, {b}.cos(), -1)
 F.scaled_dot_product_attention({a}[None], {b}[None], {c}[None])|F.bilinear({a}, {b}, {c}[None])|t.vdot({a}, {b})
 t.linalg.eigvalsh({a} @ {a}.mT + {eye})|t.linalg.svdvals({a})|t.linalg.pinv({a})|t.linalg.qr({a})[1].abs()
 F.conv1d({a}[None], {b}[None])|F.conv1d({a}.reshape(1, 1, -1), {b}.reshape(1, 1, -1)[..., :2], padding=1)
@@ -109,12 +113,14 @@ F.hardtanh({w}, -0.5, 0.5, inplace=True)|F.threshold({w}, 0.1, 0.3, inplace=True
 {w}.put_({I}, {b}.flatten(), accumulate=True)|{w}.scatter_({d}, {w}.long() * 0, {b})|{w}.scatter_({d}, {w}.long() * 0, {s})
 {w}.scatter_add_({d}, {w}.long() * 0, {b})|{w}.scatter_reduce_({d}, {w}.long() * 0, {b}, {R})|{w}.cumsum_({d})|{w}.log1p_()
 {w}.addmm_({b}, {c}.t())|{w}.addmv_({b}, {c})|{w}.addr_({b}, {c})|{w}.tril_()|{w}.triu_()|{w}.index_put_(({m},), {z})
-{w}[{K}] = {b}|{w}[{K}] = {b}|{w}[{K}] = {b}|{w}[{K}] = {s}|{w}[{K}] = {z}|{w}[{K}] += {b}|{w}[{K}] *= {s}|{w}[{K}] = {w}[{K}] * 2
+{w}[{K}] = {b}|{w}[{K}] = {b}|{w}[{K}] = {b}|{w}[{K}] = {s}|{w}[{K}] = {z}|{w}[{K}] += {b}|{w}[{K}] *= {s}
+{w}[{K}] = {w}[{K}] * 2
 {w}[{m}] = {s}|{w}[{m}] = {z}|{w}[{m}] *= {s}|{w}[{K}].mul_({s})|{w}[{K}].add_({b})|{w}[{K}].copy_({b})|{w}.rsqrt_()
 {w}.unbind({d})[0].mul_({b})|{w}.unbind({d})[-1].copy_({b})|{w}.chunk(2, {d})[0].add_({b})|{w}.split(1, {d})[0].mul_({s})
 {w}.select({d}, {i0}).mul_({b})|{w}.select({d}, {i0}).fill_({z})|{w}.narrow({d}, 0, 1).add_({b})|{w}.diagonal().mul_({s})
 {w}.diagonal().copy_({z})|{w}.diagonal().add_({b})|{w}.t().mul_({b})|{w}.mT.add_({b}, alpha={s})|{w}.view(-1).mul_({b})
-{w}.view(-1)[:1] = {b}|{w}.view(-1)[1:].add_({b})|{w}.reshape(-1).sin_()|{w}.transpose({d}, {e})[0] = {b}|{w}.flatten()[0] = {s}
+{w}.view(-1)[:1] = {b}|{w}.view(-1)[1:].add_({b})|{w}.reshape(-1).sin_()|{w}.transpose({d}, {e})[0] = {b}
+{w}.flatten()[0] = {s}
 {w}.unsqueeze(0).add_({b})|{w}.squeeze().mul_({b})|{w}.fill_diagonal_({s})|{w}.unfold({d}, 1, 1).add_({s})|{w}.nan_to_num_()
 {w}.t_()|{w}.unsqueeze_({d})|{w}.transpose_({d}, {e})|{w}.swapaxes_({d}, {e})|{w}.atan2_({b} * {b} + 1)|{w}.hypot_({b})
 {w}.fmod_(0.7)|{w}.logit_(eps=0.2)|{w}.expm1_()|{w}.reciprocal_()|{w}.sinh_()|{w}.xlogy_({b} * {b} + 1)
@@ -128,8 +134,8 @@ VIEWS = """
 """.strip()
 
 MODULES = ["Linear({n}, 2)", "Linear({n}, 2, bias=False)", "LayerNorm({n})", "Sequential(t.nn.Linear({n}, 2), t.nn.Tanh())",
-           "Dropout(0.5).eval()", "GRUCell({n}, 2)", "RNNCell({n}, 2)", "LSTMCell({n}, 2)", "Softmax(-1)", "ReLU(inplace=True)",
-           "SiLU(inplace=True)", "PReLU()", "RMSNorm({n})", "BatchNorm1d({n}).eval()", "BatchNorm1d({n})",
+           "Dropout(0.5).eval()", "GRUCell({n}, 2)", "RNNCell({n}, 2)", "LSTMCell({n}, 2)", "Softmax(-1)",
+           "ReLU(inplace=True)", "SiLU(inplace=True)", "PReLU()", "RMSNorm({n})", "BatchNorm1d({n}).eval()", "BatchNorm1d({n})",
            "BatchNorm1d({n}, track_running_stats=False)", "BatchNorm1d({n}, affine=False)", "InstanceNorm1d(2)",
            "Conv1d(2, 2, 2)", "Conv1d(2, 2, 1, bias=False)", "GroupNorm(1, 2)", "Bilinear({n}, {n}, 2)", "Flatten(0)",
            "Sequential(t.nn.Linear({n}, {n}), t.nn.ReLU(inplace=True), t.nn.Linear({n}, 1))",
@@ -261,7 +267,8 @@ class Body:
         holes = {
             "a": lambda: a, "w": lambda: a, "b": lambda: b, "c": lambda: self.like(a, apart), "z": self.zero_dim,
             "d": lambda: str(rng.randrange(-dims, dims)), "e": lambda: str(rng.randrange(-dims, dims)),
-            "s": lambda: rng.choice(SCALARS), "s1": lambda: rng.choice(("2.0", "1.5")), "i0": lambda: str(rng.randrange(-1, 2)),
+            "s": lambda: rng.choice(SCALARS), "s1": lambda: rng.choice(("2.0", "1.5")),
+            "i0": lambda: str(rng.randrange(-1, 2)),
             "m": lambda: self.mask(x), "K": lambda: self.key(x), "Z": lambda: ", ".join(map(str, shape)),
             "P": lambda: ", ".join(map(str, rng.sample(range(x.dim()), x.dim()))) or "()",
             "I": lambda: rng.choice([*self.ints, *self.ints, "t.tensor([1, 0])", "t.tensor([0])", "t.tensor([0, 0])"]),
@@ -377,7 +384,8 @@ class Body:
             text = "f0(q)"
         total = f"lambda q: ({text}).sum()"
         self.assigned(rng.choice([
-            f"func.grad({total})({a})", f"func.vmap(lambda q: {text})({a})", f"func.jvp(lambda q: {text}, ({a},), ({a}.cos(),))[1]",
+            f"func.grad({total})({a})", f"func.vmap(lambda q: {text})({a})",
+            f"func.jvp(lambda q: {text}, ({a},), ({a}.cos(),))[1]",
             f"func.vjp(lambda q: {text}, {a})[1](t.ones_like({a}))[0]", f"func.jacrev({total})({a})",
             f"func.jacfwd({total})({a})", f"func.vmap(func.grad({total}))({a})", f"func.grad_and_value({total})({a})[0]",
             f"func.hessian({total})({a}).sum(0)",

@@ -30,15 +30,18 @@ def unary(rng: random.Random, name: str) -> list[str]:
     saved = "output" if "out" in slope else "inputs[0]"
     local = "out" if "out" in slope else "x"
     if rng.random() < 0.3:
-        lines += indented("@staticmethod", "def forward(ctx, x):", f"    out = {forward}", f"    ctx.save_for_backward({local})",
+        lines += indented("@staticmethod", "def forward(ctx, x):", f"    out = {forward}",
+                          f"    ctx.save_for_backward({local})",
                           f"    ctx.save_for_forward({local})", "    return out")
     else:
         lines += indented("@staticmethod", f"def forward(x): return {forward}", "@staticmethod",
                           "def setup_context(ctx, inputs, output):", f"    ctx.save_for_backward({saved})",
                           f"    ctx.save_for_forward({saved})")
-    lines += indented("@staticmethod", "def backward(ctx, g):", f"    {local}, = ctx.saved_tensors", f"    return g * {slope}")
+    lines += indented("@staticmethod", "def backward(ctx, g):", f"    {local}, = ctx.saved_tensors",
+                      f"    return g * {slope}")
     if rng.random() < 0.6:
-        lines += indented("@staticmethod", "def jvp(ctx, v):", f"    {local}, = ctx.saved_tensors", f"    return v * {slope}")
+        lines += indented("@staticmethod", "def jvp(ctx, v):", f"    {local}, = ctx.saved_tensors",
+                          f"    return v * {slope}")
     if how == "own":
         lines += indented("@staticmethod", f"def vmap(info, in_dims, x): return {name}.apply(x), in_dims[0]")
     return lines

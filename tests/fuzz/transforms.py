@@ -192,7 +192,8 @@ class Program:
             dims[0] = 0
         settings = []
         if any(d != 0 for d in dims) or rng.random() < 0.1:
-            shown = [d - len(a.shape) - 1 if d is not None and rng.random() < 0.1 else d for d, a in zip(dims, self.arguments)]
+            shown = [d - len(a.shape) - 1 if d is not None and rng.random() < 0.1 else d
+                     for d, a in zip(dims, self.arguments)]
             settings.append(f"in_dims={tuple(shown)}")
         if rng.random() < 0.2 and all(d is not None for d in dims):      # torch misplaces the batch of what it does not map
             settings.append(f"out_dims={rng.choice([0, 1, -1])}")
@@ -206,8 +207,8 @@ class Program:
             last = self.arguments[-1].name
             settings = [f"in_dims={tuple(dims[:-1])}", *[s for s in settings if not s.startswith("in_dims")]]
             names = ", ".join(a.name for a in self.arguments[:-1])
-            return self.defined_of(name, made, f"    return {', '.join([f'func.vmap({f}', *settings])})({names}, {last}={last})",
-                                   refused)
+            mapped = ", ".join([f"func.vmap({f}", *settings])
+            return self.defined_of(name, made, f"    return {mapped})({names}, {last}={last})", refused)
         return self.taken(name, [f"{name} = {', '.join([f'func.vmap({f}', *settings])})"], made, refused)
 
     def defined_of(self, name: str, arguments: list[Argument], line: str, refused: bool) -> bool:
@@ -237,13 +238,15 @@ class Program:
         names, f, _ = self.part()
         pulled = "tuple(t.ones_like(o) for o in out)" if isinstance(self.out, tuple) else self.tangent("out")
         what = self.rng.choice(["pull(v)", "pull(v)[0]", "out, pull(v)", "out, pull(v)[0]"])
-        return self.defined(name, [f"    out, pull = func.vjp({f}, {names})", f"    v = {pulled}", f"    return {what}"], refused)
+        lines = [f"    out, pull = func.vjp({f}, {names})", f"    v = {pulled}", f"    return {what}"]
+        return self.defined(name, lines, refused)
 
     def by_jvp(self, name: str, refused: bool) -> bool:
         names, f, _ = self.part()
         tangents = ", ".join(self.tangent(n) for n in names.split(", "))
         what = self.rng.choice(["out, tan", "tan", "tan"])
-        return self.defined(name, [f"    out, tan = func.jvp({f}, ({names},), ({tangents},))", f"    return {what}"], refused)
+        lines = [f"    out, tan = func.jvp({f}, ({names},), ({tangents},))", f"    return {what}"]
+        return self.defined(name, lines, refused)
 
     def by_jacobian(self, name: str, refused: bool) -> bool:
         names, f, _ = self.part()
@@ -266,14 +269,15 @@ class Program:
         names, f, _ = self.part()
         tangents = ", ".join(self.tangent(n) for n in names.split(", "))
         what = self.rng.choice(["made", "made[1]"])
-        return self.defined(name, [f"    v = ({tangents},)", f"    if t.__name__ == 'torch': made = func.jvp({f}, ({names},), v)",
+        return self.defined(name, [f"    v = ({tangents},)",
+                                   f"    if t.__name__ == 'torch': made = func.jvp({f}, ({names},), v)",
                                    f"    else: made = (lambda out, push: (out, push(*v)))(*func.linearize({f}, {names}))",
                                    f"    return {what}"], refused)
 
     def by_checkpoint(self, name: str, refused: bool) -> bool:
         kind = self.rng.choice([False, False, True]) and "make_dual" not in "".join(self.lines)
-        return self.defined(name, [f"    return t.utils.checkpoint.checkpoint({self.name}, {self.names()}, use_reentrant={kind})"],
-                            refused)
+        line = f"    return t.utils.checkpoint.checkpoint({self.name}, {self.names()}, use_reentrant={kind})"
+        return self.defined(name, [line], refused)
 
     def by_hooks(self, name: str, refused: bool) -> bool:
         hooks = self.rng.choice(["lambda q: q, lambda q: q", "lambda q: q.clone(), lambda q: q"])
@@ -372,9 +376,12 @@ class Program:
 
     def called_backward(self) -> list[str]:
         lines, chosen = self.tape()
-        hook = ["with t.autograd.graph.saved_tensors_hooks(lambda q: q.clone(), lambda q: q): " + lines.pop(-2), lines.pop()] \
-            if self.rng.random() < 0.15 else []
-        return [*lines, *hook, "s.backward()", f"return [r, {', '.join(f'{n} * 0 if {n}.grad is None else {n}.grad' for n in chosen)}]"]
+        hook = []
+        if self.rng.random() < 0.15:
+            hooks = "with t.autograd.graph.saved_tensors_hooks(lambda q: q.clone(), lambda q: q): "
+            hook = [hooks + lines.pop(-2), lines.pop()]
+        grads = ", ".join(f"{n} * 0 if {n}.grad is None else {n}.grad" for n in chosen)
+        return [*lines, *hook, "s.backward()", f"return [r, {grads}]"]
 
     def called_grads(self) -> list[str]:
         lines, chosen = self.tape()
@@ -389,7 +396,8 @@ class Program:
         if isinstance(self.out, tuple) or self.out.dim() == 0:
             return None
         x = self.floats()[0].name
-        return [f"{x}.requires_grad_()", f"r = {self.name}({self.names()})", "v = t.stack([t.ones_like(r), r.detach().cos()])",
+        return [f"{x}.requires_grad_()", f"r = {self.name}({self.names()})",
+                "v = t.stack([t.ones_like(r), r.detach().cos()])",
                 f"return t.autograd.grad(r, {x}, v, is_grads_batched=True)"]
 
     def called_dual(self) -> list[str]:
@@ -423,8 +431,10 @@ class Program:
         extra = rng.choice(["", "", ", create_graph=True"])
         return rng.choice([
             f"{at}.jacobian({f}, {inputs}{extra})", f"{at}.jacobian({f}, {inputs}, vectorize=True)",
-            f"{at}.jacobian({f}, {inputs}, vectorize=True, strategy='forward-mode')", f"{at}.hessian({total}, {inputs}{extra})",
+            f"{at}.jacobian({f}, {inputs}, vectorize=True, strategy='forward-mode')",
+            f"{at}.hessian({total}, {inputs}{extra})",
             f"{at}.hessian({total}, {inputs}, vectorize=True)",
             f"{at}.hessian({total}, {inputs}, vectorize=True, outer_jacobian_strategy='forward-mode')",
-            f"{at}.jvp({f}, {inputs}, {vectors}{extra})", f"{at}.vjp({total}, {inputs}, t.tensor(1.5, dtype=t.{self.dtype}){extra})",
+            f"{at}.jvp({f}, {inputs}, {vectors}{extra})",
+            f"{at}.vjp({total}, {inputs}, t.tensor(1.5, dtype=t.{self.dtype}){extra})",
             f"{at}.vhp({total}, {inputs}, {vectors})", f"{at}.hvp({total}, {inputs}, {vectors})"])
