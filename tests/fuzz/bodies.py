@@ -135,7 +135,8 @@ VIEWS = """
 
 MODULES = ["Linear({n}, 2)", "Linear({n}, 2, bias=False)", "LayerNorm({n})", "Sequential(t.nn.Linear({n}, 2), t.nn.Tanh())",
            "Dropout(0.5).eval()", "GRUCell({n}, 2)", "RNNCell({n}, 2)", "LSTMCell({n}, 2)", "Softmax(-1)",
-           "ReLU(inplace=True)", "SiLU(inplace=True)", "PReLU()", "RMSNorm({n})", "BatchNorm1d({n}).eval()", "BatchNorm1d({n})",
+           "ReLU(inplace=True)", "SiLU(inplace=True)", "PReLU()", "RMSNorm({n})", "BatchNorm1d({n}).eval()",
+           "BatchNorm1d({n})",
            "BatchNorm1d({n}, track_running_stats=False)", "BatchNorm1d({n}, affine=False)", "InstanceNorm1d(2)",
            "Conv1d(2, 2, 2)", "Conv1d(2, 2, 1, bias=False)", "GroupNorm(1, 2)", "Bilinear({n}, {n}, 2)", "Flatten(0)",
            "Sequential(t.nn.Linear({n}, {n}), t.nn.ReLU(inplace=True), t.nn.Linear({n}, 1))",
@@ -370,8 +371,12 @@ class Body:
             return
         n = self.rng.choice(made)
         b = self.like(a)
-        for text in self.rng.sample([f"{n}.apply({a})", f"{n}.apply({a}, {b})"] if n[0] == "S" else
-                                    [f"{n}({a})", f"{n}({a})[0]", f"{n}({a}, {b})", f"{n}({a}, {a}, {a})[0]"], 2):
+        scaled = f"{{k: p.detach() * {b}.sigmoid().mean() for k, p in {n}.named_parameters()}}"
+        stacked = f"*func.stack_module_state([{n}, {n}])"
+        for text in self.rng.sample([f"{n}.apply({a})", f"{n}.apply({a}, {b})"] if n[0] == "S" else [
+                f"{n}({a})", f"{n}({a})[0]", f"{n}({a}, {b})", f"{n}({a}, {a}, {a})[0]",
+                f"func.functional_call({n}, {scaled}, ({a},))",
+                f"func.vmap(lambda p, u: func.functional_call({n}, (p, u), ({a},)))({stacked})"], 2):
             if self.assigned(text):
                 return
 

@@ -43,7 +43,7 @@ def used(lines: list[str]) -> list[str]:
     """The lines without classes and modules that nothing uses."""
     text = "\n".join(lines)
     for name in ("S0", "S1", "m0", "m1"):
-        if len(re.findall(rf"\b{name}[.(]", text)) < 1 + text.count(f"return {name}.apply(x"):
+        if len(re.findall(rf"\b{name}[.(,]", text)) < 1 + text.count(f"return {name}.apply(x"):
             start = next((i for i, line in enumerate(lines) if line.startswith((f"class {name}(", f"{name} ="))), None)
             if start is not None:
                 end = next(i for i in range(start + 1, len(lines)) if not lines[i].startswith(" "))
