@@ -311,7 +311,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     >>> rushlight.empty(3).normal_()
     tensor([ 1.5410, -0.2934, -2.1788])
     """
-    whole = holder(self).array.flags.c_contiguous
+    whole = (self if self.is_meta else holder(self)).array.flags.c_contiguous
     return refilled(self, generator, lambda g, shape, dtype: g.normal(shape, dtype, float(mean), float(std), whole))
 
 

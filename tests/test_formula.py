@@ -195,7 +195,7 @@ def test_the_text_of_a_rule_computes_what_the_rule_does(name):
 # -- names
 
 # What helpers may use of Python itself.
-PLAIN = {"slice", "tuple", "len", "range", "float", "int", "enumerate", "NotImplementedError"}
+PLAIN = {"slice", "tuple", "len", "range", "float", "int", "enumerate", "NotImplementedError", "RuntimeError"}
 
 
 def globals_of(code):

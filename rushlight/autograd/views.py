@@ -128,10 +128,14 @@ class CopySlices(Node):
         return outside.array, inside.array
 
     def tensors(self, g: Tensor) -> tuple:
+        if g.stride() != self.strides:
+            g = g._placed(self.strides)  # type: ignore[attr-defined]
+        inside = self.region.of(g).clone()  # type: ignore[attr-defined]
         outside = g.clone()  # type: ignore[attr-defined]
-        if outside.stride() != self.strides:
+        m = mode()
+        real = m.watch is None or m.watch.snapshots or m.batch is not None     # a tracer's arrays stand in, strides are 0
+        if real and outside.stride() != self.strides:                          # a copy of samples of a vmap leaves no gaps
             outside = outside._placed(self.strides)  # type: ignore[attr-defined]
-        inside = self.region.of(outside).clone()  # type: ignore[attr-defined]
         self.region.of(outside).zero_()  # type: ignore[attr-defined]
         return outside, inside
 

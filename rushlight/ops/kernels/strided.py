@@ -112,12 +112,13 @@ class Memory:
 def lie(x: ndarray, size: tuple, stride: tuple, start: int, own: tuple = ()) -> ndarray:
     """The memory of x with this size and these steps, beginning `start` elements after x's first one.
 
-    `own`, the strides of x, is for the gradient. RuntimeError for an x that lies otherwise: its places would be others.
+    `own`, the strides of x, is for the gradient. RuntimeError for an x that lies otherwise: its places would be others (but
+    for one place for all: the compiler's stand-in).
     """
     item, (address, readonly) = x.itemsize, x.__array_interface__["data"]
     if 0 in size:
         return np.empty(size, x.dtype)
-    if own and any([n > 1 and step != item * steps for n, step, steps in zip(x.shape, x.strides, own)]):
+    if own and any(x.strides) and any([n > 1 and step != item * steps for n, step, steps in zip(x.shape, x.strides, own)]):
         raise RuntimeError(f"as_strided: a tensor of shape {x.shape} has strides of {x.strides} bytes, not {own} elements")
     view = np.asarray(Memory(x, {"shape": size, "strides": tuple(step * item for step in stride), "version": 3,
                                  "typestr": x.__array_interface__["typestr"], "data": (address + start * item, readonly)}))
