@@ -9,8 +9,8 @@ from rushlight.tensor import Tensor
 
 
 class Boundary(Inner):
-    """Tells the watchers around a vmap what happens inside, but for what happens to batched tensors: they see the ops on
-    the values."""
+    """Forwards events to the watchers around a vmap, except events on its batched tensors: those watchers see the ops on
+    the values instead."""
 
     def __init__(self, level: Any, outer: Watcher):
         self.level, self.outer = level, outer
