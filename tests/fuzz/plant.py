@@ -1,12 +1,14 @@
 """Plant faults in rushlight and count how many each fuzzer finds: `python tests/fuzz/plant.py --seconds 30`.
 
 Each fault is one wrong line, as a mistake would make it: a sign, a lost tangent, a missing version, a swapped stride. A fuzzer
-has found it when an answer is wrong. Each pair of a fault and a fuzzer runs in a process of its own, for so many seconds.
+has found it when an answer is wrong that is right without the fault. Each pair of a fault and a fuzzer runs in a process of
+its own, for so many seconds.
 """
 from __future__ import annotations
 
 import argparse
 import importlib
+import multiprocessing
 import random
 import subprocess
 import sys
@@ -183,17 +185,28 @@ def images_lose_channels_last() -> None:
 # -- running ---------------------------------------------------------------------------------------------------------------
 
 def search(name: str, kind: str, seconds: float, seed: int) -> str:
-    """Plant the fault and run the fuzzer until an answer is wrong: after how many programs and seconds, or ''."""
+    """Plant the fault and run the fuzzer until it makes an answer wrong: after how many programs and seconds, or ''."""
     fuzzer = importlib.import_module(kind)
     sides = getattr(fuzzer, "sides", harness.torch_and_ours)()
+
+    def is_wrong(text: str) -> bool:
+        return harness.difference(text, sides)[0] == "wrong"
+
+    def right_without_the_fault() -> None:
+        while True:
+            line.send(not is_wrong(line.recv()))
+    here, line = multiprocessing.Pipe()
+    multiprocessing.get_context("fork").Process(target=right_without_the_fault, daemon=True).start()
     FAULTS[name]()
     start = time.monotonic()
     for number in range(10**9):
         if time.monotonic() - start > seconds:
             return ""
         text = fuzzer.program(random.Random(f"{seed}:{number}"))
-        if harness.difference(text, sides)[0] == "wrong":
-            return f"{number + 1} programs, {time.monotonic() - start:.1f} s"
+        if is_wrong(text):
+            here.send(text)
+            if here.recv():
+                return f"{number + 1} programs, {time.monotonic() - start:.1f} s"
     return ""
 
 
