@@ -6,6 +6,7 @@ backward pass and returns values, gradients, what hooks saw, and what the tensor
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -60,6 +61,8 @@ def statement(writer: Writer, templates: list[str], named: bool, f: str = "", wh
         if x is None:
             return
         text = writer.filled(rng.choice(templates).replace("{f}", f), x)
+        if writer.inner and "requires_grad" in text:
+            continue                              # torch's checkpoints and views each show that in another way
         name = writer.fresh() if named or ".requires_grad_(" in text and rng.random() < 0.2 else None
         if rng.random() < IN_CONTEXT:
             context = writer.filled(rng.choice(parts.CONTEXTS), x)
@@ -130,7 +133,7 @@ def inner(writer: Writer, x: str) -> list[str]:
     rng = writer.rng
     copied = writer.scope[x].detach().clone().requires_grad_(writer.scope[x].requires_grad)
     inside = Writer(rng, writer.lib, {"x": copied, "log": []})
-    inside.made, inside.count = ["x"], 12
+    inside.made, inside.count, inside.inner = ["x"], 12, True
     if rng.random() < 0.7:
         inside.attempt(rng.choice(["x.clone()", "x * 1", "x.sin()", "x.view_as(x)"]), inside.fresh())
     for _ in range(rng.randint(1, 4)):
@@ -157,6 +160,7 @@ def function_text(rng: random.Random, name: str) -> str:
     names = [f"o{i}" for i in range(len(made))]
     dirty = rng.random() < 0.25
     if dirty:
+        made = [rng.choice(parts.OWN) for _ in made]
         made[0] = ("x", rng.choice(["g * 2", "g", "g.cos()"]))
     notes = [f"ctx.save_for_backward({rng.choice(['x, y', 'x, y', 'x.clone(), y', 'y, x'])})"]
     notes += [f"ctx.mark_non_differentiable({o})" for o, (f, b) in zip(names, made)
@@ -245,13 +249,16 @@ ENDINGS = [once, once, once, twice, second, second]
 
 
 def answer(writer: Writer) -> str:
-    """The values, facts and gradients of all tensors, whether pairs of them share memory, and what hooks saw."""
+    """The values, facts and gradients of all tensors, whether pairs of them share memory, and what hooks saw. Of second
+    derivatives, zeros count as none: torch's relu has some (docs/differences.md)."""
     names = writer.tensors()
     full = writer.tensors(lambda x: x.numel() > 0 and not x.is_conj())
     leaves = [x for x in writer.leaves if x in full]    # results of several ops have other versions
     own = [x for x in full if any(shares(writer.scope[x], writer.scope[leaf]) for leaf in leaves)]
     parts = [f"[{x}, flags({x}), {x}.grad{f', {x}._version, steps({x})' if x in own else ''}]" for x in names]
     pairs = [(a, b) for i, a in enumerate(full) for b in full[:i]]
+    if "create_graph" in "".join(writer.lines):
+        parts = [re.sub(r"(\w+\.grad)\b", r"[\1] if \1 is not None and \1.any() else 0", part) for part in parts]
     for a, b in writer.rng.sample(pairs, min(3, len(pairs))):
         parts.append(f"shares({a}, {b})")
     return f"return [{', '.join(parts)}, log]"
