@@ -82,7 +82,8 @@ def released(view: Tensor) -> Tensor:
 
 def detached(x: Tensor) -> Tensor:
     """The same memory outside the graph; writes to either are noticed by both."""
-    t = from_array(x.array.detached() if hasattr(x.array, "detached") else x.array)     # a batch of vmap knows how
+    a = x.array
+    t = from_array(a if a.__class__ is np.ndarray or not hasattr(a, "detached") else a.detached())     # a batch of vmap
     t.writes = writes_of(x)
     return t
 

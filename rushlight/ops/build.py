@@ -268,7 +268,10 @@ def before_write(x: Tensor, args: Iterable = ()) -> Tensor:
 
 def rewritten(x: Tensor, function: Callable, *args: Any, **kwargs: Any) -> Tensor:
     """x = function(x, ...), written into x."""
-    return assign(x, function(before_write(x, args), *args, **kwargs))
+    m = mode()
+    if m.watch is not None or m.batch is not None:
+        return assign(x, function(before_write(x, args), *args, **kwargs))
+    return assign(x, function(x, *args, **kwargs))
 
 
 def composite(*names: str, tensor: bool = True, function: bool = True, looks: bool = False,

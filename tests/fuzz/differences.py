@@ -40,6 +40,7 @@ ON_PURPOSE: list[tuple[str, str]] = [
     (r"outer_jacobian_strategy=.forward-mode.\)\.requires_grad", "without create_graph results do not require grad"),
     (r"as_strided_scatter\(", "torch gives the gradient also to what is written over"),
     (r"(?s)binary_cross_entropy_with_logits\(.*layout\(", "the losses lie as the input does: torch's as 1 - target"),
+    (r"(?s)\b(unfold|as_strided|expand)\(.*\b(diagonal|select|slice)_scatter\(", "torch's copy keeps windows that overlap"),
     (r"(?s)\b(diagonal|select|slice)_scatter\(.*layout\(", "the copy lies without gaps: torch's keeps those of its input"),
     (r"\.(conj|adjoint|mH|H)\b", "conj() computes: torch's lazy conjugate shares memory with its base"),
 ]

@@ -8,9 +8,11 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
+from operator import mul
 from typing import Any
 
 import eager_parts as parts
+import numpy as np
 from harness import library, shares
 from live import DTYPES, SHAPES, Writer
 
@@ -61,8 +63,8 @@ def statement(writer: Writer, templates: list[str], named: bool, f: str = "", wh
         if x is None:
             return
         text = writer.filled(rng.choice(templates).replace("{f}", f), x)
-        if writer.inner and "requires_grad" in text:
-            continue                              # torch's checkpoints and views each show that in another way
+        if avoided(writer, x, text, templates):
+            continue
         name = writer.fresh() if named or ".requires_grad_(" in text and rng.random() < 0.2 else None
         if rng.random() < IN_CONTEXT:
             context = writer.filled(rng.choice(parts.CONTEXTS), x)
@@ -73,6 +75,31 @@ def statement(writer: Writer, templates: list[str], named: bool, f: str = "", wh
             return
     if rng.random() < REFUSED:
         writer.lines.append(text)
+
+
+def avoided(writer: Writer, x: str, text: str, templates: list[str]) -> bool:
+    """Whether torch's answer is a matter of chance: a write to a tensor that overlaps an operand; or `requires_grad_` where
+    views exist already, or inside a checkpoint."""
+    one = writer.scope[x]
+    if "requires_grad" in text:
+        return writer.inner or any(getattr(writer.scope[name], "_base", None) is one for name in writer.made)
+    if templates in (parts.VIEWS, parts.RESULTS, parts.HOOKS):
+        return False
+    operands = [writer.scope[name] for name in writer.made if name != x and re.search(rf"\b{name}\b", text)]
+    return any(overlap(one, other) for other in operands)
+
+
+def overlap(x: Any, y: Any) -> bool:
+    """Whether two tensors share elements, and are not the same window."""
+    if not shares(x, y) or x.data_ptr() == y.data_ptr() and (x.stride(), x.shape) == (y.stride(), y.shape):
+        return False
+    return x.itemsize != y.itemsize or not places(x).isdisjoint(places(y))
+
+
+def places(x: Any) -> set[int]:
+    """Where the elements of a tensor stand in its storage."""
+    steps = x.stride()
+    return {x.storage_offset() + sum(map(mul, at, steps)) for at in np.ndindex(*x.shape)}
 
 
 def view(writer: Writer) -> None:

@@ -59,7 +59,8 @@ class Writer:
         return "abcdeghijklmnopqrsuvwxyz"[n % 24] + (str(n // 24) if n >= 24 else "")
 
     def tensors(self, where: Callable[[Any], bool] = lambda x: True) -> list[str]:
-        return [name for name in self.made if holds(lambda x: where(x) and not torn(x), self.scope[name])]
+        made = [name for name in self.made if isinstance(self.scope[name], self.lib.Tensor)]
+        return [name for name in made if holds(lambda x: where(x) and not torn(x), self.scope[name])]
 
     def pick(self, where: Callable[[Any], bool] = lambda x: True) -> str | None:
         """The name of a tensor, newer ones more often; None if there is none."""
