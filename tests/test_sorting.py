@@ -314,3 +314,20 @@ def test_sorted_values_lie_as_what_is_sorted(torch, descending):
         x = lib.arange(120.).reshape(4, 5, 6)
         return [(t.stride(), t.tolist()) for y in (x.permute(2, 0, 1), x[:, ::2], x.mT) for t in y.sort(1, descending)]
     assert lie(rushlight) == lie(torch)
+
+
+@pytest.mark.parametrize("function", [
+    lambda t, x: x.unique(), lambda t, x: x.unique(return_counts=True)[0], lambda t, x: x[None].unique(dim=1),
+    lambda t, x: x.unique_consecutive(), lambda t, x: t.histogram(x, 3).hist, lambda t, x: t.histogram(x, 3).bin_edges,
+    lambda t, x: t.histogram(t.arange(3.), 3, weight=x).hist, lambda t, x: t.histogramdd(x[:, None], [3]).hist,
+    lambda t, x: t.bincount(t.tensor([0, 1, 1]), x)])
+def test_what_has_no_derivative_says_so(torch, function):
+    def refuse(lib):
+        x = lib.tensor([3.0, 1.0, 3.0])
+        for ask in (lambda: function(lib, x.clone().requires_grad_()).sum().backward(),
+                    lambda: lib.func.grad(lambda y: function(lib, y).sum())(x),
+                    lambda: lib.func.jvp(lambda y: function(lib, y).sum(), (x,), (x,))):
+            with pytest.raises(RuntimeError, match="derivative for|forward AD"):
+                ask()
+    refuse(torch)
+    refuse(rushlight)

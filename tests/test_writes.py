@@ -55,3 +55,13 @@ def test_no_write_gives_other_gradients(name):
                     raise
                 continue
             assert same(found, expected), f"{sample}: a write to tensor {number} went unnoticed"
+
+
+def test_logical_writes_take_their_operands_for_constants():
+    a, b = rushlight.tensor([1.0, 2.0]), rushlight.tensor([0.0, 3.0], requires_grad=True)
+    for name in ("logical_and_", "logical_or_", "logical_xor_"):
+        assert not getattr(a.clone(), name)(b).requires_grad
+    c = b * 1
+    c.logical_and_(a).sum().backward()
+    assert c.tolist() == [0, 1]
+    assert b.grad.tolist() == [0, 0]

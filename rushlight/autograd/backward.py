@@ -9,11 +9,13 @@ from weakref import WeakSet
 
 import numpy as np
 
+from rushlight.adding import add_to
+from rushlight.autograd.clock import stamp
 from rushlight.autograd.engine import after, before, let_go, reachable, steps
 from rushlight.autograd.grad_mode import current, mode
 from rushlight.autograd.node import Node, Output
 from rushlight.errors import explain, suggesting
-from rushlight.tensor import ADDING, Tensor, created, from_array, method
+from rushlight.tensor import ADDING, Tensor, created, from_array, method, writes_of
 
 Tensors = Tensor | Sequence[Tensor]
 CURIOUS: WeakSet[Any] = WeakSet()                # `differentiated(nodes)`: who asks which graphs are differentiated twice
@@ -61,7 +63,12 @@ def accumulate(t: Tensor, node: Node, g: Any, world: str) -> None:
         g = before(hooks, node, g, world)
     own = finished(g, t, world, False)
     with ADDING:
-        t._grad = own if t._grad is None else t._grad + own
+        known = t._grad
+        if known is None or world == "tensors" or known.is_sparse or own.is_sparse:
+            t._grad = own if known is None else known + own
+        else:                                     # others may hold it, as for every leaf
+            add_to(known.array, own.array)
+            stamp(writes_of(known), None)
     if hooks is not None:
         after(hooks, node, g, (), world)
 

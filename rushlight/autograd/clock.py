@@ -14,12 +14,36 @@ class Writes:
     `memory`: the array at which the memory begins, where a detached alias may begin later.
     """
 
-    __slots__ = ("stamp", "count", "where", "memory")
+    __slots__ = ("stamp", "count", "where", "memory", "views")
+    views: list                                   # see `Left`
 
     def __init__(self) -> None:
         self.stamp, self.count = 0, 0
         self.memory: Any = None
         self.where: tuple[CodeType, int] | None = None
+
+
+slot: Any = Writes.count
+
+
+class Left(Writes):
+    """Of a tensor that has left the graph (`detach_`) while views of it stay: the next write takes these out, too, as they
+    show then what no graph knows. A class of its own, so that other writes need not ask."""
+
+    __slots__ = ()
+
+    @property
+    def count(self) -> int:  # type: ignore[override]
+        return slot.__get__(self)
+
+    @count.setter
+    def count(self, n: int) -> None:
+        slot.__set__(self, n)
+        self.__class__ = Writes  # type: ignore[assignment]
+        for weak in self.views:
+            if (view := weak()) is not None:
+                view.node = None
+        self.views = []
 
 
 class Clock:

@@ -193,15 +193,16 @@ def arrived(hooks: Hooks, node: Node, g: Any, world: str, walk: Walk) -> Any:
     if hooks.unpack is not None:
         hooks.unpack(node)
     several = isinstance(g, dict)                 # Parts of several outputs: their own nodes have the tensor hooks
-    if several or not (hooks.tensor or hooks.retained or hooks.gathered):
+    if several or not (hooks.tensor or hooks.retained):
         return g
     t = as_tensor(g, world)
     if hooks.dtype is not None and hooks.dtype != t.array.dtype:           # `in` would take float64 for None
         t = from_array(t.array.astype(hooks.dtype)) if world == "arrays" else t.to(dtypes.of(hooks.dtype))
     for hook in tuple(hooks.tensor.values()):
-        t = replaced(t, hook(t), node)
-    for gathering in tuple(hooks.gathered.values()):
-        gathering.arrived(node, t, walk)
+        if hasattr(hook, "gathers"):              # for several tensors: `graph.register_multi_grad_hook`
+            hook.gathers(node, t, walk)
+        else:
+            t = replaced(t, hook(t), node)
     if hooks.retained is not None and (keeper := hooks.retained()) is not None:
         own = from_array(t.array.copy()) if world == "arrays" else t
         keeper._grad = own if keeper._grad is None else keeper._grad + own

@@ -13,7 +13,7 @@ from rushlight.autograd.clock import tick
 from rushlight.autograd.engine import overwritten, second_time
 from rushlight.autograd.grad_mode import mode, no_grad
 from rushlight.autograd.node import Node, Output, Parts
-from rushlight.autograd.views import expands, opaque, rebase, wrote
+from rushlight.autograd.views import detached, expands, opaque, rebase, wrote
 from rushlight.errors import explain
 from rushlight.tensor import Tensor, from_array, writes_of
 
@@ -286,16 +286,17 @@ def position(t: Any, outs: list) -> int | None:
 
 
 def settled(t: Any, args: tuple, node: FunctionNode, recorded: bool) -> Any:
-    """An output as a tensor of its own: an input handed back unchanged becomes an alias, a dirty one stays itself."""
+    """An output as a tensor of its own: an input handed back unchanged becomes an alias, a dirty one stays itself. In
+    no_grad they lose the graph that they have outside."""
     if not isinstance(t, Tensor):
         return t
     if any(t is d for d in node.ctx._dirty):
         if recorded and any(x.node is not None and x.node.leaf for x in (t, t.root)):
             raise RuntimeError(explain("a leaf Variable that requires grad has been used in an in-place operation.",
                                        "give it a clone()", op=type(node).function.__name__))
-        return t
+        return t if recorded or t.node is None else detached(t)
     if any(t is a for a in args):
-        return opaque(from_array(t.array), t)
+        return opaque(from_array(t.array), t) if recorded or t.node is None else detached(t)
     return t
 
 

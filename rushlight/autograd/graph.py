@@ -9,7 +9,7 @@ import numpy as np
 
 from rushlight.autograd.clock import stamp
 from rushlight.autograd.engine import tensors_in
-from rushlight.autograd.grad_mode import Inner, Setting, innermost, mode, transposing
+from rushlight.autograd.grad_mode import Inner, Setting, innermost, mode, taken, transposing
 from rushlight.autograd.node import Handle, Node, Packed, hooks_of, unpacked
 from rushlight.autograd.views import as_it_is
 from rushlight.errors import explain
@@ -192,12 +192,14 @@ class Gathering:
     """Gradients of several tensors, until all are there that this run of backward computes."""
 
     def __init__(self, nodes: list[Node], hook: Callable, first: bool):
-        self.nodes, self.hook, self.first = nodes, hook, first
+        self.nodes, self.hook, self.first, self.taken = nodes, hook, first, taken.get()
         self.walk: Any = None
         self.left, self.found = 0, {}  # type: ignore[var-annotated]
 
-    def arrived(self, node: Node, g: Tensor, walk: Any) -> None:
+    def gathers(self, node: Node, g: Tensor, walk: Any) -> None:
         """A gradient is there, the first or the last or one in between."""
+        if self.taken is not None and self.taken is not taken.get():
+            return
         if self.walk is not walk:
             there = set(walk.order) if walk.wanted is None else walk.wanted
             self.walk, self.left, self.found = walk, len(there & set(self.nodes)), {}
@@ -244,7 +246,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     nodes = [get_gradient_edge(t).key for t in tensors]
     gathering = Gathering(nodes, fn, mode == "any")
-    return Handles([hooks_of(node).add("gathered", gathering) for node in dict.fromkeys(nodes)])
+    return Handles([hooks_of(node).add("tensor", gathering) for node in dict.fromkeys(nodes)])
 
 
 class GradientEdge(NamedTuple):

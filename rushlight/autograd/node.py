@@ -242,15 +242,13 @@ def unpacked(item: Any) -> Any:
 class Hooks:
     """The hooks of one node, in order: on its output (`tensor`), before its rules, after them."""
 
-    __slots__ = ("tensor", "before", "after", "done", "gathered", "retained", "dtype", "metadata", "count", "unpack",
-                 "dual")
+    __slots__ = ("tensor", "before", "after", "done", "retained", "dtype", "metadata", "count", "unpack", "dual")
 
     def __init__(self) -> None:
         self.tensor: dict[int, Callable] = {}
         self.before: dict[int, Callable] = {}
         self.after: dict[int, Callable] = {}
         self.done: dict[int, Callable] = {}       # after a leaf's gradient has been accumulated
-        self.gathered: dict[int, Any] = {}        # those who wait for the gradients of several tensors
         self.retained: Any = None                 # weak reference to the tensor that keeps its gradient
         self.dtype: Any = None                    # of a tensor with hooks: rules may make float32 of bfloat16
         self.metadata: dict = {}
@@ -261,7 +259,8 @@ class Hooks:
     def add(self, kind: str, hook: Any) -> Handle:
         hooks = getattr(self, kind)
         self.count += 1
-        hooks[self.count] = hook if taken.get() is None else partial(within, taken.get(), hook)
+        alone = taken.get() is None or hasattr(hook, "gathers")            # that one asks itself
+        hooks[self.count] = hook if alone else partial(within, taken.get(), hook)
         return Handle(hooks, self.count)
 
 

@@ -12,7 +12,7 @@ from weakref import ref
 
 import numpy as np
 
-from rushlight.autograd.clock import stamp, tick
+from rushlight.autograd.clock import Left, stamp, tick
 from rushlight.autograd.grad_mode import current, mode
 from rushlight.autograd.node import Node, hooks_of
 from rushlight.errors import explain, user_frame
@@ -82,9 +82,18 @@ def released(view: Tensor) -> Tensor:
 
 def detached(x: Tensor) -> Tensor:
     """The same memory outside the graph; writes to either are noticed by both."""
-    t = from_array(x.array.detached() if hasattr(x.array, "detached") else x.array)     # a batch of vmap knows how
+    a = x.array
+    t = from_array(a if a.__class__ is np.ndarray or not hasattr(a, "detached") else a.detached())     # a batch of vmap
     t.writes = writes_of(x)
     return t
+
+
+def leave(x: Tensor) -> None:
+    """Take a tensor that is no view out of the graph; its views stay until somebody writes to the memory."""
+    x.array, x.node = detached(x).array, None     # a batched tensor's samples leave theirs, too
+    if views := [ref(view) for view in living_views(x) if view.node is not None]:
+        writes = writes_of(x)
+        writes.views, writes.__class__ = views, Left
 
 
 def opaque(view: Tensor, parent: Tensor) -> Tensor:

@@ -183,7 +183,7 @@ def inplace(one: Op) -> Callable:
     """The op written back into its first argument: x.mul_(y)."""
     at_once_too = isinstance(one.kernel, np.ufunc) and one.result != BOOL and not one.options.get("ordered")
     kernel = one.kernel if at_once_too else None
-    single, name, floating = len(one.inputs) == 1, one.name + "_", one.result == FLOATING
+    single, name, floating, answers = len(one.inputs) == 1, one.name + "_", one.result == FLOATING, one.result == BOOL
     out_of_place = as_method(one)
 
     def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -198,8 +198,9 @@ def inplace(one: Op) -> Callable:
         else:
             before = before_write(input, args)
             made = out_of_place(before, *[before if a is input else a for a in args], **kwargs)
-        if one.result == BOOL and (input.dtype.is_floating_point or input.dtype.is_complex) and recorded(input, args):
-            made = flat_in(made, input, args)
+        if answers and (input.dtype.is_floating_point or input.dtype.is_complex):
+            others = () if one.name.startswith("logical_") else args       # torch takes those for constants
+            made = flat_in(made, input, others) if recorded(input, others) else made
         return assign(input, made, name)
 
     def at_once(input: Tensor, *args: Any) -> Tensor:
@@ -227,8 +228,10 @@ def inplace(one: Op) -> Callable:
 
 def flat_in(made: Tensor, input: Tensor, args: tuple) -> Tensor:
     """The answer to a comparison as numbers like the input's, with gradient 0: x.lt_(y) still asks for one."""
-    asks = next((t for t in (input, *args) if isinstance(t, Tensor) and t.node is not None), input)
-    return TENSORS["overwrite"](TENSORS["expand"](asks, made.array.shape), TENSORS["to"](made, input.dtype))
+    shape, made = made.array.shape, TENSORS["to"](made, input.dtype)
+    for t in [t for t in (input, *args) if isinstance(t, Tensor) and t.node is not None] or [input]:
+        made = TENSORS["overwrite"](TENSORS["expand"](t, shape), made)
+    return made
 
 
 def recorded(input: Tensor, args: Iterable) -> bool:
@@ -265,7 +268,10 @@ def before_write(x: Tensor, args: Iterable = ()) -> Tensor:
 
 def rewritten(x: Tensor, function: Callable, *args: Any, **kwargs: Any) -> Tensor:
     """x = function(x, ...), written into x."""
-    return assign(x, function(before_write(x, args), *args, **kwargs))
+    m = mode()
+    if m.watch is not None or m.batch is not None:
+        return assign(x, function(before_write(x, args), *args, **kwargs))
+    return assign(x, function(x, *args, **kwargs))
 
 
 def composite(*names: str, tensor: bool = True, function: bool = True, looks: bool = False,

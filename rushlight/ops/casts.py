@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.autograd.views import assign, check_shape, detached, write
+from rushlight.autograd.views import assign, check_shape, detached, leave, write
 from rushlight.device import placed
 from rushlight.errors import NoCuda, explain, suggesting
 from rushlight.memory_format import contiguous_format, lies_so, memory_format, order_of, preserve_format
@@ -94,7 +94,7 @@ def detach_(input: Tensor) -> Tensor:
     """
     if input.viewing is not None:
         raise RuntimeError(explain("Can't detach views in-place. Use detach() instead"))
-    input.array, input.node = detached(input).array, None             # a batched tensor's samples leave theirs, too
+    leave(input)
     input.__dict__.pop(TANGENTS, None)
     return input
 

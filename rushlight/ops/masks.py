@@ -138,10 +138,10 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
         raise RuntimeError(explain("nonzero: as_tuple has no out=" if as_tuple else "nonzero: Expected out tensor to have "
                                    f"scalar type Long but got scalar type {out.dtype.scalar_type}"))
     found = kernels.nonzero(input.array)
+    rows = np.stack(found).T
     if as_tuple:
-        return tuple(created(from_array(i)) for i in found)
-    rows = np.stack(found).T if input.array.ndim else np.zeros((len(found[0]), 0), np.int64)
-    made = created(from_array(rows))
+        return created(from_array(rows)).unbind(1)  # type: ignore[attr-defined]
+    made = created(from_array(rows if input.array.ndim else rows[:, :0].copy()))
     return made if out is None else into(out, made)
 
 

@@ -38,10 +38,12 @@ nanmedian_all = inner(lambda x, /: nanmedian_all(x), x=lambda g, x, out: g * eve
 places     = inner(lambda x, values, sorter, /, right, small: searchsorted(x, values, sorter, right, small),
                    kernel=kernels.searchsorted, called="searchsorted")
 among      = inner(lambda x, y, /, invert: isin(x, y, invert), kernel=kernels.isin, promote="x y", called="isin")
-distinct   = inner(lambda x, /, dim=None: unique(x, dim), kernel=kernels.unique, called="unique",
+distinct   = inner(lambda x, /, dim=None: unique(x, dim), kernel=kernels.unique, called="unique", node="Unique2Backward0",
+                   x=lambda gs, dim: not_implemented("_unique2" if dim is None else "unique_dim"),
                    outputs="output inverse_indices counts", batched="dynamic")
 changes    = inner(lambda x, /, dim=None, more=True: unique_consecutive(x, dim, more), kernel=kernels.unique_consecutive,
-                   outputs="output inverse_indices counts", called="unique_consecutive", batched="dynamic")
+                   x=lambda gs: not_implemented("unique_consecutive"), outputs="output inverse_indices counts",
+                   called="unique_consecutive", node="UniqueConsecutiveBackward0", batched="dynamic")
 
 
 build(globals())

@@ -25,7 +25,10 @@ from rushlight.tensor import Tensor, created, from_array, noticed
 adopt(kernels)
 
 counted    = inner(lambda x, weights, /, minlength: bincount(x, weights, minlength), kernel=kernels.bincount,
-                   called="bincount", batched="dynamic")
+                   weights=lambda g: not_implemented("bincount"), called="bincount", batched="dynamic",
+                   node="NotImplemented")
+from_these = inner(lambda tensors, /: from_these(tensors), kernel=lambda tensors: tensors[0], called="histogram",
+                   tensors=lambda g: not_implemented("histogram"), node="NotImplemented")
 hashed     = inner(lambda x, /, axes, keepdim: hashed(x, axes, keepdim), called="hash_tensor", batched="shift")
 
 build(globals())
@@ -314,7 +317,8 @@ def boxes(points: Tensor, bins: list, range: Any, weight: Tensor | None, density
         hist = hist / hist.sum()
         for i, one in enumerate(edges):
             hist /= np.diff(one).reshape([-1 if d == i else 1 for d in np.arange(len(edges))])
-    return from_array(hist), tuple(map(from_array, edges))
+    given = [t for t in (points, weight, *bins) if isinstance(t, Tensor)]
+    return from_these([from_array(hist), *given]), tuple(from_these([from_array(one), *given]) for one in edges)
 
 
 def edges_of(points: Tensor, bins: list, range: Any) -> list[np.ndarray]:

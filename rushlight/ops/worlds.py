@@ -50,6 +50,12 @@ def not_differentiable(function, argument):
                        "cannot have requires_grad True.; cure: detach() it")
 
 
+@shared
+def not_implemented(function):
+    """The rule of a function's inputs, by which torch does not differentiate either."""
+    raise NotImplementedError(f"the derivative for '{function}' is not implemented.; cure: detach() what it is given")
+
+
 # -- from the rules of an entry to the backward of its nodes ---------------------------------------------------------
 
 def backward_source(op: Op, world: str, kept: bool, several: bool) -> str:

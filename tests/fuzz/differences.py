@@ -9,7 +9,14 @@ from arbiter import torch_is_wrong
 
 # (pattern searched for in the program's text, why the answers differ)
 ON_PURPOSE: list[tuple[str, str]] = [
-    (r"\blogical_not_\(", "torch leaves the gradient of what the tensor was on the tensor: it should be zero"),
+    (r"\blogical_(not|and|or|xor)_\(", "torch leaves the gradient of what the tensor was on the tensor: it should be zero"),
+    (r"(?s)cholesky_inverse\(.*(backward\(|grad\()", "torch's gradient counts the triangle that is not read"),
+    (r"(?s)math\.nan.*beta=0.*(backward|grad)\(", "beta=0 gives no gradient: torch's is 0 times NaN"),
+    (r"(?s)batch_norm\(.*_version", "the running statistics count their writes: torch's do not"),
+    (r"(?s)triangular_solve\(.*o\.requires_grad", "the copy of the coefficients depends on nothing else"),
+    (r"(?s)inference_mode.*\bdetach_\(", "detach_() detaches in inference_mode too: torch's does nothing there"),
+    (r"(?s)register_multi_grad_hook\(\[(\w+)\].*(\b\1\.backward\(|backward\(\[\1\b|grad\(\1,)",
+     "torch does not tell the hook of the only tensor that backward starts from"),
     (r"\.data\b", "backward takes the numbers that an op had: torch, for a leaf, those that it has now"),
     (r"(?s)\b(smooth_l1_loss|prelu|selu|celu|elu)\(.*(create_graph|jvp)", "the second derivative at a kink is one of two"),
     (r"(?s)(?=.*(complex|\dj)).*silu\(\w+, inplace=True", "torch has no derivative of a complex silu, gives a wrong one"),
@@ -31,10 +38,9 @@ ON_PURPOSE: list[tuple[str, str]] = [
     (r"is_inference\(\)", "tensors made in inference_mode are ordinary tensors"),
     (r"create_graph=True\)\[0\]\.requires_grad", "a gradient that does not depend on the input does not require grad"),
     (r"outer_jacobian_strategy=.forward-mode.\)\.requires_grad", "without create_graph results do not require grad"),
-    (r"\b(unique|unique_consecutive|histogram)\(",
-     "no gradient goes through it: torch's result asks for one, and backward fails"),
     (r"as_strided_scatter\(", "torch gives the gradient also to what is written over"),
     (r"(?s)binary_cross_entropy_with_logits\(.*layout\(", "the losses lie as the input does: torch's as 1 - target"),
+    (r"(?s)\b(unfold|as_strided|expand)\(.*\b(diagonal|select|slice)_scatter\(", "torch's copy keeps windows that overlap"),
     (r"(?s)\b(diagonal|select|slice)_scatter\(.*layout\(", "the copy lies without gaps: torch's keeps those of its input"),
     (r"\.(conj|adjoint|mH|H)\b", "conj() computes: torch's lazy conjugate shares memory with its base"),
 ]

@@ -6,10 +6,13 @@ backward pass and returns values, gradients, what hooks saw, and what the tensor
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
+from operator import mul
 from typing import Any
 
 import eager_parts as parts
+import numpy as np
 from harness import library, shares
 from live import DTYPES, SHAPES, Writer
 
@@ -60,6 +63,8 @@ def statement(writer: Writer, templates: list[str], named: bool, f: str = "", wh
         if x is None:
             return
         text = writer.filled(rng.choice(templates).replace("{f}", f), x)
+        if avoided(writer, x, text, templates):
+            continue
         name = writer.fresh() if named or ".requires_grad_(" in text and rng.random() < 0.2 else None
         if rng.random() < IN_CONTEXT:
             context = writer.filled(rng.choice(parts.CONTEXTS), x)
@@ -70,6 +75,31 @@ def statement(writer: Writer, templates: list[str], named: bool, f: str = "", wh
             return
     if rng.random() < REFUSED:
         writer.lines.append(text)
+
+
+def avoided(writer: Writer, x: str, text: str, templates: list[str]) -> bool:
+    """Whether torch's answer is a matter of chance: a write to a tensor that overlaps an operand; or `requires_grad_` where
+    views exist already, or inside a checkpoint."""
+    one = writer.scope[x]
+    if "requires_grad" in text:
+        return writer.inner or any(getattr(writer.scope[name], "_base", None) is one for name in writer.made)
+    if templates in (parts.VIEWS, parts.RESULTS, parts.HOOKS):
+        return False
+    operands = [writer.scope[name] for name in writer.made if name != x and re.search(rf"\b{name}\b", text)]
+    return any(overlap(one, other) for other in operands)
+
+
+def overlap(x: Any, y: Any) -> bool:
+    """Whether two tensors share elements, and are not the same window."""
+    if not shares(x, y) or x.data_ptr() == y.data_ptr() and (x.stride(), x.shape) == (y.stride(), y.shape):
+        return False
+    return x.itemsize != y.itemsize or not places(x).isdisjoint(places(y))
+
+
+def places(x: Any) -> set[int]:
+    """Where the elements of a tensor stand in its storage."""
+    steps = x.stride()
+    return {x.storage_offset() + sum(map(mul, at, steps)) for at in np.ndindex(*x.shape)}
 
 
 def view(writer: Writer) -> None:
@@ -130,7 +160,7 @@ def inner(writer: Writer, x: str) -> list[str]:
     rng = writer.rng
     copied = writer.scope[x].detach().clone().requires_grad_(writer.scope[x].requires_grad)
     inside = Writer(rng, writer.lib, {"x": copied, "log": []})
-    inside.made, inside.count = ["x"], 12
+    inside.made, inside.count, inside.inner = ["x"], 12, True
     if rng.random() < 0.7:
         inside.attempt(rng.choice(["x.clone()", "x * 1", "x.sin()", "x.view_as(x)"]), inside.fresh())
     for _ in range(rng.randint(1, 4)):
@@ -157,6 +187,7 @@ def function_text(rng: random.Random, name: str) -> str:
     names = [f"o{i}" for i in range(len(made))]
     dirty = rng.random() < 0.25
     if dirty:
+        made = [rng.choice(parts.OWN) for _ in made]
         made[0] = ("x", rng.choice(["g * 2", "g", "g.cos()"]))
     notes = [f"ctx.save_for_backward({rng.choice(['x, y', 'x, y', 'x.clone(), y', 'y, x'])})"]
     notes += [f"ctx.mark_non_differentiable({o})" for o, (f, b) in zip(names, made)
@@ -245,13 +276,16 @@ ENDINGS = [once, once, once, twice, second, second]
 
 
 def answer(writer: Writer) -> str:
-    """The values, facts and gradients of all tensors, whether pairs of them share memory, and what hooks saw."""
+    """The values, facts and gradients of all tensors, whether pairs of them share memory, and what hooks saw. Of second
+    derivatives, zeros count as none: torch's relu has some (docs/differences.md)."""
     names = writer.tensors()
     full = writer.tensors(lambda x: x.numel() > 0 and not x.is_conj())
     leaves = [x for x in writer.leaves if x in full]    # results of several ops have other versions
     own = [x for x in full if any(shares(writer.scope[x], writer.scope[leaf]) for leaf in leaves)]
     parts = [f"[{x}, flags({x}), {x}.grad{f', {x}._version, steps({x})' if x in own else ''}]" for x in names]
     pairs = [(a, b) for i, a in enumerate(full) for b in full[:i]]
+    if "create_graph" in "".join(writer.lines):
+        parts = [re.sub(r"(\w+\.grad)\b", r"[\1] if \1 is not None and \1.any() else 0", part) for part in parts]
     for a, b in writer.rng.sample(pairs, min(3, len(pairs))):
         parts.append(f"shares({a}, {b})")
     return f"return [{', '.join(parts)}, log]"

@@ -81,7 +81,7 @@ WRITES = listed("""
     {x}.div_({y})
     {x}.pow_({n})
     {x}.copy_({z})
-    {x}.copy_({any})
+    {x}.copy_({any}.clone())
     {x}.fill_({s})
     {x}.fill_({z}.sum())
     {x}.zero_()
@@ -150,10 +150,10 @@ WRITES = listed("""
     {x}.logit_(0.1)
     {x}.sinc_()
     {x}.erf_()
-    {x}.rsqrt_()
-    {x}.sqrt_()
-    {x}.log1p_()
-    {x}.reciprocal_()
+    {x}.abs_().add_(0.5).rsqrt_()
+    {x}.abs_().add_(0.5).sqrt_()
+    {x}.square_().log1p_()
+    {x}.square_().add_(0.5).reciprocal_()
     F.relu({x}, inplace=True)
     F.silu({x}, inplace=True)
     F.elu({x}, inplace=True)
@@ -264,7 +264,7 @@ RESULTS = listed("""
     {x}.max({d}).values
     {x}.max()
     {x}.median()
-    {x}.std({d})
+    {x}.var({d}).add(1).sqrt()
     {x}.var({d}, correction=0)
     {x}.norm()
     {x}.norm(dim={d})
@@ -366,7 +366,6 @@ CONTEXTS = listed("""
     t.autograd.graph.saved_tensors_hooks(lambda q: q.numpy(force=True).copy(), lambda q: t.from_numpy(q))
     t.autograd.graph.save_on_cpu()
     t.autograd.graph.allow_mutation_on_saved_tensors()
-    t.autograd._force_original_view_tracking(True)
     t.autocast("cpu")
     t.autocast("cpu", dtype=t.float16)
     t.autocast("cpu", enabled=False)
@@ -397,7 +396,7 @@ BACKWARDS = listed("""
     {x}.backward(t.ones_like({x}), retain_graph={flag})
     {x}.sum().backward()
     {x}.square().sum().backward(create_graph=True)
-    {x}.sum().backward(inputs=[{any}], retain_graph=True)
+    {x}.sum().backward(inputs=[{leaf}], retain_graph=True)
     t.autograd.backward([{x}, {any}], [t.ones_like({x}), t.ones_like({any})], retain_graph=True)
 """)
 # Copies: torch adds gradients up in place, or expands them, which shows in their versions and strides.
@@ -406,7 +405,7 @@ GRADIENTS = listed("""
     t.autograd.grad({x}.sum(), {any}, create_graph=True)[0].clone(memory_format=t.contiguous_format)
     t.autograd.grad({x}.square().sum(), {any}, create_graph=True)[0].clone(memory_format=t.contiguous_format)
     t.autograd.grad({x}, {any}, t.ones_like({x}), create_graph=True)[0].clone(memory_format=t.contiguous_format)
-    t.autograd.grad({x}, {any}, {same}.detach().clone(), retain_graph=True, materialize_grads=True)[0] * 1
+    t.autograd.grad({x} * 1, {any}, {same}.detach().clone(), retain_graph=True, materialize_grads=True)[0] * 1
     t.autograd.grad({x}, {any}, t.ones_like({x}).expand(2, *{sizes}), is_grads_batched=True)[0] * 1
     t.autograd.functional.vjp(lambda q: q.sin() * q, {x}, {same})[1].clone(memory_format=t.contiguous_format)
     t.autograd.functional.jvp(lambda q: q.sin() * q, {x}, {same}, create_graph=True)[1] * 1
@@ -425,3 +424,4 @@ OUTPUTS = [
     ("x * y", "g * r"), ("x + 2 * y", "g.sin()"), ("x[...]", "g"), ("x.clone()", "g.mul(s)"),
     ("x.unbind()[0]", "g.expand_as(s)"),
 ]
+OWN = [(f, g) for f, g in OUTPUTS if g and any(sign in f for sign in "*+_")]         # in memory of their own

@@ -62,12 +62,13 @@ def steps(x: Any) -> list[int]:
 
 def flags(x: Any) -> tuple:
     """What a tensor is for autograd."""
-    return (tuple(x.shape), x.requires_grad, x.is_leaf)
+    return (tuple(x.shape), x.requires_grad and not torn(x), x.is_leaf or torn(x))
 
 
 def torn(x: Any) -> bool:
-    """Whether it is a view made in no_grad, of which torch 2.13 says that it requires gradients, and gives it none."""
-    return x.requires_grad and x.is_leaf and x._is_view()
+    """Whether it is a view of which torch 2.13 says that it requires gradients, and gives it none: made in no_grad, or before
+    its base required them, or of a base that was detached."""
+    return x.requires_grad and x._is_view() and (x.is_leaf or all(node is None for node, _ in x.grad_fn.next_functions))
 
 
 def shares(a: Any, b: Any) -> bool:
@@ -288,6 +289,7 @@ def is_rounding(text: str, sides: tuple[Side, Side], first: Outcome, second: Out
     wide = re.sub(r"\b(float32|float16|bfloat16)\b", "float64", text).replace("complex64", "complex128")
     wide = re.sub(r"\bautocast\([^()]*\)", "autocast('cpu', enabled=False)", wide)
     wide = "t.set_default_dtype(t.float64)\n" + re.sub(r"\.(float|half|bfloat16)\(\)", ".double()", wide)
+    wide = wide.replace(".to(t.float64)", ".to(t.float64, copy=True)")     # of half precision: never the tensor itself
     truth, again = run(wide, sides[0]), run(wide, sides[1])
     if truth.error or compared(truth, again) != "same" or not len(truth.leaves) == len(first.leaves) == len(second.leaves):
         return False

@@ -24,7 +24,8 @@ CALLS: list[tuple[tuple[int, ...], list[str]]] = [(dims, [call.strip() for call 
     x.max(); x.var(); x.std(); x.norm()
     """),
     ((1, 2, 3, 4, 5), """
-    x.softmax({d}); x.log_softmax({d}); x.cumsum({d}); x.cumprod({d}); x.sort({d}); x.sort({d}, descending=True);
+    x.softmax({d}); x.log_softmax({d}); x.cumsum({d}); x.cumprod({d}); x.sort({d}, stable=True);
+    x.sort({d}, stable=True, descending=True);
     x.topk(1, {d})[0]; x.topk({n}, {d})[0]; x.flip({d}); x.roll(1, {d}); t.cat([x, {y}], {d}); t.cat([x, x], {d});
     t.stack([x, {y}], {d}); t.stack([x, x, x], {e}); x.sum({d}); x.sum({d}, keepdim=True); x.mean({d});
     x.mean({d}, keepdim=True); x.amax({d}); x.amax({d}, keepdim=True); x.max({d}); x.min({d}, keepdim=True);

@@ -6,6 +6,7 @@ write, where one op's layout is the next one's input.
 from __future__ import annotations
 
 import random
+import re
 from math import prod
 from typing import Any
 
@@ -16,6 +17,8 @@ from memory_layouts import laid, numbers, shape_of, size
 
 ENDS = ("r.sum()", "(r * r).sum()", "r.square().mean()", "(r * r.detach().clamp(-2, 2)).sum()",
         "(r.transpose(0, -1).contiguous() ** 2).sum()")
+# Of equal elements, which layouts make, torch picks any.
+TIES = re.compile(r"kthvalue|median|topk|mode\(")
 
 
 def program(rng: random.Random) -> str:
@@ -88,18 +91,19 @@ def finished(rng: random.Random, lines: list[str], names: list[str]) -> list[str
     if operators.AS_LEFT.search(lines[-1].split("(")[0]) or overlapping(lines):
         seen = "[{r}, {r}.requires_grad, {r}.is_leaf"
     seen += "]"
-    ends = [f"layout({n}), {n}._version - v[{i}]" for i, n in enumerate(names)]
+    lies = "flags" if overlapping(lines) else "layout"
+    ends = [f"{lies}({n}), {n}._version - v[{i}]" for i, n in enumerate(names)]
     if not works(lines, seen.format(r="r")):
         many = f"[{seen.format(r='o')} for o in r]"
         return [*lines, f"return [{many}, {', '.join(ends)}]" if works([*lines, "r = list(r)"], many) else "return r"]
-    if works(lines, "t.autograd.grad(r.sum(), r)"):
+    if works(lines, "t.autograd.grad(r.sum(), r)") and not TIES.search("\n".join(lines)):
         end = rng.choice(ENDS)
         leaves = [line.split(" = ")[0] for line in lines if line.endswith(".requires_grad_()")]
         marked = [n for n in names if n in leaves]
         if marked and works([*lines, f"{end}.backward()"]):
             if rng.random() < 0.5:
                 lines = [*lines, f"{end}.backward()"]
-                ends += [f"{n}.grad is not None and [{n}.grad, layout({n}.grad)]" for n in marked]
+                ends += [f"{n}.grad is not None and [{n}.grad, steps({n}.grad)]" for n in marked]
             else:                                 # on the way to a leaf a gradient lies as it was computed
                 lines = [*lines, f"g = t.autograd.grad({end}, [{', '.join(marked)}], allow_unused=True)"]
                 ends += [f"g[{i}] is not None and [g[{i}], g[{i}].requires_grad]" for i in range(len(marked))]

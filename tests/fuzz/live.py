@@ -31,6 +31,7 @@ class Writer:
         self.made: list[str] = []      # names of the tensors, oldest first
         self.leaves: list[str] = []    # of those, the ones written out
         self.count = 0
+        self.inner = False             # whether the lines stand in a function
 
     def attempt(self, text: str, name: str | None = None) -> bool:
         """Run a statement (with `name = ` before it, if a name is given); keep it if it ran and made a small tensor."""
@@ -58,7 +59,8 @@ class Writer:
         return "abcdeghijklmnopqrsuvwxyz"[n % 24] + (str(n // 24) if n >= 24 else "")
 
     def tensors(self, where: Callable[[Any], bool] = lambda x: True) -> list[str]:
-        return [name for name in self.made if holds(lambda x: where(x) and not torn(x), self.scope[name])]
+        made = [name for name in self.made if isinstance(self.scope[name], self.lib.Tensor)]
+        return [name for name in made if holds(lambda x: where(x) and not torn(x), self.scope[name])]
 
     def pick(self, where: Callable[[Any], bool] = lambda x: True) -> str | None:
         """The name of a tensor, newer ones more often; None if there is none."""
@@ -183,6 +185,7 @@ PLACES: dict[str, Callable[[Writer, str], str]] = {
     "same": alike(lambda x, y: y.dtype == x.dtype and y.shape == x.shape),
     "mat": alike(lambda x, y: y.dtype == x.dtype and y.dim() > 0 and x.dim() > 0 and y.shape[0] == x.shape[-1]),
     "any": lambda writer, x: writer.pick() or x,
+    "leaf": lambda writer, x: writer.pick(lambda y: y.requires_grad and y.is_leaf) or x,
     "s": lambda writer, x: writer.rng.choice(NUMBERS),
     "d": dim,
     "e": dim,

@@ -1,7 +1,6 @@
 """Activations: functions of one tensor, most of them element by element. `inplace=True` writes into the input."""
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,11 +20,6 @@ from rushlight.ops.shape import contiguous
 from rushlight.ops.shapes import chunk
 from rushlight.optional import LARGE
 from rushlight.tensor import Tensor, from_array, method, noticed
-
-
-def settle(inplace: bool, function: Callable, input: Tensor, *args: Any) -> Tensor:
-    """function(input, ...), or the input with that written into it."""
-    return rewritten(input, function, *args) if inplace else function(input, *args)
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -54,7 +48,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     >>> rushlight.nn.functional.elu(rushlight.tensor([-50., -1., 2.]))
     tensor([-1.0000, -0.6321,  2.0000])
     """
-    return settle(inplace, e.elu, input, alpha)
+    return rewritten(input, e.elu, alpha) if inplace else e.elu(input, alpha)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -67,7 +61,10 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """
     if alpha == 0:
         raise RuntimeError(explain("ZeroDivisionError: alpha cannot be 0 for CELU", "give another alpha"))
-    return settle(inplace, lambda x: called(e.elu(x, alpha, 1.0, 1 / alpha), "CeluBackward0"), input)
+
+    def act(x: Tensor) -> Tensor:
+        return called(e.elu(x, alpha, 1.0, 1 / alpha), "CeluBackward0")
+    return rewritten(input, act) if inplace else act(input)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -78,7 +75,8 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> rushlight.nn.functional.selu(rushlight.tensor([-1., 0., 1.]))
     tensor([-1.1113,  0.0000,  1.0507])
     """
-    return settle(inplace, e.elu, input, 1.6732632423543772, 1.0507009873554805)
+    alpha, scale = 1.6732632423543772, 1.0507009873554805
+    return rewritten(input, e.elu, alpha, scale) if inplace else e.elu(input, alpha, scale)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
@@ -87,7 +85,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     >>> rushlight.nn.functional.leaky_relu(rushlight.tensor([-10., 2.]), 0.1)
     tensor([-1.,  2.])
     """
-    return settle(inplace, e.leaky_relu, input, negative_slope)
+    return rewritten(input, e.leaky_relu, negative_slope) if inplace else e.leaky_relu(input, negative_slope)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
@@ -100,7 +98,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
         raise ValueError(explain("min_val cannot be greater than max_val", bounds=(min_val, max_val)))
     if input.array.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
-    return settle(inplace, a.hardtanh, input, min_val, max_val)
+    return rewritten(input, a.hardtanh, min_val, max_val) if inplace else a.hardtanh(input, min_val, max_val)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
@@ -109,7 +107,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     >>> rushlight.nn.functional.hardsigmoid(rushlight.tensor([-4., 0., 1.5, 4.]))
     tensor([0.0000, 0.5000, 0.7500, 1.0000])
     """
-    return settle(inplace, a.hardsigmoid, input)
+    return rewritten(input, a.hardsigmoid) if inplace else a.hardsigmoid(input)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
@@ -118,7 +116,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     >>> rushlight.nn.functional.hardswish(rushlight.tensor([-4., 0., 1.5, 4.]))
     tensor([-0.0000, 0.0000, 1.1250, 4.0000])
     """
-    return settle(inplace, a.hardswish, input)
+    return rewritten(input, a.hardswish) if inplace else a.hardswish(input)
 
 
 @method
@@ -201,7 +199,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     >>> rushlight.nn.functional.mish(rushlight.tensor([-1., 0., 1.]))
     tensor([-0.3034,  0.0000,  0.8651])
     """
-    return settle(inplace, a.mish, input)
+    return rewritten(input, a.mish) if inplace else a.mish(input)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -210,7 +208,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> rushlight.nn.functional.silu(rushlight.tensor([-1., 0., 1.]))
     tensor([-0.2689,  0.0000,  0.7311])
     """
-    return settle(inplace, e.silu, input)
+    return rewritten(input, e.silu) if inplace else e.silu(input)
 
 
 def sigmoid(input: Tensor) -> Tensor:
@@ -239,7 +237,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     """
     if input.array.dtype.kind in "iu":
         threshold, value = int(threshold), int(value)
-    return settle(inplace, a.threshold, input, threshold, value)
+    return rewritten(input, a.threshold, threshold, value) if inplace else a.threshold(input, threshold, value)
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
@@ -301,7 +299,10 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
         raise RuntimeError(explain("Lower bound should be less than or equal to the upper bound", bounds=(lower, upper)))
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
-    return settle(inplace, lambda x: called(e.mul(x, from_array(slopes(x, lower, upper))), "RreluWithNoiseBackward0"), input)
+
+    def act(x: Tensor) -> Tensor:
+        return called(e.mul(x, from_array(slopes(x, lower, upper))), "RreluWithNoiseBackward0")
+    return rewritten(input, act) if inplace else act(input)
 
 
 def slopes(input: Tensor, lower: float, upper: float) -> np.ndarray:

@@ -5,6 +5,7 @@ import numpy as np
 from numpy import isreal, ndarray  # noqa: F401
 
 from rushlight.ops.kernels.elementwise import refusing
+from rushlight.ops.kernels.strided import led
 from rushlight.optional import ROWS
 
 NEXT, LAST = np.array([1, 2, 0]), np.array([2, 0, 1])                    # of three coordinates
@@ -39,7 +40,7 @@ def polar(x: ndarray, y: ndarray) -> ndarray:
     """x (cos y + i sin y)"""
     r = np.empty(np.broadcast_shapes(x.shape, y.shape), np.result_type(x.dtype, np.complex64))
     r.real, r.imag = x * np.cos(y), x * np.sin(y)
-    return r
+    return led(r, x, y)
 
 
 def addcdiv(x: ndarray, y: ndarray, z: ndarray, value: float = 1) -> ndarray:

@@ -217,4 +217,4 @@ def back(rows: ndarray, x: ndarray, dim: int) -> ndarray:
     if not x.ndim:
         return rows.reshape(1)
     rest = x.shape[:dim] + x.shape[dim + 1:]
-    return np.ascontiguousarray(np.moveaxis(rows.reshape(len(rows), *rest), 0, dim))
+    return np.moveaxis(rows.reshape(len(rows), *rest), 0, dim)
