@@ -68,7 +68,7 @@ SHAPES = """
 t.stack([{a}, {b}], {d})|{a}.split(1, {d})[0]|{a}.split([1, 2], {d})[1]|{a}.chunk(2, {d})[-1]|{a}.unbind({d})[0]
 t.stack({a}.unbind({d}), -1)|F.pad({a}, (1, 0))|F.pad({a}, (0, 1), value={s})|F.pad({a}, (-1, 1))|t.rot90({a})
 {a}.repeat_interleave(2, {d})|t.hstack([{a}, {b}])|t.vstack([{a}, {b}])|{a}.gather({d}, {a}.long() * 0 + 1)
-{a}.index_select({d}, {I})|{a}.take({I})|t.take_along_dim({a}, {a}.argsort({d}), {d})|{a}.expand_as({b})
+{a}.index_select({d}, {I})|{a}.take({I})|t.take_along_dim({a}, {a}.argsort({d}) * 0, {d})|{a}.expand_as({b})
 {a}.broadcast_to({b}.shape)|{a}.view_as({a} * 1)|{a}.contiguous()|{a}.mT.contiguous()|{a}.swapaxes({d}, {e})|{a}.ravel()
 {a}.unflatten({d}, (-1, 1))|{a}.scatter({d}, {a}.long() * 0, {b})|{a}.scatter_add({d}, {a}.long() * 0, {b})
 {a}.index_add({d}, {I}, {b}, alpha={s})|{a}.index_copy({d}, {I}, {b})|{a}.index_fill({d}, {I}, {s})
@@ -370,6 +370,8 @@ class Body:
         if not made:
             return
         n = self.rng.choice(made)
+        if "inplace=True" in repr(self.scope[n]) and self.memory(a) in self.theirs and not self.writes_to_arguments:
+            return
         b = self.like(a)
         scaled = f"{{k: p.detach() * {b}.sigmoid().mean() for k, p in {n}.named_parameters()}}"
         stacked = f"*func.stack_module_state([{n}, {n}])"

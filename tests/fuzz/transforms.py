@@ -321,7 +321,7 @@ class Program:
         lines = self.total(f"{self.name}({self.names()})")
         create = self.rng.choice(["", "", ", create_graph=True"])
         head = [f"    {a} = {a}.detach().requires_grad_()"] if self.rng.random() < 0.4 else []
-        return self.defined(name, [*head, lines[0], lines[1].replace("return", "s =") + f" + 0 * {a}.sum()",
+        return self.defined(name, [*head, lines[0], lines[1].replace("return", "s =") + f" + (0 * {a}).sum()",
                                    f"    return t.autograd.grad(s, {a}{create})[0]"], refused)
 
     def by_functional(self, name: str, refused: bool) -> bool:
@@ -399,7 +399,7 @@ class Program:
         no answer depends on whether a constant requires grad."""
         chosen = [a.name for a in self.floats() if self.rng.random() < 0.8] or [self.floats()[0].name]
         lines = self.total(f"{self.name}({self.names()})")
-        total = " + ".join([lines[1].replace("    return", "s ="), *(f"0 * {n}.sum()" for n in chosen)])
+        total = " + ".join([lines[1].replace("    return", "s ="), *(f"(0 * {n}).sum()" for n in chosen)])
         return [*[f"{n}.requires_grad_()" for n in chosen], lines[0].strip(), total], chosen
 
     def called_backward(self) -> list[str]:
@@ -418,14 +418,14 @@ class Program:
     def called_twice(self) -> list[str]:
         lines, chosen = self.tape()
         return [*lines, f"g, = t.autograd.grad(s, {chosen[0]}, create_graph=True)",
-                f"s = (g * g).sum() + 0 * {chosen[0]}.sum()",
+                f"s = (g * g).sum() + (0 * {chosen[0]}).sum()",
                 f"return [g, t.autograd.grad(s, [{', '.join(chosen)}], materialize_grads=True)]"]
 
     def called_batched(self) -> list[str] | None:
         if isinstance(self.out, tuple) or self.out.dim() == 0:
             return None
         x = self.floats()[0].name
-        return [f"{x}.requires_grad_()", f"r = {self.name}({self.names()}) + 0 * {x}.sum()",
+        return [f"{x}.requires_grad_()", f"r = {self.name}({self.names()}) + (0 * {x}).sum()",
                 "v = t.stack([t.ones_like(r), r.detach().cos()])",
                 f"return t.autograd.grad(r, {x}, v, is_grads_batched=True)"]
 
