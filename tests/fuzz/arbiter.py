@@ -1,4 +1,4 @@
-"""torch as judge of itself: programs in which its norms and solvers are made of simple ops, its forward mode of reverse mode.
+"""torch as judge of itself: its norms, distances and solvers made of simple ops, its forward mode of reverse mode.
 
 torch 2.13 has wrong numbers where the forward derivative of a norm, a determinant, a solution or a QR decomposition is
 differentiated again. With the replacements below it must say the same, and says what is right.
@@ -101,6 +101,11 @@ def solve(a: Any, b: Any) -> Any:
     return torch.linalg.inv(a) @ b
 
 
+def cdist(a: Any, b: Any) -> Any:
+    squares = ((a.unsqueeze(-2) - b.unsqueeze(-3)) ** 2).sum(-1)
+    return torch.where(squares == 0, 0, torch.where(squares == 0, 1, squares).sqrt())
+
+
 NORMS = {"layer_norm": layer_norm, "group_norm": group_norm, "batch_norm": batch_norm, "instance_norm": instance_norm}
 LINALG = {"det": det, "slogdet": slogdet, "qr": qr, "solve": solve}
 
@@ -113,7 +118,7 @@ def replaced(text: str, forward: bool) -> ExitStack:
     if "norm" in text or "Norm" in text:
         stack.enter_context(patch.multiple(torch.nn.functional, **NORMS))
     stack.enter_context(patch.multiple(torch.linalg, **LINALG))
-    stack.enter_context(patch.object(torch, "logdet", lambda a: det(a).log()))
+    stack.enter_context(patch.multiple(torch, logdet=lambda a: det(a).log(), cdist=cdist))
     if forward:
         stack.enter_context(patch.multiple(torch.func, jvp=jvp, jacfwd=torch.func.jacrev, hessian=twice))
     return stack
@@ -124,7 +129,7 @@ def torch_is_wrong(text: str) -> bool:
     if find_spec("torch") is None:
         return False
     forward = not re.search(APART, text) and re.search(r"func\.(jvp|jacfwd|hessian|linearize)\(|forward-mode", text)
-    if not forward and not re.search(r"[nN]orm|det\(|linalg\.(qr|solve)\(", text):
+    if not forward and not re.search(r"[nN]orm|det\(|cdist\(|linalg\.(qr|solve)\(", text):
         return False
     ours = harness.run(text, harness.library("rushlight"))
     if harness.compared(harness.run(text, harness.library("torch")), ours) != "wrong":

@@ -277,8 +277,11 @@ class Program:
 
     def by_linearize(self, name: str, refused: bool) -> bool:
         """torch traces the function, which is slow and crashes for some: jvp is the reference."""
-        if re.search(r"put|scatter|copy|take|\[|no_grad|set_grad", "".join(self.lines)):   # docs/differences.md: linearize
+        if re.search(r"no_grad|set_grad", "".join(self.lines)):        # the derivative of jvp's tangent stops there
             return False
+        repeats = re.search(r"put|scatter|index_copy|tensor\(\[0, 0\]\)", "".join(self.lines))
+        if repeats or len(self.floats()) < len(self.arguments):
+            return False                                               # one place twice: backward adds what both would get
         names, f, _ = self.part()
         tangents = ", ".join(self.tangent(n) for n in names.split(", "))
         what = self.rng.choice(["made", "made[1]"])
