@@ -123,7 +123,7 @@ class Level(Inner):
             outs = list(out) if isinstance(out, (tuple, list)) else [out]
             remember(op, outs)
             with self.computing() as m:
-                found = derivative(op, self.below(args), self.below(outs), tangents, m.grad or self.linear)
+                found = derivative(op, self.below(args), self.below(outs), tangents, m.grad or self.linear, self.linear)
             self.give_all(outs, found)
 
     def give_all(self, outs: Sequence, found: Sequence) -> None:
@@ -230,8 +230,10 @@ def written(x: Tensor, root: Tensor, t: Tensor | None, known: Tensor | None) -> 
 
 
 def copied(x: Tensor) -> Tensor:
-    """A copy at the same place in all graphs, those around a vmap too."""
+    """A copy at the same place in all graphs, those around a vmap too, and with copies of its tangents."""
     made = as_it_is(x)
+    if TANGENTS in x.__dict__:
+        made.__dict__[TANGENTS] = Tangents().of({k: copied(t) for k, t in x.__dict__[TANGENTS].items()})
     if isinstance(x.array, Batch):
         made.array = Batch(copied(x.array.value), x.array.level)  # type: ignore[assignment]
     return made

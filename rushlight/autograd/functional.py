@@ -43,18 +43,12 @@ def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
 def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """(f(x), J v): how fast the outputs change when the inputs move along `v`.
 
-    J v is the derivative of w' J, which is linear in w, by w: http://j-towns.github.io/2017/06/12/A-new-trick.html.
-
     >>> x, v = rushlight.tensor([1.0, 2.0]), rushlight.tensor([1.0, 0.0])
     >>> rushlight.autograd.functional.jvp(lambda x: x * x, x, v)
     (tensor([1., 4.]), tensor([2., 0.]))
     """
     xs, ys, tuples = run(func, inputs, create_graph, "jvp")
-    vs = fitting(v, xs, "jvp")
-    with enable_grad():
-        weights = tuple([zeros_like(y).requires_grad_() for y in ys])
-        products = derivative(ys, xs, weights, True, strict, "jvp")
-    along = derivative(products, weights, vs, create_graph, False, "jvp")
+    along = pushed(ys, xs, fitting(v, xs, "jvp"), create_graph, strict, "jvp")
     return packed(ys, tuples[1], create_graph), packed(along, tuples[1], create_graph)
 
 
@@ -177,13 +171,21 @@ def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
 
 
 def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
-    """(f(x), H v), H[i, j] = d^2 f / d x_i d x_j: the same as `vhp`, for H is symmetric.
+    """(f(x), H v), H[i, j] = d^2 f / d x_i d x_j: what `vhp` gives, for H is symmetric; but at a kink they may differ.
 
     >>> x, v = rushlight.tensor([1.0, 2.0]), rushlight.tensor([1.0, 1.0])
     >>> rushlight.autograd.functional.hvp(lambda x: (x ** 3).sum(), x, v)
     (tensor(9.), tensor([ 6., 12.]))
     """
-    return vhp(func, inputs, v, create_graph, strict)
+    xs, ys, tuples = run(func, inputs, create_graph, "hvp")
+    y = one_number(ys[0] if len(ys) == 1 else ys, "hvp")
+    vs = fitting(v, xs, "hvp")
+    with enable_grad():
+        gradients = derivative((y,), xs, (ones_like(y),), True, strict, "hvp")
+    if strict:
+        check_curved(gradients, "hvp")
+    along = pushed(gradients, xs, vs, create_graph, strict, "hvp")
+    return packed(ys, tuples[1], create_graph), packed(along, tuples[0], create_graph)
 
 
 # -- what they share -----------------------------------------------------------------------------------------------
@@ -246,6 +248,14 @@ def derivative(ys: Tensors, xs: Tensors, vs: Tensors, create_graph: bool, strict
     if strict:
         check_depends(ys, chosen, grads, name)
     return tuple([zeros_like(x) if g is None else g for x, g in zip(xs, grads)])
+
+
+def pushed(ys: Tensors, xs: Tensors, vs: Tensors, create_graph: bool, strict: bool, name: str) -> Tensors:
+    """J v: the derivative of w' J, which is linear in w, by w: http://j-towns.github.io/2017/06/12/A-new-trick.html."""
+    with enable_grad():
+        weights = tuple([zeros_like(y).requires_grad_() for y in ys])
+        products = derivative(ys, xs, weights, True, strict, name)
+    return derivative(products, weights, vs, create_graph, False, name)
 
 
 def check_depends(ys: Tensors, chosen: list[int], grads: Any, name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 
@@ -75,7 +76,7 @@ class saved_tensors_hooks(Setting, Inner):
             return item if number else Packed(self, self.pack_one(item), item.node, item.__dict__.get(TANGENTS))
         if not is_out or item is None:            # None: this rule does not need the result (x ** 2)
             return item
-        return Packed(self, self.pack_one(from_array(item)), raw=True)
+        return Packed(self, self.pack_one(from_array(item)), raw=ref(item))
 
     def pack_one(self, t: Tensor) -> Any:
         before = t._version
@@ -88,18 +89,26 @@ class saved_tensors_hooks(Setting, Inner):
     def restore(self, node: Node) -> None:
         """Put the tensors back before the node's rules run."""
         if node.saved is not None:
-            node.saved = tuple(map(unpacked, node.saved))
+            packed, node.saved = node.saved, tuple(map(unpacked, node.saved))
+            if any(isinstance(p, Packed) and p.raw and apart(p.raw(), now) for p, now in zip(packed, node.saved)):
+                noted = getattr(node, "writes", ())                      # of its output: a write to that changes no copy
+                node.writes = [pair for pair in noted if pair[0] != "out"] if noted.__class__ is list else []
 
     def unpacked(self, packed: Packed) -> Any:
         """What a rule finds: the tensor with its place in the graph, or of a result the array."""
         t = unwatched(self.unpack, packed.value)
-        if packed.raw:
+        if packed.raw is not None:
             return t.array
         fresh = from_array(t.array)
         fresh.node = packed.node
         if packed.tangents:
             fresh.__dict__[TANGENTS] = packed.tangents
         return fresh
+
+
+def apart(before: Any, now: Any) -> bool:
+    """Whether an array that was packed, None if it is no more, has come back in other memory."""
+    return before is None or (isinstance(before, np.ndarray) and not np.may_share_memory(before, now))
 
 
 def packed_at_the_end(function: Callable) -> Callable:

@@ -226,11 +226,11 @@ torch_names.IN_FILES[Handle] = "torch.utils.hooks", "RemovableHandle"
 
 class Packed:
     """What a node has saved, in the form that `by`, a `saved_tensors_hooks`, gave it, with its node and its tangents;
-    `raw`: it was an array."""
+    `raw`: a weak reference to the array that it was."""
 
     __slots__ = ("by", "value", "node", "tangents", "raw")
 
-    def __init__(self, by: Any, value: Any, node: Node | None = None, tangents: Any = None, raw: bool = False):
+    def __init__(self, by: Any, value: Any, node: Node | None = None, tangents: Any = None, raw: Any = None):
         self.by, self.value, self.node, self.tangents, self.raw = by, value, node, tangents, raw
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -45,8 +46,8 @@ def differentiated(op: Any, args: tuple) -> Sequence:
     return [None if at is None else args[at] for at in places(op)]
 
 
-def derivative(op: Any, args: tuple, outs: list, tangents: Given, record: bool) -> Sequence:
-    """The tangent of each output, None where it is constant."""
+def derivative(op: Any, args: tuple, outs: list, tangents: Given, record: bool, linear: bool = False) -> Sequence:
+    """The tangent of each output, None where it is constant. `linear`: it is transposed later, and must then be exact."""
     found: Sequence = [None] * len(outs)
     alone, together = linear_edges(op)
     left = list(tangents)
@@ -58,7 +59,7 @@ def derivative(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
         for i in together:
             at: Any = places(op)[i]
             given[at], left[i] = zeros(args[at]) if left[i] is None else left[i], None
-        found = as_list(TENSORS[op.name](*given))
+        found = [picked(op, given)] if linear and writes_over(op, args) else as_list(TENSORS[op.name](*given))
     for i in alone:
         if (t := left[i]) is not None:
             left[i] = None
@@ -68,6 +69,26 @@ def derivative(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
         how = diagonally if diagonal else transposed
         found = added(found, how(op, args, outs, left, record))
     return found
+
+
+def writes_over(op: Any, args: tuple) -> bool:
+    """Whether the op writes at places that an index names, maybe one of them twice: what is written last stays. Its rule
+    for backward gives each of the writers a gradient, as torch's does."""
+    return op.name in ("scatter", "index_copy") or (op.name == "write_at" and not args[-1])
+
+
+def picked(op: Any, given: list) -> Tensor:
+    """The op as a choice among the elements of its inputs, whose rule for backward is exact: the op itself, run on the
+    elements' numbers, says which are chosen."""
+    numbers, flat, start = list(given), [], 0
+    for i in linear_edges(op)[1]:
+        at: Any = places(op)[i]
+        x = given[at]
+        count = prod(x.array.shape)
+        numbers[at] = created(from_array(np.arange(start, start + count).reshape(x.array.shape)))
+        flat.append(TENSORS["reshape"](x, (count,)))
+        start += count
+    return TENSORS["cat"](flat, 0)[TENSORS[op.name](*numbers)]  # type: ignore[index]
 
 
 def linearly(op: Any, args: tuple, at: Any, t: Tensor) -> list:

@@ -1,14 +1,15 @@
-"""torch as judge of itself: programs in which its norms are made of simple ops, and its forward mode of reverse mode.
+"""torch as judge of itself: its norms, distances and solvers made of simple ops, its forward mode of reverse mode.
 
-torch 2.13 has wrong numbers where the forward derivative of a norm or of a determinant is differentiated again. With the
-replacements below it must say the same, and says what is right.
+torch 2.13 has wrong numbers where the forward derivative of a norm, a determinant, a solution or a QR decomposition is
+differentiated again. With the replacements below it must say the same, and says what is right.
 """
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from importlib.util import find_spec
-from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import harness
 
@@ -34,50 +35,109 @@ def twice(f: Any, argnums: Any = 0) -> Any:
     return torch.func.jacrev(torch.func.jacrev(f, argnums), argnums)
 
 
-def normalized(x: Any, dims: tuple, eps: float = 1e-5) -> Any:
+# -- norms of simple ops ---------------------------------------------------------------------------------------------------
+
+def normalized(x: Any, dims: tuple, eps: float, weight: Any = None, bias: Any = None) -> Any:
     far = x - x.mean(dims, keepdim=True)
-    return far / ((far * far).mean(dims, keepdim=True) + eps).sqrt()
-
-
-def layer_norm(x: Any, shape: tuple, weight: Any = None, bias: Any = None) -> Any:
-    out = normalized(x, tuple(range(-len(tuple(shape)), 0)))
+    out = far / ((far * far).mean(dims, keepdim=True) + eps).sqrt()
     out = out if weight is None else out * weight
     return out if bias is None else out + bias
 
 
-def group_norm(x: Any, groups: int) -> Any:
-    return normalized(x.reshape(x.shape[0], groups, -1), (2,)).reshape(x.shape)
+def layer_norm(x: Any, shape: tuple, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    return normalized(x, tuple(range(-len(tuple(shape)), 0)), eps, weight, bias)
 
 
-def batch_norm(x: Any, mean: None, var: None, training: bool = True) -> Any:
-    return normalized(x, (0, *range(2, x.dim())))
+def by_channel(x: Any, parameter: Any) -> Any:
+    return None if parameter is None else parameter.reshape(-1, *[1] * (x.dim() - 2))
 
 
-def instance_norm(x: Any) -> Any:
-    return normalized(x, tuple(range(2, x.dim())))
+def group_norm(x: Any, groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    out = normalized(x.reshape(x.shape[0], groups, -1), (2,), eps).reshape(x.shape)
+    out = out if weight is None else out * by_channel(x, weight)
+    return out if bias is None else out + by_channel(x, bias)
+
+
+def batch_norm(x: Any, mean: Any, var: Any, weight: Any = None, bias: Any = None, training: bool = False,
+               momentum: float = 0.1, eps: float = 1e-5) -> Any:
+    weight, bias = by_channel(x, weight), by_channel(x, bias)
+    if training:                                  # without an update of the running statistics
+        return normalized(x, (0, *range(2, x.dim())), eps, weight, bias)
+    out = (x - by_channel(x, mean)) / (by_channel(x, var) + eps).sqrt()
+    out = out if weight is None else out * weight
+    return out if bias is None else out + bias
+
+
+def instance_norm(x: Any, mean: Any = None, var: Any = None, weight: Any = None, bias: Any = None,
+                  use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5) -> Any:
+    return normalized(x, tuple(range(2, x.dim())), eps, by_channel(x, weight), by_channel(x, bias))
+
+
+# -- linear algebra of simple ops ------------------------------------------------------------------------------------------
+
+def det(a: Any) -> Any:
+    """By the first row and its minors."""
+    n = a.shape[-1]
+    if n == 1:
+        return a[..., 0, 0]
+    columns = [[j for j in range(n) if j != i] for i in range(n)]
+    return sum((-1) ** i * a[..., 0, i] * det(torch.stack([a[..., 1:, j] for j in columns[i]], -1)) for i in range(n))
+
+
+def slogdet(a: Any) -> tuple:
+    d = det(a)
+    return d.detach().sign(), d.abs().log()
+
+
+def qr(a: Any) -> tuple:
+    """Up to the signs of R's rows: programs look at abs() of R."""
+    square = a[..., :a.shape[-2]]
+    upper = torch.linalg.cholesky(square.mT @ square).mT
+    q = square @ torch.linalg.inv(upper)
+    return q, q.mT @ a
+
+
+def solve(a: Any, b: Any) -> Any:
+    return torch.linalg.inv(a) @ b
+
+
+def cdist(a: Any, b: Any) -> Any:
+    squares = ((a.unsqueeze(-2) - b.unsqueeze(-3)) ** 2).sum(-1)
+    return torch.where(squares == 0, 0, torch.where(squares == 0, 1, squares).sqrt())
 
 
 NORMS = {"layer_norm": layer_norm, "group_norm": group_norm, "batch_norm": batch_norm, "instance_norm": instance_norm}
+LINALG = {"det": det, "slogdet": slogdet, "qr": qr, "solve": solve}
 
 
-def judges(text: str) -> list[dict[str, Any]]:
-    """What stands in the place of the names of a program."""
-    plain = SimpleNamespace(**{**vars(torch.nn.functional), **NORMS})
-    found = [{"F": plain}] if "norm" in text else []
-    if not re.search(APART, text) and re.search(r"func\.(jvp|jacfwd|hessian|linearize)\(|forward-mode", text):
-        reverse = {"jvp": jvp, "jacfwd": torch.func.jacrev, "hessian": twice}
-        found.append({"F": plain, "func": SimpleNamespace(**{**vars(torch.func), **reverse})})
-    return found
+# -- the judgement ---------------------------------------------------------------------------------------------------------
+
+def replaced(text: str, forward: bool) -> ExitStack:
+    """While it is open, torch's functions are those above; `forward`: its forward mode, too."""
+    stack = ExitStack()
+    if "norm" in text or "Norm" in text:
+        stack.enter_context(patch.multiple(torch.nn.functional, **NORMS))
+    stack.enter_context(patch.multiple(torch.linalg, **LINALG))
+    stack.enter_context(patch.multiple(torch, logdet=lambda a: det(a).log(), cdist=cdist))
+    if forward:
+        stack.enter_context(patch.multiple(torch.func, jvp=jvp, jacfwd=torch.func.jacrev, hessian=twice))
+    return stack
 
 
 def torch_is_wrong(text: str) -> bool:
     """Whether torch agrees with rushlight as soon as other ops and modes take the place of those that it has wrong."""
-    if find_spec("torch") is None or not (names := judges(text)):
+    if find_spec("torch") is None:
+        return False
+    forward = not re.search(APART, text) and re.search(r"func\.(jvp|jacfwd|hessian|linearize)\(|forward-mode", text)
+    if not forward and not re.search(r"[nN]orm|det\(|cdist\(|linalg\.(qr|solve)\(", text):
         return False
     ours = harness.run(text, harness.library("rushlight"))
     if harness.compared(harness.run(text, harness.library("torch")), ours) != "wrong":
         return False
     plain = PLAINLY + text.replace("t.utils.checkpoint.checkpoint(", "plainly(")
-    found = [harness.run(re.sub(STRATEGY, "", plain) if "func" in given else plain, harness.Side("torch", torch, given))
-             for given in names]
-    return any(not judge.error and harness.compared(judge, ours) == "same" for judge in found)
+    for other_modes in (False, True) if forward else (False,):
+        with replaced(text, other_modes):
+            judge = harness.run(re.sub(STRATEGY, "", plain) if other_modes else plain, harness.library("torch"))
+        if not judge.error and harness.compared(judge, ours) == "same":
+            return True
+    return False

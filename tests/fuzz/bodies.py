@@ -1,6 +1,7 @@
 """Random bodies of functions: ops, views and in-place writes on tensors of small shapes.
 
-A line is a template with holes, filled with random variables, dimensions and numbers. torch runs each line as soon as it
+A line is a template with holes, filled with random variables, dimensions and numbers. `{C}` stands where torch's result
+lies in another order (docs/differences.md). torch runs each line as soon as it
 is made, on one sample: a line that torch refuses is dropped, and the shapes of the results are known.
 """
 from __future__ import annotations
@@ -68,13 +69,15 @@ SHAPES = """
 t.stack([{a}, {b}], {d})|{a}.split(1, {d})[0]|{a}.split([1, 2], {d})[1]|{a}.chunk(2, {d})[-1]|{a}.unbind({d})[0]
 t.stack({a}.unbind({d}), -1)|F.pad({a}, (1, 0))|F.pad({a}, (0, 1), value={s})|F.pad({a}, (-1, 1))|t.rot90({a})
 {a}.repeat_interleave(2, {d})|t.hstack([{a}, {b}])|t.vstack([{a}, {b}])|{a}.gather({d}, {a}.long() * 0 + 1)
-{a}.index_select({d}, {I})|{a}.take({I})|t.take_along_dim({a}, {a}.argsort({d}), {d})|{a}.expand_as({b})
+{a}.index_select({d}, {I})|{a}.take({I})|t.take_along_dim({a}, {a}.argsort({d}) * 0, {d})|{a}.expand_as({b})
 {a}.broadcast_to({b}.shape)|{a}.view_as({a} * 1)|{a}.contiguous()|{a}.mT.contiguous()|{a}.swapaxes({d}, {e})|{a}.ravel()
 {a}.unflatten({d}, (-1, 1))|{a}.scatter({d}, {a}.long() * 0, {b})|{a}.scatter_add({d}, {a}.long() * 0, {b})
 {a}.index_add({d}, {I}, {b}, alpha={s})|{a}.index_copy({d}, {I}, {b})|{a}.index_fill({d}, {I}, {s})
 {a}.index_put(({I},), {b})|{a}.index_put(({I},), {b}, accumulate=True)|{a}.scatter_reduce({d}, {a}.long() * 0, {b}, {R})
-{a}.masked_scatter({m}, {b})|t.select_scatter({a}, {b}.select({d}, 0), {d}, {i0})|t.slice_scatter({a}, {b}[:1], 0, 0, 1)
-t.diagonal_scatter({a}, {b}.diagonal())|t.meshgrid({a}.flatten(), {b}.flatten(), indexing="ij")[0]|t.atleast_2d({a})
+{a}.masked_scatter({m}, {b})|t.select_scatter({a}, {b}.select({d}, 0), {d}, {i0}){C}
+t.slice_scatter({a}, {b}[:1], 0, 0, 1){C}
+t.diagonal_scatter({a}, {b}.diagonal()){C}|t.meshgrid({a}.flatten(), {b}.flatten(), indexing="ij")[0]
+t.atleast_2d({a})
 t.combinations({a}, 2)|t.block_diag({a}, {b})|t.cartesian_prod({a}, {b})|t.broadcast_tensors({a}, {b})[0]|{a}.put({I}, {b})
 F.one_hot({l}, 3) * {a}|t.zeros_like({a}) + {b}|{a}.new_zeros(2) + {a}.sum()|{a}.new_tensor([1.0, 2.0]) * {b}
 F.embedding({l}, {a})|F.embedding({l}, {a}, padding_idx=0)|t.tensor_split({a}, 2, {d})[0]|{a}.as_strided((2,), (1,))
@@ -87,16 +90,19 @@ PRODUCTS = """
 t.einsum("ij,ij->i", {a}, {b})|t.einsum("ij,kj->ik", {a}, {b})|t.einsum("i,j->ij", {a}, {b})|t.einsum("ij->ji", {a})
 t.einsum("...i,...i->...", {a}, {b})|F.linear({a}, {b})|F.linear({a}, {b}, {c})|t.addmm({c}, {a}, {b}.t(), alpha={s})
 t.addmv({c}, {a}, {b}, beta={s})|t.baddbmm({c}, {a}[None], {b}.mT[None])|t.bmm({a}[None], {b}.mT[None])|t.kron({a}, {b})
-t.tensordot({a}, {b}, 1)|t.tensordot({a}, {b}, ([0], [0]))|t.linalg.inv({a} @ {a}.mT + {eye})
+t.tensordot({a}, {b}, 1)|t.tensordot({a}, {b}, ([0], [0]))|t.linalg.inv({a} @ {a}.mT + {eye}){C}
 t.linalg.det({a} @ {a}.mT + {eye})
-t.linalg.solve({a} @ {a}.mT + {eye}, {a})|t.linalg.cholesky({a} @ {a}.mT + {eye})|t.logdet({a} @ {a}.mT + {eye})
+t.linalg.solve({a} @ {a}.mT + {eye}, {a}){C}|t.linalg.cholesky({a} @ {a}.mT + {eye}){C}
+t.logdet({a} @ {a}.mT + {eye})
 t.linalg.matrix_norm({a})|t.matrix_exp(({a} @ {a}.mT) * 0.3)|t.linalg.multi_dot([{a}, {b}.mT, {c}])
 t.cross({a}, {b}.cos(), -1)
 F.scaled_dot_product_attention({a}[None], {b}[None], {c}[None])|F.bilinear({a}, {b}, {c}[None])|t.vdot({a}, {b})
-t.linalg.eigvalsh({a} @ {a}.mT + {eye})|t.linalg.svdvals({a})|t.linalg.pinv({a})|t.linalg.qr({a})[1].abs()
+t.linalg.eigvalsh({a} @ {a}.mT + {eye})|t.linalg.svdvals({a})|t.linalg.pinv({a}){C}
+t.linalg.qr({a})[1].abs(){C}
 F.conv1d({a}[None], {b}[None])|F.conv1d({a}.reshape(1, 1, -1), {b}.reshape(1, 1, -1)[..., :2], padding=1)
 F.conv2d({a}[None, None], {b}[None, None])|F.conv_transpose1d({a}.reshape(1, 1, -1), {b}.reshape(1, 1, -1))
-t.linalg.solve_triangular(({a} @ {a}.mT + {eye}).tril(), {a}, upper=False)|t.chain_matmul({a}, {b}.mT)|t.ger({a}, {b})
+t.linalg.solve_triangular(({a} @ {a}.mT + {eye}).tril(), {a}, upper=False){C}|t.chain_matmul({a}, {b}.mT)
+t.ger({a}, {b})
 t.linalg.slogdet({a} @ {a}.mT + {eye})[1]|t.addr({c}, {a}, {b})|t.addbmm({a} @ {b}.mT, {a}[None], {b}.mT[None])
 """.strip()
 
@@ -160,6 +166,12 @@ def memory(x: torch.Tensor) -> int | None:
         return x.untyped_storage().data_ptr()
     except RuntimeError:
         return None
+
+
+def apart(x: torch.Tensor) -> bool:
+    """Whether each element has a place of its own in memory: torch writes to some that have none."""
+    room = 1 + sum((size - 1) * step for size, step in zip(x.shape, x.stride()))
+    return not x.numel() or torch.arange(room).as_strided(x.shape, x.stride()).unique().numel() == x.numel()
 
 
 class Body:
@@ -228,9 +240,10 @@ class Body:
         return memory(self.scope[name])
 
     def writable(self) -> str | None:
-        """A variable that may be written to: its memory is not that of an argument, but for a few functions."""
-        found = [n for n in self.floats if self.writes_to_arguments
-                 or self.memory(n) not in self.theirs]
+        """A variable that may be written to: its elements have places of their own, which are not those of an argument, but
+        for a few functions."""
+        found = [n for n in self.floats if (self.writes_to_arguments or self.memory(n) not in self.theirs)
+                 and apart(self.scope[n])]
         return self.rng.choice(found) if found else None
 
     def key(self, x: torch.Tensor) -> str:
@@ -242,6 +255,8 @@ class Body:
         if rng.random() < 0.05:
             return self.mask(x)
         chosen = [rng.choice(parts) for _ in range(count)]
+        if any("[" in part or part in self.ints for part in chosen):     # with True, torch's vmap writes elsewhere
+            chosen = [part for part in chosen if part != "True"]
         return ", ".join(part for i, part in enumerate(chosen) if part != "..." or "..." not in chosen[:i])
 
     def mask(self, x: torch.Tensor) -> str:
@@ -269,6 +284,7 @@ class Body:
             "a": lambda: a, "w": lambda: a, "b": lambda: b, "c": lambda: self.like(a, apart), "z": self.zero_dim,
             "d": lambda: str(rng.randrange(-dims, dims)), "e": lambda: str(rng.randrange(-dims, dims)),
             "s": lambda: rng.choice(SCALARS), "s1": lambda: rng.choice(("2.0", "1.5")),
+            "C": lambda: ".clone(memory_format=t.contiguous_format)",
             "i0": lambda: str(rng.randrange(-1, 2)),
             "m": lambda: self.mask(x), "K": lambda: self.key(x), "Z": lambda: ", ".join(map(str, shape)),
             "P": lambda: ", ".join(map(str, rng.sample(range(x.dim()), x.dim()))) or "()",
@@ -370,6 +386,8 @@ class Body:
         if not made:
             return
         n = self.rng.choice(made)
+        if "inplace=True" in repr(self.scope[n]) and self.memory(a) in self.theirs and not self.writes_to_arguments:
+            return
         b = self.like(a)
         scaled = f"{{k: p.detach() * {b}.sigmoid().mean() for k, p in {n}.named_parameters()}}"
         stacked = f"*func.stack_module_state([{n}, {n}])"

@@ -2,7 +2,8 @@
 
 A program defines custom Functions and modules, a function (bodies.py), wraps it in transforms, makes inputs and calls the
 result: plainly, on the tape, in forward mode or by autograd.functional. torch runs each part as soon as it is made; what
-torch refuses is left out, but for one in ten.
+torch refuses is left out, but for one in ten. So are programs whose answer jumps where the inputs move a little: at a kink,
+a tie or a singular matrix several answers are right.
 """
 from __future__ import annotations
 
@@ -11,10 +12,11 @@ import re
 import warnings
 from typing import Any
 
+import numpy as np
 import torch
 from bodies import MODULES, Body
 from functions import function_class
-from harness import library
+from harness import leaves, library
 
 library("torch")
 DTYPES = ["float64"] * 5 + ["float32"]
@@ -35,8 +37,8 @@ def written(rng: random.Random) -> str:
         if made.function():
             for _ in range(rng.choice([0, 1, 1, 1, 2, 2, 3])):
                 made.wrap()
-            made.call()
-            return "\n".join(used(made.lines))
+            if made.call():
+                return "\n".join(used(made.lines))
 
 
 def used(lines: list[str]) -> list[str]:
@@ -57,21 +59,31 @@ class Argument:
     def __init__(self, name: str, shape: tuple, kind: str, salt: int):
         self.name, self.shape, self.kind, self.salt = name, tuple(shape), kind, salt
 
-    def text(self, dtype: str) -> str:
-        """An expression for a tensor of the shape."""
+    def text(self, dtype: str, moved: float = 0.0) -> str:
+        """An expression for a tensor of the shape; `moved`: about how far its numbers lie from those of the program."""
         n = torch.Size(self.shape).numel()
         shape = ", ".join(map(str, self.shape)) or "()"
         if self.kind == "int":
             return f"(t.arange({n}) * {2 * self.salt + 3} // 2 % 2).reshape({shape})"
         if self.kind == "bool":
             return f"(t.arange({n}) * {self.salt + 1} % 3 > 0).reshape({shape})"
-        return f"(t.arange({n}, dtype=t.{dtype}) * 1.3 + 0.{self.salt}).sin().reshape({shape})"
+        start = f"0.{self.salt}" if not moved else repr(0.1 * self.salt + (1 + 0.7 * self.salt) * moved)
+        return f"(t.arange({n}, dtype=t.{dtype}) * {1.3 + moved} + {start}).sin().reshape({shape})"
 
     def value(self, dtype: str) -> torch.Tensor:
         return eval(self.text(dtype), {"t": torch})
 
     def batched(self, size: int, dim: int) -> Argument:
         return Argument(self.name, (*self.shape[:dim], size, *self.shape[dim:]), self.kind, self.salt)
+
+
+def near(a: Any, b: Any, far: float) -> bool:
+    """Whether two leaves of an answer are finite, and lie at most so far apart."""
+    if not isinstance(a, np.ndarray) or a.dtype.kind not in "fc":
+        return True
+    if a.shape != b.shape or not np.isfinite(a).all():
+        return False
+    return bool((np.abs(a - b) <= far * max(1.0, float(np.abs(a).max(initial=0.0)))).all())
 
 
 class Program:
@@ -106,8 +118,9 @@ class Program:
                             ["float", "int"], ["float", "float", "int"], ["float", "bool"]])
         first = rng.choice(SHAPES)
         shapes = [first if rng.random() < 0.5 else rng.choice(SHAPES) for _ in kinds]
-        self.arguments = [Argument(name, (2,) if kind == "int" and rng.random() < 0.6 else shape, kind, rng.randrange(1, 10))
-                          for name, shape, kind in zip("xyz", shapes, kinds)]
+        salts = rng.sample(range(1, 10), len(kinds))                   # equal arguments would be ties of all their numbers
+        self.arguments = [Argument(name, (2,) if kind == "int" and rng.random() < 0.6 else shape, kind, salt)
+                          for name, shape, kind, salt in zip("xyz", shapes, kinds, salts)]
         body = Body(rng, self.scope, {a.name: a.value(self.dtype) for a in self.arguments})
         count = rng.randint(2, 8)
         for _ in range(4 * count):
@@ -264,8 +277,11 @@ class Program:
 
     def by_linearize(self, name: str, refused: bool) -> bool:
         """torch traces the function, which is slow and crashes for some: jvp is the reference."""
-        if re.search(r"put|scatter|copy|take|\[|no_grad|set_grad", "".join(self.lines)):   # docs/differences.md: linearize
+        if re.search(r"no_grad|set_grad", "".join(self.lines)):        # the derivative of jvp's tangent stops there
             return False
+        repeats = re.search(r"put|scatter|index_copy|tensor\(\[0, 0\]\)", "".join(self.lines))
+        if repeats or len(self.floats()) < len(self.arguments):
+            return False                                               # one place twice: backward adds what both would get
         names, f, _ = self.part()
         tangents = ", ".join(self.tangent(n) for n in names.split(", "))
         what = self.rng.choice(["made", "made[1]"])
@@ -308,7 +324,7 @@ class Program:
         lines = self.total(f"{self.name}({self.names()})")
         create = self.rng.choice(["", "", ", create_graph=True"])
         head = [f"    {a} = {a}.detach().requires_grad_()"] if self.rng.random() < 0.4 else []
-        return self.defined(name, [*head, lines[0], lines[1].replace("return", "s ="),
+        return self.defined(name, [*head, lines[0], lines[1].replace("return", "s =") + f" + (0 * {a}).sum()",
                                    f"    return t.autograd.grad(s, {a}{create})[0]"], refused)
 
     def by_functional(self, name: str, refused: bool) -> bool:
@@ -340,25 +356,38 @@ class Program:
 
     CALLS = {"plain": 8, "backward": 7, "grads": 4, "twice": 2, "dual": 4, "functional": 4, "modes": 3, "batched": 1}
 
-    def call(self) -> None:
-        """Inputs, and what is asked of the function."""
+    def call(self) -> bool:
+        """Inputs, and what is asked of the function; whether torch answered, if it had to, and steadily."""
         refused = self.rng.random() < 0.06
         for _ in range(5):
             which = self.rng.choices(list(self.CALLS), list(self.CALLS.values()))[0]
             lines = getattr(self, f"called_{which}")()
-            inputs = [f"{a.name} = {a.text(self.dtype)}" for a in self.arguments]
             if lines is None:
                 continue
             try:
-                torch.manual_seed(0)
-                exec("\n".join(inputs + lines[:-1]), self.scope)
-                eval(lines[-1].removeprefix("return "), self.scope)
+                kept = self.steady(lines)
             except Exception:
-                if not refused:
-                    continue
-            self.lines += inputs + lines
-            return
-        self.lines += [*inputs, f"return {self.name}({self.names()})"]
+                kept = refused
+            if kept:
+                self.lines += [*self.inputs(), *lines]
+                return True
+        return False
+
+    def inputs(self, moved: float = 0.0) -> list[str]:
+        return [f"{a.name} = {a.text(self.dtype, moved)}" for a in self.arguments]
+
+    def steady(self, lines: list[str]) -> bool:
+        """Whether the answer is finite, and moves with the inputs without a jump."""
+        step = 1e-8 if self.dtype == "float64" else 1e-5
+        here, there = self.answer(lines, 0.0), self.answer(lines, step)
+        return len(here) == len(there) and all(near(a, b, 1e4 * step) for a, b in zip(here, there))
+
+    def answer(self, lines: list[str], moved: float) -> list:
+        """What torch answers, for inputs moved so far."""
+        torch.manual_seed(0)
+        torch.set_grad_enabled(True)
+        exec("\n".join(self.inputs(moved) + lines[:-1]), self.scope)
+        return list(leaves(eval(lines[-1].removeprefix("return "), self.scope)))
 
     def called_plain(self) -> list[str]:
         return [f"r = {self.name}({self.names()})", f"return [r, {self.names()}]"]
@@ -369,10 +398,12 @@ class Program:
         return [*grad, f"with t.{mode}(): r = {self.name}({self.names()})", f"return [r, {self.names()}]"]
 
     def tape(self) -> tuple[list[str], list[str]]:
-        """(lines that compute a number s from variables, the names of the variables)."""
+        """(lines that compute a number s from variables, the names of the variables). s depends on each variable, so that
+        no answer depends on whether a constant requires grad."""
         chosen = [a.name for a in self.floats() if self.rng.random() < 0.8] or [self.floats()[0].name]
         lines = self.total(f"{self.name}({self.names()})")
-        return [*[f"{n}.requires_grad_()" for n in chosen], lines[0].strip(), lines[1].replace("    return", "s =")], chosen
+        total = " + ".join([lines[1].replace("    return", "s ="), *(f"(0 * {n}).sum()" for n in chosen)])
+        return [*[f"{n}.requires_grad_()" for n in chosen], lines[0].strip(), total], chosen
 
     def called_backward(self) -> list[str]:
         lines, chosen = self.tape()
@@ -390,13 +421,14 @@ class Program:
     def called_twice(self) -> list[str]:
         lines, chosen = self.tape()
         return [*lines, f"g, = t.autograd.grad(s, {chosen[0]}, create_graph=True)",
-                f"return [g, t.autograd.grad((g * g).sum(), [{', '.join(chosen)}], materialize_grads=True)]"]
+                f"s = (g * g).sum() + (0 * {chosen[0]}).sum()",
+                f"return [g, t.autograd.grad(s, [{', '.join(chosen)}], materialize_grads=True)]"]
 
     def called_batched(self) -> list[str] | None:
         if isinstance(self.out, tuple) or self.out.dim() == 0:
             return None
         x = self.floats()[0].name
-        return [f"{x}.requires_grad_()", f"r = {self.name}({self.names()})",
+        return [f"{x}.requires_grad_()", f"r = {self.name}({self.names()}) + (0 * {x}).sum()",
                 "v = t.stack([t.ones_like(r), r.detach().cos()])",
                 f"return t.autograd.grad(r, {x}, v, is_grads_batched=True)"]
 

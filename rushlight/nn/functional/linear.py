@@ -27,14 +27,14 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
     >>> rushlight.nn.functional.linear(rushlight.ones(1, 2), rushlight.tensor([[1., 2.], [3., 4.]]))
     tensor([[3., 7.]])
     """
-    if weight.array.ndim == 2:
+    if weight.array.ndim == 2 and (bias is None or bias.array.ndim < 2):
         return product(input, weight, bias, out=out)
-    if weight.array.ndim != 1:
+    if weight.array.ndim not in (1, 2):
         raise RuntimeError(explain(f"linear: weight must have 1 or 2 dimensions, but has {weight.array.ndim}",
                                    "its shape is (out_features, in_features)"))
     if bias is None:
-        return matmul(input, weight, out=out)
-    return e.add(matmul(input, weight), bias, out=out)
+        return matmul(input, weight, out=out)     # of a vector
+    return e.add(linear(input, weight), bias, out=out)
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
