@@ -74,7 +74,21 @@ def differentiable(function, sample):
     return [] if made == "refused" else [t.requires_grad for t in arrays_in(made[0]) if t.array.dtype.kind in "fc"]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not is_random(name) and name != "bincount"])     # nor torch's
+NOT_IMPLEMENTED = {"changes", "counted", "distinct", "from_these", "histogram", "histogramdd", "unique", "unique_consecutive"}
+
+
+@pytest.mark.parametrize("name", sorted(NOT_IMPLEMENTED))
+def test_ops_without_derivative_say_so(name):
+    """Where torch's backward is not implemented, forward mode raises too."""
+    samples = [sample for sample in SAMPLES[name] if any(differentiable(function_of(name), sample))]
+    assert samples
+    for sample in samples:
+        with pytest.raises(NotImplementedError, match="the derivative for '.*' is not implemented"):
+            tangents(rushlight, ours, fixed, function_of(name), sample, "float64")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not is_random(name)
+                                  and name not in NOT_IMPLEMENTED | {"bincount"}])     # nor torch's
 def test_tangents_are_differences(name):
     """Independent of torch and of the rules; the entries for rules alone too."""
     function = function_of(name)

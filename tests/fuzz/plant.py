@@ -175,7 +175,7 @@ def copies_forget_their_strides() -> None:
 def images_lose_channels_last() -> None:
     strided = module("ops.kernels.strided")
     strided.suggests_last = lambda a: False
-    for name in ("conv", "pool", "norm", "resize", "pad"):
+    for name in ("conv", "pool", "norm", "resize", "borders"):
         place = module(f"ops.kernels.{name}")
         for helper in ("suggests_last", "channels_last"):
             if hasattr(place, helper):
