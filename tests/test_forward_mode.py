@@ -74,7 +74,8 @@ def differentiable(function, sample):
     return [] if made == "refused" else [t.requires_grad for t in arrays_in(made[0]) if t.array.dtype.kind in "fc"]
 
 
-NOT_IMPLEMENTED = {"changes", "counted", "distinct", "from_these", "histogram", "histogramdd", "unique", "unique_consecutive"}
+NOT_IMPLEMENTED = {"changes", "counted", "distinct", "from_these", "histogram", "histogramdd", "unique",
+                   "unique_consecutive"}
 
 
 @pytest.mark.parametrize("name", sorted(NOT_IMPLEMENTED))
