@@ -23,7 +23,7 @@ class Writes:
         self.where: tuple[CodeType, int] | None = None
 
 
-slot: Any = Writes.count
+slot: Any = vars(Writes)["count"]
 
 
 class Left(Writes):
