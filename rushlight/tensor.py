@@ -411,14 +411,15 @@ def created(tensor: Tensor) -> Tensor:
 
 def writes_of(tensor: Tensor) -> Writes:
     """The record of writes to the tensor's memory; its node shares it, for what the node has saved of it."""
-    root = tensor.root
-    if root.writes is None:
-        root.writes = Writes()
+    root = tensor if tensor.viewing is None else tensor.viewing[0]         # `tensor.root` takes 40 ns more
+    writes = root.writes
+    if writes is None:
+        writes = root.writes = Writes()
         if root.node is not None:
-            root.node.writes = root.writes
-    if root is not tensor and root.writes.memory is None:
-        root.writes.memory = root.array
-    return root.writes
+            root.node.writes = writes
+    if root is not tensor and writes.memory is None:
+        writes.memory = root.array
+    return writes
 
 
 def holder(tensor: Tensor) -> Tensor:

@@ -44,10 +44,10 @@ def staying(op: Op, kernel: Callable, last: int) -> Callable:
     def stay(*args: Any) -> np.ndarray:
         r, dtype = kernel(*args), args[last].dtype
         r = r if r.__class__ is np.ndarray and r.dtype is dtype else np.asarray(r).astype(dtype, copy=False)
-        for a in args[:last + 1]:
-            if not a.flags.c_contiguous:
-                return led(r, *args[:last + 1])
-        return r
+        if args[0].flags.c_contiguous and (not last or args[last].flags.c_contiguous and (
+                last == 1 or args[1].flags.c_contiguous)):            # of three at most: a loop takes twice as long
+            return r
+        return led(r, *args[:last + 1])
     some = least_half(op)
     return lambda *args: stay(*args) if args[0].size < some or args[0].size < LARGE and args[last].itemsize != 2 else \
         large(op, "", stay, *args)
@@ -184,7 +184,7 @@ def inplace(one: Op) -> Callable:
     at_once_too = isinstance(one.kernel, np.ufunc) and one.result != BOOL and not one.options.get("ordered")
     kernel = one.kernel if at_once_too else None
     single, name, floating, answers = len(one.inputs) == 1, one.name + "_", one.result == FLOATING, one.result == BOOL
-    out_of_place = as_method(one)
+    out_of_place, constants = as_method(one), name.startswith("logical_")           # torch takes the other operand for one
 
     def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if kernel is not None and unrecorded(input, args):
@@ -199,7 +199,7 @@ def inplace(one: Op) -> Callable:
             before = before_write(input, args)
             made = out_of_place(before, *[before if a is input else a for a in args], **kwargs)
         if answers and (input.dtype.is_floating_point or input.dtype.is_complex):
-            others = () if one.name.startswith("logical_") else args       # torch takes those for constants
+            others = () if constants else args
             made = flat_in(made, input, others) if recorded(input, others) else made
         return assign(input, made, name)
 
@@ -268,10 +268,7 @@ def before_write(x: Tensor, args: Iterable = ()) -> Tensor:
 
 def rewritten(x: Tensor, function: Callable, *args: Any, **kwargs: Any) -> Tensor:
     """x = function(x, ...), written into x."""
-    m = mode()
-    if m.watch is not None or m.batch is not None:
-        return assign(x, function(before_write(x, args), *args, **kwargs))
-    return assign(x, function(x, *args, **kwargs))
+    return assign(x, function(before_write(x, args), *args, **kwargs))
 
 
 def composite(*names: str, tensor: bool = True, function: bool = True, looks: bool = False,

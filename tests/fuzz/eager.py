@@ -78,10 +78,10 @@ def statement(writer: Writer, templates: list[str], named: bool, f: str = "", wh
 
 
 def avoided(writer: Writer, x: str, text: str, templates: list[str]) -> bool:
-    """Whether torch's answer is a matter of chance: a write to a tensor that overlaps an operand; or `requires_grad_` where
-    views exist already, or inside a checkpoint."""
+    """Whether torch's answer is a matter of chance: a write to a tensor that overlaps an operand; or `requires_grad_` and
+    `detach_` where views exist already, or inside a checkpoint."""
     one = writer.scope[x]
-    if "requires_grad" in text:
+    if "requires_grad" in text or "detach_(" in text:
         return writer.inner or any(getattr(writer.scope[name], "_base", None) is one for name in writer.made)
     if templates in (parts.VIEWS, parts.RESULTS, parts.HOOKS):
         return False
@@ -285,7 +285,8 @@ def answer(writer: Writer) -> str:
     parts = [f"[{x}, flags({x}), {x}.grad{f', {x}._version, steps({x})' if x in own else ''}]" for x in names]
     pairs = [(a, b) for i, a in enumerate(full) for b in full[:i]]
     if "create_graph" in "".join(writer.lines):
-        parts = [re.sub(r"(\w+\.grad)\b", r"[\1] if \1 is not None and \1.any() else 0", part) for part in parts]
+        parts = [re.sub(r"(\w+\.grad)\b", r"[\1] if \1 is not None and not (\1.abs() < 1e-12).all() else 0", part)
+                 for part in parts]
     for a, b in writer.rng.sample(pairs, min(3, len(pairs))):
         parts.append(f"shares({a}, {b})")
     return f"return [{', '.join(parts)}, log]"

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from rushlight import random
+from rushlight.autograd.views import assign
 from rushlight.creation import empty_like, zeros_like
 from rushlight.errors import explain, warn
 from rushlight.memory_format import contiguous_format
@@ -13,7 +14,7 @@ from rushlight.ops import activation as a
 from rushlight.ops import elementwise as e
 from rushlight.ops import reductions
 from rushlight.ops.arguments import wrap
-from rushlight.ops.build import rewritten
+from rushlight.ops.build import before_write, rewritten
 from rushlight.ops.node_names import called
 from rushlight.ops.products import in_single
 from rushlight.ops.shape import contiguous
@@ -48,7 +49,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     >>> rushlight.nn.functional.elu(rushlight.tensor([-50., -1., 2.]))
     tensor([-1.0000, -0.6321,  2.0000])
     """
-    return rewritten(input, e.elu, alpha) if inplace else e.elu(input, alpha)
+    return assign(input, e.elu(before_write(input), alpha)) if inplace else e.elu(input, alpha)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -64,7 +65,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
     def act(x: Tensor) -> Tensor:
         return called(e.elu(x, alpha, 1.0, 1 / alpha), "CeluBackward0")
-    return rewritten(input, act) if inplace else act(input)
+    return assign(input, act(before_write(input))) if inplace else act(input)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -76,7 +77,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     tensor([-1.1113,  0.0000,  1.0507])
     """
     alpha, scale = 1.6732632423543772, 1.0507009873554805
-    return rewritten(input, e.elu, alpha, scale) if inplace else e.elu(input, alpha, scale)
+    return assign(input, e.elu(before_write(input), alpha, scale)) if inplace else e.elu(input, alpha, scale)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
@@ -85,7 +86,9 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     >>> rushlight.nn.functional.leaky_relu(rushlight.tensor([-10., 2.]), 0.1)
     tensor([-1.,  2.])
     """
-    return rewritten(input, e.leaky_relu, negative_slope) if inplace else e.leaky_relu(input, negative_slope)
+    if inplace:
+        return assign(input, e.leaky_relu(before_write(input), negative_slope))
+    return e.leaky_relu(input, negative_slope)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
@@ -98,7 +101,9 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
         raise ValueError(explain("min_val cannot be greater than max_val", bounds=(min_val, max_val)))
     if input.array.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
-    return rewritten(input, a.hardtanh, min_val, max_val) if inplace else a.hardtanh(input, min_val, max_val)
+    if inplace:
+        return assign(input, a.hardtanh(before_write(input), min_val, max_val))
+    return a.hardtanh(input, min_val, max_val)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
@@ -107,7 +112,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     >>> rushlight.nn.functional.hardsigmoid(rushlight.tensor([-4., 0., 1.5, 4.]))
     tensor([0.0000, 0.5000, 0.7500, 1.0000])
     """
-    return rewritten(input, a.hardsigmoid) if inplace else a.hardsigmoid(input)
+    return assign(input, a.hardsigmoid(before_write(input))) if inplace else a.hardsigmoid(input)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
@@ -116,7 +121,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     >>> rushlight.nn.functional.hardswish(rushlight.tensor([-4., 0., 1.5, 4.]))
     tensor([-0.0000, 0.0000, 1.1250, 4.0000])
     """
-    return rewritten(input, a.hardswish) if inplace else a.hardswish(input)
+    return assign(input, a.hardswish(before_write(input))) if inplace else a.hardswish(input)
 
 
 @method
@@ -199,7 +204,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     >>> rushlight.nn.functional.mish(rushlight.tensor([-1., 0., 1.]))
     tensor([-0.3034,  0.0000,  0.8651])
     """
-    return rewritten(input, a.mish) if inplace else a.mish(input)
+    return assign(input, a.mish(before_write(input))) if inplace else a.mish(input)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -208,7 +213,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> rushlight.nn.functional.silu(rushlight.tensor([-1., 0., 1.]))
     tensor([-0.2689,  0.0000,  0.7311])
     """
-    return rewritten(input, e.silu) if inplace else e.silu(input)
+    return assign(input, e.silu(before_write(input))) if inplace else e.silu(input)
 
 
 def sigmoid(input: Tensor) -> Tensor:
@@ -237,7 +242,9 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     """
     if input.array.dtype.kind in "iu":
         threshold, value = int(threshold), int(value)
-    return rewritten(input, a.threshold, threshold, value) if inplace else a.threshold(input, threshold, value)
+    if inplace:
+        return assign(input, a.threshold(before_write(input), threshold, value))
+    return a.threshold(input, threshold, value)
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
@@ -302,7 +309,7 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
 
     def act(x: Tensor) -> Tensor:
         return called(e.mul(x, from_array(slopes(x, lower, upper))), "RreluWithNoiseBackward0")
-    return rewritten(input, act) if inplace else act(input)
+    return assign(input, act(before_write(input))) if inplace else act(input)
 
 
 def slopes(input: Tensor, lower: float, upper: float) -> np.ndarray:
