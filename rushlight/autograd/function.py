@@ -286,17 +286,19 @@ def position(t: Any, outs: list) -> int | None:
 
 
 def settled(t: Any, args: tuple, node: FunctionNode, recorded: bool) -> Any:
-    """An output as a tensor of its own: an input handed back unchanged becomes an alias, a dirty one stays itself. In
-    no_grad they lose the graph that they have outside."""
+    """An output as a tensor of its own: an input handed back unchanged becomes an alias, a dirty one stays itself. If
+    the call is not recorded, all outputs are outside the graph."""
     if not isinstance(t, Tensor):
         return t
+    if not recorded and t.node is not None:
+        return detached(t)
     if any(t is d for d in node.ctx._dirty):
         if recorded and any(x.node is not None and x.node.leaf for x in (t, t.root)):
             raise RuntimeError(explain("a leaf Variable that requires grad has been used in an in-place operation.",
                                        "give it a clone()", op=type(node).function.__name__))
-        return t if recorded or t.node is None else detached(t)
+        return t
     if any(t is a for a in args):
-        return opaque(from_array(t.array), t) if recorded or t.node is None else detached(t)
+        return opaque(from_array(t.array), t)
     return t
 
 

@@ -282,11 +282,16 @@ def answer(writer: Writer) -> str:
     full = writer.tensors(lambda x: x.numel() > 0 and not x.is_conj())
     leaves = [x for x in writer.leaves if x in full]    # results of several ops have other versions
     own = [x for x in full if any(shares(writer.scope[x], writer.scope[leaf]) for leaf in leaves)]
+    text = "".join(writer.lines)
+    if ".set_(" in text or "inference_mode" in text:
+        own = []                                  # torch counts those writes in another way
     parts = [f"[{x}, flags({x}), {x}.grad{f', {x}._version, steps({x})' if x in own else ''}]" for x in names]
     pairs = [(a, b) for i, a in enumerate(full) for b in full[:i]]
-    if "create_graph" in "".join(writer.lines):
+    log = "log"
+    if "create_graph" in text:
+        log = "[g for g in log if g is not None and not (g.abs() < 1e-12).all()]"
         parts = [re.sub(r"(\w+\.grad)\b", r"[\1] if \1 is not None and not (\1.abs() < 1e-12).all() else 0", part)
                  for part in parts]
     for a, b in writer.rng.sample(pairs, min(3, len(pairs))):
         parts.append(f"shares({a}, {b})")
-    return f"return [{', '.join(parts)}, log]"
+    return f"return [{', '.join(parts)}, {log}]"

@@ -68,7 +68,9 @@ def flags(x: Any) -> tuple:
 def torn(x: Any) -> bool:
     """Whether it is a view of which torch 2.13 says that it requires gradients, and gives it none: made in no_grad, or before
     its base required them, or of a base that was detached."""
-    return x.requires_grad and x._is_view() and (x.is_leaf or all(node is None for node, _ in x.grad_fn.next_functions))
+    if not type(x).__module__.startswith("torch") or not x.requires_grad or not x._is_view():
+        return False
+    return x.is_leaf or all(node is None for node, _ in x.grad_fn.next_functions)
 
 
 def shares(a: Any, b: Any) -> bool:
