@@ -95,8 +95,8 @@ def sine_has_a_wrong_sign_backward() -> None:
 def batching_rule_has_a_wrong_sign() -> None:
     special = module("func.rules").SPECIAL
     module("func.mapping")
-    rule = special["linear"]
-    special["linear"] = lambda op, level, parts, settings: -rule(op, level, parts, settings)
+    rule = special["mm"]
+    special["mm"] = lambda op, level, parts, settings: -rule(op, level, parts, settings)
 
 
 @fault
@@ -121,9 +121,8 @@ def write_inside_vmap_is_cut_from_the_graph_around() -> None:
 
 
 @fault
-def tangents_of_inner_levels_reach_outer_ones() -> None:
-    level = module("autograd.forward_ad").Level
-    level.below = lambda self, x: x
+def batching_rules_run_in_the_mode_inside_the_vmap() -> None:
+    module("func.batching").Level.around = lambda self, inside: inside
 
 
 @fault
@@ -224,7 +223,7 @@ def main() -> None:
     for name in FAULTS:
         for kind in args.kinds:
             command = [sys.executable, __file__, "--one", name, kind, "--seconds", str(args.seconds), "--seed", str(args.seed)]
-            found = subprocess.run(command, capture_output=True, text=True).stdout.strip().split("\n")[-1]
+            found = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip().split("\n")[-1]
             counts[kind] += bool(found)
             print(f"{name:52} {kind:11} {found or 'not found'}", flush=True)
     print({kind: f"{n} of {len(FAULTS)}" for kind, n in counts.items()})
