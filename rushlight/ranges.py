@@ -13,7 +13,7 @@ from rushlight import dtypes
 from rushlight.creation import Dtype, made, number, of_dtype
 from rushlight.errors import explain, suggesting, warn
 from rushlight.lists import default
-from rushlight.ops.build import MORE
+from rushlight.ops.build import MORE, sample_by_sample
 from rushlight.tensor import Tensor
 
 WHOLE = {dtypes.bfloat16: 2**8, dtypes.float16: 2**11, dtypes.float32: 2**24, dtypes.float64: 2**53}    # and all below
@@ -145,6 +145,7 @@ def check_steps(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any, 
     return number(start), number(end), steps
 
 
+@sample_by_sample
 def linspace(start: Any, end: Any, steps: int, *, out: Tensor | None = None, dtype: Dtype = None, layout: Any = None,
              device: Any = None, requires_grad: bool = False) -> Tensor:
     """`steps` numbers from start to end, both included, evenly spaced.
@@ -184,6 +185,7 @@ def evenly_spaced(start: Any, end: Any, steps: int, d: dtypes.dtype) -> np.ndarr
     return out
 
 
+@sample_by_sample
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Tensor | None = None, dtype: Dtype = None,
              layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """`steps` numbers from base^start to base^end, evenly spaced in their logarithm.

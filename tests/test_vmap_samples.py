@@ -87,7 +87,8 @@ def test_keyword_arguments_are_shared():
 
 
 ASKED = {"bool": lambda c: bool(c.sum() > 0), "item": lambda c: c.sum().item(), "tolist": lambda c: sum(c.tolist()),
-         "nonzero": lambda c: len(c.nonzero()), "mask": lambda c: c[c > 1.5].sum(), "unique": lambda c: c.unique().sum(),
+         "nonzero": lambda c: len(c.nonzero()), "mask": lambda c: c[c > 1.5].sum(),
+         "unique": lambda c: c.detach().unique().sum(),
          "equal": lambda c: equal(c, C), "in": lambda c: 2.0 in c, "bincount": lambda c: c.long().bincount().sum(),
          "where": lambda c: rushlight.where(c > 1.5)[0].sum(), "histc": lambda c: c.histc(3).max(),
          "slice": lambda c: c[:int(c[0])].sum(), "as_tuple": lambda c: len(c.nonzero(as_tuple=True))}
@@ -207,3 +208,39 @@ def test_dropout_draws_sample_by_sample():
     made = vmap(rushlight.nn.functional.dropout, in_dims=1, randomness="different")(x)
     rushlight.manual_seed(0)
     assert equal(made, rushlight.nn.functional.dropout(ones(3, 4)))
+
+
+COUNTS = rushlight.tensor([[0, 1, 2], [2, 0, 1]])
+ENDS = rushlight.tensor([[0.0, 3.0], [1.0, 5.0]])
+DIAGONAL = rushlight.eye(2).expand(2, 2, 2) * rushlight.tensor([1.0, 0.1])
+LD, PIVOTS = rushlight.linalg.ldl_factor(rushlight.tensor([[[2.0, 1.0], [1.0, 3.0]], [[4.0, 1.0], [1.0, 5.0]]]))
+NUMBERS = {
+    "linspace": (lambda x: rushlight.linspace(x[0], x[1], 4), (ENDS,)),
+    "logspace": (lambda x: rushlight.logspace(x[0], 2.0, 4), (ENDS,)),
+    "bincount": (lambda n: rushlight.bincount(n, minlength=4), (COUNTS,)),
+    "histogram": (lambda x: rushlight.histogram(x, 4, range=(0.0, 3.0))[0], (ENDS,)),
+    "nonzero_static": (lambda n: rushlight.nonzero_static(n, size=2), (COUNTS,)),
+    "repeat_interleave": (lambda n, x: rushlight.repeat_interleave(x.sum() * n, n), (COUNTS, ENDS)),
+    "places repeated": (rushlight.repeat_interleave, (COUNTS,)),
+    "pinv": (rushlight.linalg.pinv, (DIAGONAL, rushlight.tensor([0.5, 0.01]))),
+    "pinv, atol": (lambda x, tol: rushlight.linalg.pinv(x, atol=tol), (DIAGONAL, rushlight.tensor([0.5, 0.01]))),
+    "ldl_solve": (rushlight.linalg.ldl_solve, (LD, PIVOTS, DIAGONAL)),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_functions_that_look_at_numbers_run_sample_by_sample(name):
+    f, args = NUMBERS[name]
+    assert rushlight.vmap(f)(*args).tolist() == rushlight.stack([f(*sample) for sample in zip(*args)]).tolist()
+
+
+def test_samples_that_repeat_differently_are_refused():
+    with pytest.raises(RuntimeError, match="dynamic shape"):
+        rushlight.vmap(rushlight.repeat_interleave)(rushlight.tensor([[1, 2], [3, 4]]))
+
+
+def test_the_gradient_of_repeated_samples():
+    def repeated(x, n):
+        return (rushlight.repeat_interleave(x, n) ** 2).sum()
+    x = rushlight.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    assert rushlight.vmap(grad(repeated))(x, COUNTS).tolist() == (2 * x * COUNTS).tolist()

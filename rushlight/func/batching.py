@@ -179,8 +179,8 @@ class Batch(Placeholder):
     tolist = item
 
     def numpy(self) -> Any:
-        raise RuntimeError(explain("Cannot access data pointer of Tensor that doesn't have storage",
-                                   "inside vmap a tensor stands for many: return it, and ask outside"))
+        raise Touched(explain("Cannot access data pointer of Tensor that doesn't have storage",
+                              "inside vmap a tensor stands for many: return it, and ask outside"), self)
 
     def shown(self) -> str:
         """What print shows: all samples."""

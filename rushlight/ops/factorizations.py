@@ -46,8 +46,7 @@ geqrf      = inner(lambda x, /: geqrf(x), outputs="a tau", x=lambda gs: no_deriv
 ldl        = inner(lambda x, /, hermitian: ldl(x, hermitian), outputs="LD pivots info", node="LinalgLdlFactorExBackward0",
                     x=lambda gs: no_derivative("linalg.ldl_factor"), batched="matrix")
 ldl_solution = inner(lambda x, pivots, b, /, hermitian: ldl_solution(x, pivots, b, hermitian),
-                    x=lambda g: no_derivative("linalg.ldl_solve"), b=lambda g: no_derivative("linalg.ldl_solve"),
-                    batched="matrix")
+                    x=lambda g: no_derivative("linalg.ldl_solve"), b=lambda g: no_derivative("linalg.ldl_solve"))
 
 
 @shared

@@ -305,13 +305,14 @@ def least_squares_operands(A: Tensor, B: Tensor, driver: str | None) -> tuple[Te
 
 # -- inverses of any matrix, and of tensors ------------------------------------------------------------------------------
 
-@composite("linalg_pinv", tensor=False)
-def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False, rcond: Any = None,
+@composite("linalg_pinv", tensor=False, looks=True)
+def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None,
          out: Tensor | None = None) -> Tensor:
     """Moore and Penrose's inverse V diag(1/s) U^H, for A = U diag(s) V^H; singular values that count as 0 stay 0.
 
-    Those are at most max(atol, rtol * the largest); rtol is max(m, n) times the dtype's eps unless told. `hermitian`:
-    A is, and eigenvalues are used. A: (..., m, n) -> (..., n, m). The gradient assumes that the rank stays.
+    Those are at most max(atol, rtol * the largest); rtol, also called `rcond`, is max(m, n) times the dtype's eps unless
+    told. `hermitian`: A is, and eigenvalues are used. A: (..., m, n) -> (..., n, m). The gradient assumes that the rank
+    stays.
 
     >>> rushlight.linalg.pinv(rushlight.tensor([[2., 0.], [0., 0.]]))
     tensor([[0.5000, 0.0000],

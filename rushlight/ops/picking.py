@@ -185,7 +185,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
                           (HERE, ...))
 
 
-@composite()
+@composite(looks=True)
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tensor | None = None) -> Tensor:
     """`nonzero` with a given number of rows: cut off, or filled up.
 

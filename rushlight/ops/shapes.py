@@ -315,16 +315,19 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 composite("moveaxis")(movedim)
 
 
-@composite()
-def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+@composite(looks=True)
+def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None, *,
+                      output_size: int | None = None) -> Tensor:
     """out = x_0, x_0, ..., x_1, x_1, ...: each element (or slice along `dim`) `repeats` times in a row.
 
-    `repeats`: one number, or a tensor with one for each.
+    `repeats`: one number, or a tensor with one for each. A tensor of numbers alone repeats their places: 0, 1, ....
 
     >>> x = rushlight.tensor([1, 2, 3])
     >>> rushlight.repeat_interleave(x, 2), rushlight.repeat_interleave(x, rushlight.tensor([0, 1, 2]))
     (tensor([1, 1, 2, 2, 3, 3]), tensor([2, 3, 3]))
     """
+    if repeats is None:
+        input, repeats = created(from_array(np.arange(input.array.size))), input
     from_all = dim is None
     x = s.flatten(input) if from_all else input
     d = 0 if from_all else wrap(dim, input.array.ndim)

@@ -198,7 +198,7 @@ def check_quantile(name: str, input: Tensor, q: Any, interpolation: str) -> None
 
 # -- counts ------------------------------------------------------------------------------------------------------------
 
-@composite()
+@composite(looks=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each of 0, 1, ... stands in `input`, or the sum of its weights; at least `minlength` numbers.
 
@@ -241,7 +241,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out
     return made if out is None else into(out, made)
 
 
-@composite()
+@composite(looks=True)
 def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None,
               density: bool = False, out: Any = None) -> Any:
     """(hist, bin_edges): how many elements, or what they weigh, in [edge_i, edge_(i+1)); the last bin is closed.
@@ -260,7 +260,7 @@ def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tens
     return made if out is None else into(out, made)
 
 
-@composite(tensor=False)
+@composite(tensor=False, looks=True)
 def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
                 density: bool = False) -> Any:
     """(hist, bin_edges) of points with d coordinates, input (..., d): how many lie in each box, or what they weigh.

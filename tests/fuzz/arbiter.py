@@ -41,7 +41,7 @@ def normalized(x: Any, dims: tuple, eps: float, weight: Any = None, bias: Any = 
     far = x - x.mean(dims, keepdim=True)
     out = far / ((far * far).mean(dims, keepdim=True) + eps).sqrt()
     out = out if weight is None else out * weight
-    return out if bias is None else out + bias
+    return (out if bias is None else out + bias).clone()               # nobody needs it: programs may write to it
 
 
 def layer_norm(x: Any, shape: tuple, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:

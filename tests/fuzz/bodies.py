@@ -97,7 +97,7 @@ t.logdet({a} @ {a}.mT + {eye})
 t.linalg.matrix_norm({a})|t.matrix_exp(({a} @ {a}.mT) * 0.3)|t.linalg.multi_dot([{a}, {b}.mT, {c}])
 t.cross({a}, {b}.cos(), -1)
 F.scaled_dot_product_attention({a}[None], {b}[None], {c}[None])|F.bilinear({a}, {b}, {c}[None])|t.vdot({a}, {b})
-t.linalg.eigvalsh({a} @ {a}.mT + {eye})|t.linalg.svdvals({a})|t.linalg.pinv({a}){C}
+t.linalg.eigvalsh({a} @ {a}.mT + {eye} * t.arange({n}))|t.linalg.svdvals({a})|t.linalg.pinv({a}){C}
 t.linalg.qr({a})[1].abs(){C}
 F.conv1d({a}[None], {b}[None])|F.conv1d({a}.reshape(1, 1, -1), {b}.reshape(1, 1, -1)[..., :2], padding=1)
 F.conv2d({a}[None, None], {b}[None, None])|F.conv_transpose1d({a}.reshape(1, 1, -1), {b}.reshape(1, 1, -1))
@@ -284,6 +284,7 @@ class Body:
             "a": lambda: a, "w": lambda: a, "b": lambda: b, "c": lambda: self.like(a, apart), "z": self.zero_dim,
             "d": lambda: str(rng.randrange(-dims, dims)), "e": lambda: str(rng.randrange(-dims, dims)),
             "s": lambda: rng.choice(SCALARS), "s1": lambda: rng.choice(("2.0", "1.5")),
+            "n": lambda: str(x.shape[-2] if x.dim() > 1 else 2),
             "C": lambda: ".clone(memory_format=t.contiguous_format)",
             "i0": lambda: str(rng.randrange(-1, 2)),
             "m": lambda: self.mask(x), "K": lambda: self.key(x), "Z": lambda: ", ".join(map(str, shape)),

@@ -25,15 +25,8 @@ ON_PURPOSE: list[tuple[str, str]] = [
      "a write to one of several views is recorded as one through any other view: torch refuses it"),
     (r"\(y\.exp_\(\), y\.__setitem__\(0, 1\.0\), y\)",
      "the node keeps its own copy of the output of an in-place op: torch refuses"),
-    (r"def forward\(ctx, [\s\S]*func\.grad\(", "Functions of the old style work inside func.grad: torch refuses them"),
-    (r"(?s)inference_mode.*forward-mode|forward-mode.*inference_mode",
-     "jacobian and hessian in forward mode are right inside inference_mode: torch gives zeros"),
-    (r"(?s)(norm|Norm|logdet|linalg).*make_dual.*(backward\(\)|autograd\.grad|func\.)",
-     "torch's derivatives of the tangents of norms and determinants are wrong (docs/differences.md)"),
-    (r"(?s)def jvp\(ctx.*(jvp|jacfwd|hessian|make_dual).*(jvp|jacfwd|hessian|make_dual)",
-     "the jvp of a Function is differentiated again: torch takes it for constant"),
-    (r"(?s)vmap\(.*\bselect_scatter\(|\bselect_scatter\(.*vmap\(",
-     "torch's gradient of a number that is scattered under vmap is counted several times"),
+    (r"(?s)def forward\(ctx, x\): return x \* 2.*func\.grad\(lambda x: S\.apply\(x\)\.sum\(\)\)",
+     "a Function of the old style works inside func.grad: torch refuses it"),
     (r"is_inference\(\)", "tensors made in inference_mode are ordinary tensors"),
     (r"create_graph=True\)\[0\]\.requires_grad", "a gradient that does not depend on the input does not require grad"),
     (r"outer_jacobian_strategy=.forward-mode.\)\.requires_grad", "without create_graph results do not require grad"),
@@ -64,8 +57,9 @@ def reason(text: str) -> str | None:
 def written_after_it_was_kept(text: str) -> bool:
     """Whether torch says without the pack hooks, or the checkpoints, that a saved tensor has changed."""
     plain = re.sub(KEPT, "t.set_grad_enabled(t.is_grad_enabled())", text)
-    if "t.utils.checkpoint.checkpoint(" in plain:
+    if plain != text or "t.utils.checkpoint.checkpoint(" in plain:
         plain = re.sub(HOOKS, "t.set_grad_enabled(t.is_grad_enabled())", plain)
+    if "t.utils.checkpoint.checkpoint(" in plain:
         plain = PLAINLY + plain.replace("t.utils.checkpoint.checkpoint(", "plainly(")
     if plain == text or find_spec("torch") is None:
         return False
