@@ -55,7 +55,8 @@ class Level(Inner):
         around: Level | None = innermost(Level, self.outer)
         self.number: int = 0 if around is None else around.number + 1
         self.held: WeakSet = WeakSet()            # what to take this level's tangents from, when it is closed
-        self.token = current.set(mode().but(watch=self))
+        self.token = current.set(m.but(watch=self))
+        self.modes: tuple = None, None            # a mode inside, and the one in which tangents are computed there
 
     def close(self) -> None:
         """Forget its tangents, wherever they are: perturbations of closed levels do not leak."""
@@ -93,20 +94,28 @@ class Level(Inner):
 
     def below(self, x: Any) -> Any:
         """x as the levels around this one see it: without this level's tangent, or those of inner ones."""
+        if isinstance(x, Tensor):
+            if x.array.__class__ is Batch and self.within(x):
+                batch: Any = x.array
+                made = wrap(self.below(batch.value), batch.level)
+                made.node = x.node
+                return made
+            tangents = x.__dict__.get(TANGENTS)
+            return without(x, {k: t for k, t in tangents.items() if k.number < self.number}) if tangents else x
         if x.__class__ is tuple or x.__class__ is list:
             return x.__class__([self.below(part) for part in x])
-        if not isinstance(x, Tensor):
-            return x
-        if self.within(x):
-            batch: Any = x.array
-            made = wrap(self.below(batch.value), batch.level)
-            made.node = x.node
-            return made
-        tangents = x.__dict__.get(TANGENTS)
-        return without(x, {k: t for k, t in tangents.items() if k.number < self.number}) if tangents else x
+        return x
 
     def computing(self) -> Computing:
         return Computing(self)
+
+    def inside(self, m: Any) -> Any:
+        """The mode in which tangents are computed of what runs in this one."""
+        known, made = self.modes
+        if known is not m:
+            made = m.but(watch=self.outer, grad=m.grad or self.linear)
+            self.modes = m, made
+        return made
 
     def blind(self) -> bool:
         """Whether `inference_mode` has been entered inside the level."""
@@ -169,16 +178,21 @@ class Level(Inner):
             to.__dict__[TANGENTS] = tensor.__dict__[TANGENTS]
 
 
-class Computing(Setting):
+class Computing:
     """Inside it a level computes tangents, which only those around it watch; gives the mode as it was."""
 
+    __slots__ = ("level", "token")
+
     def __init__(self, level: Level):
-        self.changes = {"watch": level.outer, "grad": True} if level.linear else {"watch": level.outer}
+        self.level = level
 
     def __enter__(self) -> Any:
         m = mode()
-        super().__enter__()
+        self.token = current.set(self.level.inside(m))
         return m
+
+    def __exit__(self, *exc: object) -> None:
+        current.reset(self.token)
 
 
 def cut(x: Tensor) -> Tensor:

@@ -54,7 +54,7 @@ def derivative(op: Any, args: tuple, outs: list, tangents: Given, record: bool, 
     if alone and op.inputs == ("tensors",):
         moved = tuple([zeros(x) if t is None else t for x, t in zip(args[0], tangents)])
         return as_list(TENSORS[op.name](moved, *args[1:]))
-    if any([left[i] is not None for i in together]):
+    if together and any([left[i] is not None for i in together]):
         given = list(args)
         for i in together:
             at: Any = places(op)[i]
