@@ -18,6 +18,8 @@ if find_spec("torch") is not None:
 
 # In the place of a checkpoint, which torch refuses under reverse mode.
 PLAINLY = "plainly = lambda f, *args, use_reentrant=None: f(*args)\n"
+# What calls a Function: torch records those with a setup_context inside no_grad too, if a transform of torch.func is around.
+APPLIED = "applied = lambda S, *args: (lambda out: out if t.is_grad_enabled() else out.detach())(S.apply(*args))\n"
 # What makes forward and reverse mode differ by right, and what the replacement does not know.
 APART = r"no_grad|inference_mode|set_grad_enabled|register_hook|forward_ad|rand(n?\(|n?_like)|dropout|bernoulli"
 STRATEGY = r", vectorize=True, (outer_jacobian_)?strategy='forward-mode'"
@@ -106,6 +108,11 @@ def cdist(a: Any, b: Any) -> Any:
     return torch.where(squares == 0, 0, torch.where(squares == 0, 1, squares).sqrt())
 
 
+def select_scatter(x: Any, y: Any, dim: int, index: int) -> Any:
+    at = index % x.shape[dim]
+    return torch.cat([x.narrow(dim, 0, at), y.unsqueeze(dim), x.narrow(dim, at + 1, x.shape[dim] - at - 1)], dim)
+
+
 NORMS = {"layer_norm": layer_norm, "group_norm": group_norm, "batch_norm": batch_norm, "instance_norm": instance_norm}
 LINALG = {"det": det, "slogdet": slogdet, "qr": qr, "solve": solve}
 
@@ -118,7 +125,7 @@ def replaced(text: str, forward: bool) -> ExitStack:
     if "norm" in text or "Norm" in text:
         stack.enter_context(patch.multiple(torch.nn.functional, **NORMS))
     stack.enter_context(patch.multiple(torch.linalg, **LINALG))
-    stack.enter_context(patch.multiple(torch, logdet=lambda a: det(a).log(), cdist=cdist))
+    stack.enter_context(patch.multiple(torch, logdet=lambda a: det(a).log(), cdist=cdist, select_scatter=select_scatter))
     if forward:
         stack.enter_context(patch.multiple(torch.func, jvp=jvp, jacfwd=torch.func.jacrev, hessian=twice))
     return stack
@@ -129,12 +136,13 @@ def torch_is_wrong(text: str) -> bool:
     if find_spec("torch") is None:
         return False
     forward = not re.search(APART, text) and re.search(r"func\.(jvp|jacfwd|hessian|linearize)\(|forward-mode", text)
-    if not forward and not re.search(r"[nN]orm|det\(|cdist\(|linalg\.(qr|solve)\(", text):
+    if not forward and not re.search(r"[nN]orm|det\(|cdist\(|linalg\.(qr|solve)\(|select_scatter\(|setup_context", text):
         return False
     ours = harness.run(text, harness.library("rushlight"))
     if harness.compared(harness.run(text, harness.library("torch")), ours) != "wrong":
         return False
-    plain = PLAINLY + text.replace("t.utils.checkpoint.checkpoint(", "plainly(")
+    plain = PLAINLY + APPLIED + text.replace("t.utils.checkpoint.checkpoint(", "plainly(")
+    plain = re.sub(r"(?<!return )\b(S\d)\.apply\(", r"applied(\1, ", plain)
     for other_modes in (False, True) if forward else (False,):
         with replaced(text, other_modes):
             judge = harness.run(re.sub(STRATEGY, "", plain) if other_modes else plain, harness.library("torch"))
