@@ -8,6 +8,7 @@ from rushlight.autograd.forward_ad import Level, check_dual, dual
 from rushlight.autograd.grad_mode import mode, taken, within
 from rushlight.creation import zeros_like
 from rushlight.errors import explain
+from rushlight.func.batching import recorded
 from rushlight.func.variables import Variables, outputs_of, pulled, same_form, settled, split
 from rushlight.tensor import Tensor
 from rushlight.utils.pytree import TreeSpec, tree_flatten, tree_map_only, tree_unflatten
@@ -95,6 +96,6 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
             if x.shape != t.shape:
                 raise RuntimeError(explain(f"tangent:{i} with shape {t.shape} in flattened pytree doesn't match the shape "
                                            f"{x.shape} of the corresponding primal."))
-        create = mode().grad and (together or any(t.node is not None for t in ts))
+        create = mode().grad and (together or any([recorded(t) for t in ts]))
         return tree_unflatten(map(settled, pulled(rows, vs, ts, True, create)), form)
     return tree_unflatten(map(settled, ys), form), push

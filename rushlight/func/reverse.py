@@ -8,6 +8,7 @@ from typing import Any
 from rushlight.autograd.grad_mode import mode, taken
 from rushlight.creation import ones_like
 from rushlight.errors import explain
+from rushlight.func.batching import recorded
 from rushlight.func.variables import (
     ArgNums,
     Variables,
@@ -106,7 +107,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
     def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         vs = same_form(cotangents, form, lambda given, wanted: "Expected pytree structure of cotangents to be the same as "
                        f"pytree structure of outputs to the function. cotangents: {given}, primal output: {wanted}")
-        create = mode().grad and (together or any(v.node is not None for v in vs)) if create_graph is None else create_graph
+        create = mode().grad and (together or any([recorded(v) for v in vs])) if create_graph is None else create_graph
         before = taken.set(variables)
         try:
             found = pulled(ys, xs, vs, retain_graph, create)

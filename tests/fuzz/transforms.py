@@ -339,8 +339,10 @@ class Program:
         for _ in range(rng.randint(0, 2)):
             body.line()
         shapes = {a.name: body.scope[a.name].shape for a in self.arguments}
-        given = [rng.choice([n for n in body.floats if body.scope[n].shape == a.shape] or [a.name])
-                 if a.kind == "float" else a.name for a in self.arguments]
+        given: list[str] = []                     # each once: two equal arguments are ties of all their numbers
+        for a in self.arguments:
+            fits = [n for n in body.floats if body.scope[n].shape == a.shape and n not in given]
+            given.append(rng.choice(fits or [a.name]) if a.kind == "float" else a.name)
         if shapes != {a.name: a.shape for a in self.arguments}:
             return False
         call = f"{self.name}({', '.join(given)})"
