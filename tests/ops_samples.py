@@ -210,6 +210,11 @@ def function_of(name):
     return public(name)
 
 
+# Ops whose results require grad, and whose derivative is not implemented, as in torch: backward raises.
+NOT_IMPLEMENTED = {"bincount", "changes", "counted", "distinct", "from_these", "histogram", "histogramdd", "unique",
+                   "unique_consecutive"}
+
+
 def is_random(name):
     """Whether two calls of an op give different numbers."""
     return name in TABLE and TABLE[name].options.get("random")

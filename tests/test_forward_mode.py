@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ops_calls import agree, arrays_in, call, check_all, fixed, leaf, varies, weights
-from ops_samples import NAMES, SAMPLES, function_of, is_random
+from ops_samples import NAMES, NOT_IMPLEMENTED, SAMPLES, function_of, is_random
 from test_ops_like_torch import KNOWN, LOOSE, SEVERAL, UP_TO_SIGN, WRONG_IN_TORCH, refusable, theirs
 
 import rushlight
@@ -74,10 +74,6 @@ def differentiable(function, sample):
     return [] if made == "refused" else [t.requires_grad for t in arrays_in(made[0]) if t.array.dtype.kind in "fc"]
 
 
-NOT_IMPLEMENTED = {"changes", "counted", "distinct", "from_these", "histogram", "histogramdd", "unique",
-                   "unique_consecutive"}
-
-
 @pytest.mark.parametrize("name", sorted(NOT_IMPLEMENTED))
 def test_ops_without_derivative_say_so(name):
     """Where torch's backward is not implemented, forward mode raises too."""
@@ -88,8 +84,7 @@ def test_ops_without_derivative_say_so(name):
             tangents(rushlight, ours, fixed, function_of(name), sample, "float64")
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not is_random(name)
-                                  and name not in NOT_IMPLEMENTED | {"bincount"}])     # nor torch's
+@pytest.mark.parametrize("name", [name for name in NAMES if not is_random(name) and name not in NOT_IMPLEMENTED])
 def test_tangents_are_differences(name):
     """Independent of torch and of the rules; the entries for rules alone too."""
     function = function_of(name)

@@ -181,8 +181,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if n > source.array.size:
         raise RuntimeError(explain("masked_scatter: expected number of elements to be at least the number of ones in the "
                                    f"mask, {n}, but source has {source.array.size}"))
-    return table.write_at(x, s.narrow(s.reshape(source, (-1,)), 0, 0, n) if source.array.size else source, [chosen],
-                          (HERE, ...))
+    return table.write_at(x, s.narrow(s.reshape(source, (source.array.size,)), 0, 0, n), [chosen], (HERE, ...))
 
 
 @composite(looks=True)
