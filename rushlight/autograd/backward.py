@@ -66,7 +66,7 @@ def accumulate(t: Tensor, node: Node, g: Any, world: str) -> None:
         known = t._grad
         if known is None or world == "tensors" or known.is_sparse or own.is_sparse:
             t._grad = own if known is None else known + own
-        else:                                     # others may hold it, as for every leaf
+        else:                                     # in place, as for leaves: others may hold .grad
             add_to(known.array, own.array)
             stamp(writes_of(known), None)
     if hooks is not None:

@@ -15,7 +15,7 @@ class Writes:
     """
 
     __slots__ = ("stamp", "count", "where", "memory", "views")
-    views: list                                   # see `Left`
+    views: list                                   # weak references, of a `Left` only
 
     def __init__(self) -> None:
         self.stamp, self.count = 0, 0
@@ -27,8 +27,9 @@ slot: Any = vars(Writes)["count"]
 
 
 class Left(Writes):
-    """Of a tensor that has left the graph (`detach_`) while views of it stay: the next write takes these out, too, as they
-    show then what no graph knows. A class of its own, so that other writes need not ask."""
+    """The record of a tensor that `detach_` took out of the graph while views of the tensor stayed in it. The next write
+    takes the views out, too, because no graph knows the new numbers. A class of its own keeps the check out of all other
+    writes."""
 
     __slots__ = ()
 

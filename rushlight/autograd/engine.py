@@ -199,7 +199,7 @@ def arrived(hooks: Hooks, node: Node, g: Any, world: str, walk: Walk) -> Any:
     if hooks.dtype is not None and hooks.dtype != t.array.dtype:           # `in` would take float64 for None
         t = from_array(t.array.astype(hooks.dtype)) if world == "arrays" else t.to(dtypes.of(hooks.dtype))
     for hook in tuple(hooks.tensor.values()):
-        if hasattr(hook, "gathers"):              # for several tensors: `graph.register_multi_grad_hook`
+        if hasattr(hook, "gathers"):              # a hook of several tensors (graph.py): it changes no gradient
             hook.gathers(node, t, walk)
         else:
             t = replaced(t, hook(t), node)

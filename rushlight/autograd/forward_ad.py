@@ -56,7 +56,7 @@ class Level(Inner):
         self.number: int = 0 if around is None else around.number + 1
         self.held: WeakSet = WeakSet()            # what to take this level's tangents from, when it is closed
         self.token = current.set(m.but(watch=self))
-        self.modes: tuple = None, None            # a mode inside, and the one in which tangents are computed there
+        self.modes: tuple = None, None            # the last mode seen by `inside`, and its answer
 
     def close(self) -> None:
         """Forget its tangents, wherever they are: perturbations of closed levels do not leak."""
@@ -110,7 +110,7 @@ class Level(Inner):
         return Computing(self)
 
     def inside(self, m: Any) -> Any:
-        """The mode in which tangents are computed of what runs in this one."""
+        """The mode in which the tangents of ops are computed, for ops that run in the mode `m`."""
         known, made = self.modes
         if known is not m:
             made = m.but(watch=self.outer, grad=m.grad or self.linear)

@@ -159,36 +159,36 @@ def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     >>> rushlight.autograd.functional.vhp(lambda x: (x ** 3).sum(), x, v)
     (tensor(9.), tensor([ 6., 12.]))
     """
-    xs, ys, tuples = run(func, inputs, create_graph, "vhp")
-    y = one_number(ys[0] if len(ys) == 1 else ys, "vhp")
-    vs = fitting(v, xs, "vhp")
-    with enable_grad():
-        gradients = derivative((y,), xs, (ones_like(y),), True, strict, "vhp")
-    if strict:
-        check_curved(gradients, "vhp")
+    xs, ys, tuples, vs, gradients = gradients_of(func, inputs, v, create_graph, strict, "vhp")
     products = derivative(gradients, xs, vs, create_graph, strict, "vhp")
     return packed(ys, tuples[1], create_graph), packed(products, tuples[0], create_graph)
 
 
 def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
-    """(f(x), H v), H[i, j] = d^2 f / d x_i d x_j: what `vhp` gives, for H is symmetric; but at a kink they may differ.
+    """(f(x), H v), H[i, j] = d^2 f / d x_i d x_j: what `vhp` gives, for H is symmetric; but the two may differ at a kink.
 
     >>> x, v = rushlight.tensor([1.0, 2.0]), rushlight.tensor([1.0, 1.0])
     >>> rushlight.autograd.functional.hvp(lambda x: (x ** 3).sum(), x, v)
     (tensor(9.), tensor([ 6., 12.]))
     """
-    xs, ys, tuples = run(func, inputs, create_graph, "hvp")
-    y = one_number(ys[0] if len(ys) == 1 else ys, "hvp")
-    vs = fitting(v, xs, "hvp")
-    with enable_grad():
-        gradients = derivative((y,), xs, (ones_like(y),), True, strict, "hvp")
-    if strict:
-        check_curved(gradients, "hvp")
+    xs, ys, tuples, vs, gradients = gradients_of(func, inputs, v, create_graph, strict, "hvp")
     along = pushed(gradients, xs, vs, create_graph, strict, "hvp")
     return packed(ys, tuples[1], create_graph), packed(along, tuples[0], create_graph)
 
 
 # -- what they share -----------------------------------------------------------------------------------------------
+
+def gradients_of(func: Callable, inputs: Any, v: Any, create_graph: bool, strict: bool, who: str) -> tuple:
+    """The inputs, the outputs, which of both were tuples, `v` as a tuple, and the recorded gradients."""
+    xs, ys, tuples = run(func, inputs, create_graph, who)
+    y = one_number(ys[0] if len(ys) == 1 else ys, who)
+    vs = fitting(v, xs, who)
+    with enable_grad():
+        gradients = derivative((y,), xs, (ones_like(y),), True, strict, who)
+    if strict:
+        check_curved(gradients, who)
+    return xs, ys, tuples, vs, gradients
+
 
 def run(func: Callable, inputs: Any, create_graph: bool, name: str) -> tuple[Tensors, Tensors, tuple[bool, bool]]:
     """The inputs as differentiated, the outputs, and whether each were a tuple."""

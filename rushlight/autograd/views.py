@@ -89,7 +89,7 @@ def detached(x: Tensor) -> Tensor:
 
 
 def leave(x: Tensor) -> None:
-    """Take a tensor that is no view out of the graph; its views stay until somebody writes to the memory."""
+    """Take a tensor that is no view out of the graph. Views of the tensor stay in the graph until the next write."""
     x.array, x.node = detached(x).array, None     # a batched tensor's samples leave theirs, too
     if views := [ref(view) for view in living_views(x) if view.node is not None]:
         writes = writes_of(x)

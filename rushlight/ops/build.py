@@ -45,7 +45,7 @@ def staying(op: Op, kernel: Callable, last: int) -> Callable:
         r, dtype = kernel(*args), args[last].dtype
         r = r if r.__class__ is np.ndarray and r.dtype is dtype else np.asarray(r).astype(dtype, copy=False)
         if args[0].flags.c_contiguous and (not last or args[last].flags.c_contiguous and (
-                last == 1 or args[1].flags.c_contiguous)):            # of three at most: a loop takes twice as long
+                last == 1 or args[1].flags.c_contiguous)):  # no loop: that takes twice as long
             return r
         return led(r, *args[:last + 1])
     some = least_half(op)
@@ -184,7 +184,7 @@ def inplace(one: Op) -> Callable:
     at_once_too = isinstance(one.kernel, np.ufunc) and one.result != BOOL and not one.options.get("ordered")
     kernel = one.kernel if at_once_too else None
     single, name, floating, answers = len(one.inputs) == 1, one.name + "_", one.result == FLOATING, one.result == BOOL
-    out_of_place, constants = as_method(one), name.startswith("logical_")           # torch takes the other operand for one
+    out_of_place, constants = as_method(one), name.startswith("logical_")  # torch gives the other no gradient
 
     def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if kernel is not None and unrecorded(input, args):

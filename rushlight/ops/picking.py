@@ -175,7 +175,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         raise RuntimeError(explain("masked_scatter: expected self and source to have same dtypes but got "
                                    f"{input.dtype.scalar_type} and {source.dtype.scalar_type}"))
     x, chosen = broadcast_tensors(input, mask)
-    x = s.contiguous(x)                           # so torch lays it out
+    x = s.contiguous(x)                           # the result is contiguous, as in torch
     noticed(mask)
     n = int(np.count_nonzero(chosen.array))
     if n > source.array.size:

@@ -52,7 +52,7 @@ def not_differentiable(function, argument):
 
 @shared
 def not_implemented(function):
-    """The rule of a function's inputs, by which torch does not differentiate either."""
+    """The rule of an input whose derivative torch does not implement: backward raises."""
     raise NotImplementedError(f"the derivative for '{function}' is not implemented.; cure: detach() what it is given")
 
 

@@ -75,7 +75,7 @@ def index(x: ndarray, tensors: Sequence[ndarray], key: tuple) -> ndarray:
 def in_order_of(r: ndarray, x: ndarray, place: tuple) -> ndarray:
     """r = x[place] as torch lays it out: in the order of x's dimensions that are not indexed, then of the indices."""
     if not builtins_all(part.__class__ is not ndarray or part.ndim for part in place):
-        return r                                  # a mask of no dimensions takes none: x[True]
+        return r                                  # x[True]: a mask without dimensions indexes no dimension of x
     at = next((i for i, part in enumerate(place) if part is Ellipsis), len(place))
     first, last = ([i for part in some for i in (part.nonzero() if getattr(part, "dtype", None) is MASK else [part])]
                    for some in (place[:at], place[at + 1:]))
