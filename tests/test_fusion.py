@@ -13,7 +13,7 @@ pytest.importorskip("numba")
 import rushlight as torch
 from rushlight.compile import compile, programs, source
 from rushlight.compile.expressions import NotFused, Scalar, expression
-from rushlight.compile.loops import COSTLY, MOST_COSTLY
+from rushlight.compile.loops import COSTS, MOST_COSTLY
 from rushlight.compile.parallel import in_parts
 from rushlight.ops.table import TABLE
 
@@ -57,8 +57,8 @@ def test_every_op_with_a_function_in_its_text_counts_as_work():
         op = TABLE[name]
         text = expression(op, tuple(Scalar("x", f32) for _ in op.inputs) + tuple(op.defaults[s] for s in op.settings),
                           np.dtype(bool) if op.result == "bool" else f32).text
-        long = [called for called in re.findall(r"\b[a-z]\w*(?=\()", text) if COSTLY.get(called) == MOST_COSTLY]
-        assert not long or COSTLY.get(name) == MOST_COSTLY, f"{name}: {text}"
+        long = [called for called in re.findall(r"\b[a-z]\w*(?=\()", text) if COSTS.get(TABLE.get(called)) == MOST_COSTLY]
+        assert not long or COSTS.get(TABLE[name]) == MOST_COSTLY, f"{name}: {text}"
 
 
 def values(dtype):

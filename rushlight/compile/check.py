@@ -15,10 +15,23 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.compile.graph import DENSE, Call, Graph, Store, Value, is_random, memory_of, values_in, with_each
+from rushlight.compile.graph import (
+    Call,
+    Graph,
+    Store,
+    Value,
+    is_random,
+    is_reshape,
+    is_view,
+    memory_of,
+    values_in,
+    with_each,
+)
 from rushlight.compile.noise import NOISE, ROUNDED, SHAKEN, Noise, change, of_half, unit
 from rushlight.compile.replay import Replay
+from rushlight.ops import reduce
 from rushlight.ops.kernels.halves import single
+from rushlight.ops.matmul import mm
 from rushlight.ops.table import TABLE
 
 ULPS = 64                                         # what fused arithmetic may differ by, in units of the last place
@@ -52,7 +65,7 @@ class Checker:
         steps = getattr(self.items[i], "steps", None) or [self.items[i]]
         made = dict(zip(self.shown[i], arrays))
         first = steps[0]
-        if len(steps) == 1 and isinstance(first, Call) and first.outs and TABLE[first.op].family.__name__ != "view" and (
+        if len(steps) == 1 and isinstance(first, Call) and first.outs and not is_view(first) and (
                 is_random(first) or opaque(first)):
             found = dict(made)                    # the very kernel that eager calls: nothing to compute twice
             self.apart(first, made)
@@ -141,7 +154,7 @@ def computed(steps: list[Any], given: dict[Value, np.ndarray],
         for s in steps:
             if isinstance(s, Store):
                 found[s.target] = with_each(s.value, array)
-            elif s.op in DENSE:               # arrays lie in memory otherwise than in the traced run
+            elif is_reshape(s):               # arrays lie in memory otherwise than in the traced run
                 found[s.outs[0]] = with_each(s.args[0], array).reshape(s.outs[0].shape)
             elif s.outs:
                 made = TABLE[s.op].kernel(*with_each(tuple(s.args), array))
@@ -162,7 +175,7 @@ def taken(again: Callable[[Noise], dict], v: Value, noise: Noise) -> np.ndarray:
 
 def opaque(call: Call) -> bool:
     """Whether a program calls this op's own kernel."""
-    return not call.op.startswith(("mm", "sum", "bmm")) and not isinstance(TABLE[call.op].kernel, np.ufunc)
+    return not call.runs(mm, reduce.sum) and not isinstance(TABLE[call.op].kernel, np.ufunc)
 
 
 def name_of(steps: list[Any]) -> str:

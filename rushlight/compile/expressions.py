@@ -15,6 +15,7 @@ import numpy as np
 
 from rushlight.compile import scalars
 from rushlight.ops.kernels.gelu import ABOVE, BELOW
+from rushlight.ops.table import BOOL as RESULT_BOOL
 from rushlight.ops.table import SHARED, TABLE, Op, rebind
 
 REALS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -22,12 +23,6 @@ BOOL, INT = np.dtype(np.bool_), np.dtype(np.int64)
 SHORT = {"float32": "f32", "float64": "f64", "int64": "i64", "bool": "b1"}
 TYPES = (*REALS, BOOL, INT)                       # what fused loops work in
 ATOM, PRODUCT, SUM, COMPARISON = 4, 3, 2, 1       # how tightly a text binds
-
-# Ops whose formula is the mathematics but not the numerics, or that are no function of one element's numbers.
-UNFUSED = {"binary_cross_entropy", "logaddexp", "logaddexp2", "hypot", "remainder", "fmod",
-           "floor_divide", "xlogy", "sinc", "angle", "nan_to_num", "tril", "triu", "heaviside",
-           "conj", "real", "erfinv", "digamma", "logical_and", "logical_or", "logical_xor",
-           "logical_not", "sgn"}
 
 
 class NotFused(Exception):
@@ -163,7 +158,7 @@ def call(name: str, *args: Scalar) -> Scalar:
     dtype = next(a.dtype for a in reversed(args) if isinstance(a, Scalar))
     if dtype not in REALS:
         raise NotFused
-    result = BOOL if name in ("isnan", "isinf", "isfinite", "signbit") else dtype
+    result = BOOL if name in TABLE and TABLE[name].result == RESULT_BOOL else dtype
     suffix = "" if dtype == REALS[0] else "64"
     return Scalar(f"{name}{suffix}({', '.join(a.text for a in args)})", result)
 
@@ -187,7 +182,7 @@ def function(name: str) -> Callable:
             together = [constant(a, first.dtype) for a in args]
             return call(name, *together)
         return known
-    if name in TABLE and TABLE[name].elementwise and name not in UNFUSED:
+    if name in TABLE and TABLE[name].elementwise and can_fuse(TABLE[name]):
         return lambda *args: write_out(TABLE[name], args)
     raise NotFused
 
@@ -261,6 +256,11 @@ def write_out(op: Op, args: tuple) -> Scalar:
     return direct(*args) if direct is not None else symbolic(op)(*args)
 
 
+def can_fuse(op: Op) -> bool:
+    """Whether a loop may write the op's formula out in place of a call of its kernel."""
+    return op.options.get("fused", True)
+
+
 @cache
 def symbolic(op: Op) -> Callable:
     """The op's rule with its names looked up as symbols."""
@@ -279,7 +279,7 @@ def on_symbols(rule: Callable) -> Callable:
 
 def expression_of(op: Op, of: str, args: list) -> Scalar | None:
     """The op on symbols and settings, or its derivative by one of its inputs; None if that is an argument as it is."""
-    if op.name in UNFUSED:
+    if not can_fuse(op):
         raise NotFused
     rule = op.rules[of] if of else None
     made = write_out(op, tuple(args)) if rule is None else on_symbols(rule)(*args)
@@ -290,9 +290,10 @@ def expression_of(op: Op, of: str, args: list) -> Scalar | None:
 
 def expression(op: Op, args: tuple, dtype: np.dtype) -> Scalar:
     """The op on symbols and settings, in the dtype that the traced run gave. NotFused where that is not possible."""
-    if not op.elementwise and op.name != "to" or op.name in UNFUSED or dtype not in TYPES:
+    converts = op is TABLE["to"]
+    if not (op.elementwise or converts) or not can_fuse(op) or dtype not in TYPES:
         raise NotFused
     if any(isinstance(a, Scalar) and a.dtype not in TYPES for a in args):
         raise NotFused
-    made = cast(args[0], dtype) if op.name == "to" else write_out(op, args)
+    made = cast(args[0], dtype) if converts else write_out(op, args)
     return cast(made, dtype)

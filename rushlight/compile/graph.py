@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.ops.table import TABLE
+from rushlight.ops.table import TABLE, Op
 
-DENSE = ("reshape", "view_as_shape", "flatten", "unsqueeze", "squeeze", "unflatten")   # the same elements in the same order
 Line = tuple[CodeType, int] | None                # a user's statement: code object and instruction
 
 
@@ -50,6 +49,15 @@ class Call:
         self.op, self.args, self.outs, self.line, self.late = op, args, outs, line, late
         self.shares = shared(op, [v.array for v in values_in(args)], [v.array for v in outs]) if shares is None else shares
 
+    @property
+    def entry(self) -> Op | None:
+        """The op's entry in the table; None for a check."""
+        return TABLE.get(self.op)
+
+    def runs(self, *functions: Any) -> bool:
+        """Whether the step is a call of one of these ops: `step.runs(mm, mv)`."""
+        return any([self.op == function.op.name for function in functions])
+
     def __repr__(self) -> str:
         return f"{', '.join(map(repr, self.outs))} = {self.op}{self.args}"
 
@@ -63,8 +71,13 @@ class Store:
     line: Line = None
 
     op = "store"
+    entry = None
     outs = ()
     late = False
+
+    def runs(self, *functions: Any) -> bool:
+        """A store is a call of no op."""
+        return False
 
     @property
     def args(self) -> tuple:
@@ -157,7 +170,17 @@ def used(graph: Graph) -> set[Value]:
 
 def is_random(step: Call | Store) -> bool:
     """Whether a step draws from the generator: it must run once, in its turn."""
-    return step.op in TABLE and "random" in TABLE[step.op].options
+    return step.entry is not None and "random" in step.entry.options
+
+
+def is_view(step: Call | Store) -> bool:
+    """Whether a step is another look at the memory of its argument."""
+    return step.entry is not None and step.entry.is_view
+
+
+def is_reshape(step: Call | Store) -> bool:
+    """Whether a step is a view of the same elements in the same order."""
+    return step.entry is not None and "in_order" in step.entry.options
 
 
 def drop_unused(graph: Graph) -> None:
@@ -173,7 +196,7 @@ def parents_of(graph: Graph) -> dict[Value, Value]:
     for s in graph.steps:
         if not isinstance(s, Call) or not s.outs:
             continue
-        if TABLE[s.op].family.__name__ == "view" and isinstance(s.args[0], Value):
+        if is_view(s) and isinstance(s.args[0], Value):
             parents[s.outs[0]] = s.args[0]
         elif s.shares:
             given = list(values_in(s.args))

@@ -15,22 +15,29 @@ import numpy as np
 from rushlight.compile.expressions import REALS, SHORT, Scalar, constant, expression
 from rushlight.compile.graph import Call, Store, Value, values_in
 from rushlight.compile.passes.decompose import REDUCTIONS
-from rushlight.compile.passes.fuse import COLUMN, END, FULL, RESHAPES, ROW, SCALAR, Cluster, inputs_of
+from rushlight.compile.passes.fuse import COLUMN, END, FULL, ROW, SCALAR, Cluster, inputs_of, same_elements
 from rushlight.compile.passes.simplify import uniform
-from rushlight.ops.table import TABLE
+from rushlight.ops import activation as A
+from rushlight.ops import elementwise as E
+from rushlight.ops import reduce
+from rushlight.ops import trigonometry as T
+from rushlight.ops.loss import binary_cross_entropy_with_logits
+from rushlight.ops.special import lgamma
+from rushlight.ops.table import TABLE, entries
 
 INDEX = "ijklmn"
 BLOCK = 4096                                      # elements added up in the arrays' own dtype before float64 takes over
 MUCH = 1 << 22                                    # elements times cost from which a loop runs in parts: about 0.1 ms
 LONG = 256                                        # elements
 MOST_COSTLY = 12
-START = {"sum": "0", "amax": "-inf", "amin": "inf"}
-COSTLY = dict.fromkeys((
-    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "binary_cross_entropy_with_logits", "cos", "cosh", "elu",
-    "erf", "erfc", "exp", "exp2", "expm1", "gelu", "gelu_slope", "gelu_tanh", "lgamma", "log", "log10", "log1p", "log2",
-    "log_sigmoid", "mish", "pow", "sigmoid", "silu", "sin", "sinh", "softplus", "tan", "tanh"), MOST_COSTLY) | {
-        "div": 4, "sqrt": 4, "rsqrt": 6, "reciprocal": 4}
-STEP = {"sum": "plus", "amax": "largest", "amin": "smallest"}
+START = {reduce.sum.op: "0", reduce.amax.op: "-inf", reduce.amin.op: "inf"}
+STEP = {reduce.sum.op: "plus", reduce.amax.op: "largest", reduce.amin.op: "smallest"}
+# How many times longer one element takes than an addition: 12 for functions of many instructions.
+COSTS = dict.fromkeys(entries(
+    T.acos, T.acosh, T.asin, T.asinh, T.atan, T.atan2, T.atanh, T.cos, T.cosh, T.sin, T.sinh, T.tan,
+    E.elu, E.erf, E.erfc, E.exp, E.exp2, E.expm1, E.log, E.log10, E.log1p, E.log2, E.pow, E.sigmoid, E.silu, E.softplus,
+    E.tanh, A.gelu, A.gelu_slope, A.gelu_tanh, A.log_sigmoid, A.mish, binary_cross_entropy_with_logits, lgamma),
+    MOST_COSTLY) | {E.div.op: 4, E.sqrt.op: 4, E.rsqrt.op: 6, E.reciprocal.op: 4}
 PLAIN = {0, 1, -1, 2, -2, 3, 4, 0.5, -0.5, 0.25}  # constants that may stand in the text; others are handed over
 
 
@@ -186,7 +193,7 @@ class Kernel:
                 self.compute(step, depth)
         for step in steps:
             for v in step.outs:
-                if v in self.outs and step.op not in REDUCTIONS:
+                if v in self.outs and step.entry not in REDUCTIONS:
                     self.put(depth, f"{self.names[v]}[{self.index(v)}] = {self.env[v].text}")
         for step in steps:
             if isinstance(step, Store):
@@ -198,12 +205,12 @@ class Kernel:
     def compute(self, step: Call, depth: int, named: bool = False) -> None:
         """One step: as text inside the next one where it is used once, else under a name."""
         out = step.outs[0]
-        if step.op in REDUCTIONS:
+        if step.entry in REDUCTIONS:
             x = self.operand(step.args[0])
             total = self.totals[out]
-            self.put(depth, f"{total} = {STEP[step.op]}({total}, {x.text})")
+            self.put(depth, f"{total} = {STEP[step.entry]}({total}, {x.text})")
             return
-        if step.op in RESHAPES:
+        if same_elements(step):
             self.env[out] = self.operand(step.args[0])
             if out in self.keeps and out not in self.names:
                 self.put(depth, f"{self.kept_in(out)}[j] = {self.env[out].text}")
@@ -241,7 +248,7 @@ class Kernel:
 
     def flat(self) -> None:
         ends = [s for s in self.steps if self.cluster.levels[target_of(s)] == END]
-        sums = [s for s in ends if s.op in REDUCTIONS]
+        sums = [s for s in ends if s.entry in REDUCTIONS]
         inside = [s for s in self.steps if s not in ends or s in sums]
         if not sums:
             return self.nest()
@@ -295,9 +302,9 @@ class Kernel:
         across = [s for s in self.steps if levels[target_of(s)] == ROW]
         down = [s for s in self.steps if levels[target_of(s)] == COLUMN]
         ends = [s for s in self.steps if levels[target_of(s)] == END]
-        sums = [s for s in ends if s.op in REDUCTIONS]
+        sums = [s for s in ends if s.entry in REDUCTIONS]
         last = max([self.phases[target_of(s)] for s in self.steps], default=0)
-        steady = {s.outs[0] for s in full if s.op in RESHAPES and levels.get(s.args[0]) in (ROW, SCALAR)}
+        steady = {s.outs[0] for s in full if same_elements(s) and levels.get(s.args[0]) in (ROW, SCALAR)}
         self.keeps = dict.fromkeys(v for s in full for v in s.outs if v not in steady and self.needed_later(v))
         self.prepare(down, sums)
         self.put(0, f"for i in range({self.length(0)}):")
@@ -329,7 +336,7 @@ class Kernel:
 
     def needed_later(self, v: Value) -> bool:
         """Whether a later loop over the same row reads the value again."""
-        return any(self.phases[target_of(s)] + (s.op in REDUCTIONS and self.cluster.levels[s.outs[0]] == ROW) * -1
+        return any(self.phases[target_of(s)] + (s.entry in REDUCTIONS and self.cluster.levels[s.outs[0]] == ROW) * -1
                    > self.phases[v] for s in self.steps if isinstance(s, Call) and v in set(values_in(s.args)))
 
     def row_values(self, across: list[Any], phase: int) -> None:
@@ -338,7 +345,7 @@ class Kernel:
             v = step.outs[0]
             if self.phases[v] != phase:
                 continue
-            if step.op in REDUCTIONS:
+            if step.entry in REDUCTIONS:
                 self.env[v] = Scalar(self.totals[v], v.dtype)
             else:
                 self.compute(step, 1, True)
@@ -348,14 +355,14 @@ class Kernel:
     def columns(self, phase: int, full: list[Any], across: list[Any], other: list[Any]) -> None:
         """One loop over the columns of a row."""
         here = [s for s in full if self.phases[target_of(s)] == phase]
-        sums = [s for s in across if s.op in REDUCTIONS and self.phases[s.outs[0]] == phase + 1]
+        sums = [s for s in across if s.entry in REDUCTIONS and self.phases[s.outs[0]] == phase + 1]
         here += sums + [s for s in other if self.phases[target_of(s)] == phase]
         if not here:
             return
         for s in sums:
             v = s.outs[0]
             self.totals[v] = f"row{len(self.totals)}"
-            self.put(1, f"{self.totals[v]} = {SHORT[v.dtype.name]}({START[s.op]})")
+            self.put(1, f"{self.totals[v]} = {SHORT[v.dtype.name]}({START[s.entry]})")
         here.sort(key=self.steps.index)
         inside = {v for s in here for v in s.outs}
         again = [v for s in here for v in read_by(s) if v in self.keeps and v not in inside]
@@ -370,14 +377,14 @@ def slots_of(v: Value) -> str:
 
 def work(cluster: Cluster) -> int:
     """Elements times what is done to each: 1 for arithmetic, more for what takes longer."""
-    cost = sum(COSTLY.get(s.op, 1) for s in cluster.steps)
+    cost = sum(COSTS.get(s.entry, 1) for s in cluster.steps)
     return int(np.prod(cluster.space, dtype=np.int64)) * cost if len(cluster.space) else 0
 
 
 def is_long(cluster: Cluster, sizes: tuple[int, ...]) -> bool:
     """Whether wide vectors pay: functions of many instructions on many elements in a row (10 million sigmoid, tanh and exp
     with their gradients took 17 ms instead of 26, gelu of 64 x 512 27 us instead of 47)."""
-    return bool(sizes) and sizes[-1] >= LONG and any(COSTLY.get(s.op, 1) == MOST_COSTLY for s in cluster.steps)
+    return bool(sizes) and sizes[-1] >= LONG and any(COSTS.get(s.entry, 1) == MOST_COSTLY for s in cluster.steps)
 
 
 def target_of(step: Call | Store) -> Value:
@@ -394,7 +401,7 @@ def counted(steps: list[Any]) -> dict[Value, int]:
     uses: dict[Value, int] = {}
     for step in reversed(steps):
         for v in (step.value,) if isinstance(step, Store) else values_in(step.args):
-            uses[v] = uses.get(v, 0) + (max(uses.get(step.outs[0], 0), 2) if step.op in RESHAPES else 1)
+            uses[v] = uses.get(v, 0) + (max(uses.get(step.outs[0], 0), 2) if same_elements(step) else 1)
     return uses
 
 
@@ -407,7 +414,7 @@ def phases(cluster: Cluster) -> dict[Value, int]:
             continue
         out = step.outs[0]
         latest = max([found.get(v, 0) for v in inputs_of(step)], default=0)
-        found[out] = latest + (step.op in REDUCTIONS and cluster.levels[out] == ROW)
+        found[out] = latest + (step.entry in REDUCTIONS and cluster.levels[out] == ROW)
     return found
 
 

@@ -11,19 +11,27 @@ import numpy as np
 
 from rushlight.adding import FEW
 from rushlight.compile.expressions import SHORT
-from rushlight.compile.graph import DENSE, Call, Graph, Store, Value, lineage, parents_of
+from rushlight.compile.graph import Call, Graph, Store, Value, is_reshape, is_view, lineage, parents_of
 from rushlight.compile.joint import LITTLE, MOST, Joints, call, early
 from rushlight.compile.loops import Kernel, slots_of, work
 from rushlight.compile.memory import Plan, orders
-from rushlight.compile.passes.fuse import RESHAPES, Cluster, Fusion
+from rushlight.compile.passes.decompose import REDUCTIONS
+from rushlight.compile.passes.fuse import Cluster, Fusion, same_elements
 from rushlight.compile.passes.products import is_transpose
 from rushlight.compile.passes.simplify import uniform
 from rushlight.compile.report import Item, Parts, item_of, kind, place_of
 from rushlight.compile.small_products import COPY, is_small
 from rushlight.compile.small_products import text as product_text
 from rushlight.compile.whole import Whole
-from rushlight.ops.table import TABLE
+from rushlight.ops import elementwise as E
+from rushlight.ops import reduce
+from rushlight.ops.dropout import dropout_mask
+from rushlight.ops.matmul import mm, mv
+from rushlight.ops.shape import contiguous, transpose
+from rushlight.ops.table import TABLE, entries
 
+# What NumPy does as fast as a loop, of few elements.
+SIMPLE = entries(E.add, E.sub, E.mul, E.div, E.neg, E.sqrt, E.maximum, E.minimum)
 MANY = 16                                         # numbers that a loop of numbers is given one by one
 
 HEADER = '''"""{title}"""
@@ -105,7 +113,7 @@ class Lowering:
 
     def split(self, item: Any, among: bool) -> Iterable[Any]:
         """A cluster that is not worth a loop of its own as its steps; `among` others of little work it is, to be joined."""
-        if isinstance(item, Cluster) and (all(s.op in RESHAPES for s in item.steps) or len(item.steps) == 1 and self.simple(
+        if isinstance(item, Cluster) and (all(same_elements(s) for s in item.steps) or len(item.steps) == 1 and self.simple(
                 item.steps[0]) and not (among and is_little(item))):
             return item.steps
         return [item]
@@ -113,9 +121,9 @@ class Lowering:
     @staticmethod
     def simple(step: Any) -> bool:
         """Whether NumPy does this step as well as a loop would."""
-        if isinstance(step, Store) or step.op in ("sum", "amax", "amin"):
+        if isinstance(step, Store) or step.entry in REDUCTIONS:
             return True
-        return step.op in ("add", "sub", "mul", "div", "neg", "sqrt", "maximum", "minimum") and step.outs[0].size < 1 << 16
+        return step.entry in SIMPLE and step.outs[0].size < 1 << 16
 
     # -- statements ------------------------------------------------------------------------------------------------
 
@@ -204,17 +212,18 @@ class Lowering:
             return
         op = TABLE[call.op]
         out = call.outs[0]
-        if call.op in ("mm", "mv") and self.fuse and is_small(call) and {
+        if call.runs(mm, mv) and self.fuse and is_small(call) and {
                 self.turned.get(v, v) for v in call.args} <= self.dense:
             self.write_product(call)
-        elif call.op == "mm" and out.dtype.name in SHORT and out.dtype.kind == "f":
+        elif call.runs(mm) and out.dtype.name in SHORT and out.dtype.kind == "f":
             self.make(out)
             self.lines.append(f"matmul({self.array(call.args[0])}, {self.array(call.args[1])}, out={out.name})")
         elif isinstance(op.kernel, np.ufunc) and len(call.outs) == 1 and self.direct(call):
             self.make(out)
             given = ", ".join(self.array(v) for v in call.args)
             self.lines.append(f"np.{op.kernel.__name__}({given}, out={out.name})")
-        elif call.op == "sum" and out.dtype == call.args[0].dtype and out.dtype.name in SHORT and call.args[0].size < FEW:
+        elif call.runs(reduce.sum) and call.args[0].size < FEW and out.dtype == call.args[0].dtype and (
+                out.dtype.name in SHORT):
             # of more, the op's own kernel is as exact as eager, and faster: 32768 x 32 by columns 65 us, not 555
             self.make(out)
             self.lines.append(f"np.add.reduce({self.array(call.args[0])}, {call.args[1]!r}, None, {out.name}, "
@@ -251,7 +260,7 @@ class Lowering:
     def write_look(self, call: Call) -> None:
         x, out = call.args[0], call.outs[0]
         source = self.array(x)
-        if call.op in DENSE:
+        if is_reshape(call):
             text = f"{source}.reshape({out.shape})"
         elif is_turn(call):
             text = f"{source}.T"
@@ -259,7 +268,7 @@ class Lowering:
             text = f"kernels.{call.op}({', '.join([source, *map(self.setting, call.args[1:])])})"
         out.name = self.name("v")
         copies = self.looks(call, x, out)
-        if call.op in DENSE and x in self.dense:
+        if is_reshape(call) and x in self.dense:
             self.dense.add(out)
         if x in self.static and not copies:
             self.static.add(out)
@@ -269,7 +278,7 @@ class Lowering:
             self.bind(out.name, text)
         else:
             line = f"{out.name} = {text}"
-            self.lines.append(early(line) if is_turn(call) or call.op in DENSE and not copies else line)
+            self.lines.append(early(line) if is_turn(call) or is_reshape(call) and not copies else line)
             self.holds(out.name, x)
 
     def looks(self, call: Call, x: Value, out: Value) -> bool:
@@ -277,13 +286,13 @@ class Lowering:
         same is done to an array that lies so, whose numbers nobody reads."""
         like = np.empty(x.shape, x.dtype) if x in self.dense else self.lying.get(x)
         if like is None or x not in self.static:
-            return call.op in (*DENSE, "contiguous") and x not in self.dense
-        self.lying[out] = made = like.reshape(out.shape) if call.op in DENSE else TABLE[call.op].kernel(like, *call.args[1:])
+            return (is_reshape(call) or call.runs(contiguous)) and x not in self.dense
+        self.lying[out] = made = like.reshape(out.shape) if is_reshape(call) else TABLE[call.op].kernel(like, *call.args[1:])
         return not np.may_share_memory(like, made)
 
     def write_plain(self, call: Call) -> None:
         """The op's own kernel, which makes its own memory."""
-        if call.op == "dropout_mask":             # its array counts by its layout
+        if call.runs(dropout_mask):             # its array counts by its layout
             call.args[0].name = f"{self.mark}k{len(self.constants)}"
             self.constants[call.args[0].name] = call.args[0].array
         given = ", ".join(self.setting(a) for a in call.args)
@@ -434,15 +443,11 @@ def is_little(item: Any) -> bool:
     """Whether a call from Python costs as much as what an item does; of what can be called from a compiled function."""
     if isinstance(item, Cluster):
         return len(item.steps) < MOST and work(item) < LITTLE
-    return item.op in ("mm", "mv") and is_small(item)
+    return item.runs(mm, mv) and is_small(item)
 
 
 def is_turn(call: Call) -> bool:
-    return call.op == "transpose" and is_transpose(call)
-
-
-def is_view(call: Call) -> bool:
-    return TABLE[call.op].family.__name__ == "view"
+    return call.runs(transpose) and is_transpose(call)
 
 
 def shortest(number: Any, dtype: np.dtype) -> str:

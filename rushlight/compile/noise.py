@@ -11,15 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.compile.graph import Call
+from rushlight.compile.graph import Call, is_view
 from rushlight.ops.kernels.halves import single
-from rushlight.ops.table import TABLE
+from rushlight.ops.shape import to
 
 SHAKEN = 4                                        # units in the last place
 NOISE = 32                                        # how many times what changes then a result may differ
 ROUNDED = 2                                       # and how many times what comes of halves that become their neighbours
-EXACT = {"amax", "amin", "where", "maximum", "minimum", "relu", "neg", "abs", "clone", "expand", "to", "sign", "floor",
-         "ceil", "round", "trunc"}                # ops that round nothing
 SIGN, BITS = np.int16(0x7FFF), {"float16": 0x7C00, "bfloat16": 0x7F80}       # all but the sign; infinity
 
 
@@ -42,8 +40,8 @@ class Noise:
     def after(self, step: Call, a: np.ndarray) -> np.ndarray:
         """What an op has made, rounded in another way."""
         source = step.args[0] if step.args else None
-        narrows = step.op == "to" and of_half(a.dtype) and getattr(source, "kind", "") not in ("input", "constant")
-        exact = step.op in EXACT or TABLE[step.op].family.__name__ == "view"
+        narrows = step.runs(to) and of_half(a.dtype) and getattr(source, "kind", "") not in ("input", "constant")
+        exact = step.entry.options.get("exact") or is_view(step)
         return self.on(a, False) if narrows or not exact else a
 
     def neighbours(self, a: np.ndarray) -> np.ndarray:

@@ -20,6 +20,9 @@ from rushlight.compile.graph import Call, Graph, Store, Value, is_random, shared
 from rushlight.compile.report import Break, where
 from rushlight.errors import PACKAGE, LinAlgError, ours, user_frame
 from rushlight.ops import regions  # noqa: F401  (their entries are in the table then)
+from rushlight.ops.dropout import dropout_mask
+from rushlight.ops.index import index
+from rushlight.ops.shape import overwrite
 from rushlight.ops.table import TABLE
 from rushlight.tensor import Tensor
 
@@ -91,12 +94,12 @@ class Tracer(Watcher):
         values = self.values(args)
         outs = out if isinstance(out, (tuple, list)) else (out,)
         made = tuple(self.made(t) for t in outs)
-        if op.family.__name__ == "view":
+        if op.is_view:
             seen, array = id(args[0].array), out.array
             if id(array) == seen:                 # nothing was done: flatten() of what is flat
                 self.cells[seen] = values[0]
                 return
-        if op.family.__name__ == "view" or op.options.get("list") and isinstance(args[0], Tensor):
+        if op.is_view or op.options.get("list") and isinstance(args[0], Tensor):
             for t in outs:
                 if np.may_share_memory(t.array, args[0].array):
                     self.owner[id(t.array)] = self.owner.get(id(args[0].array), args[0].array)
@@ -106,9 +109,9 @@ class Tracer(Watcher):
         if (deciding := shaping(op, args)) and not self.steady([self.value(t) for t in deciding]):
             self.stop("makes a tensor whose shape depends on numbers")
         name, arrays = op.name, [t.array for t in tensors_in(args)]
-        if name == "dropout_mask":                # drawn in the order in which eager has the array
+        if op is dropout_mask.op:                # drawn in the order in which eager has the array
             values = (layout_of(args[0].array), *values[1:])
-        if name == "overwrite" and values[1].dtype == made[0].dtype:      # what is overwritten counts by its shape alone
+        if op is overwrite.op and values[1].dtype == made[0].dtype:      # what is overwritten counts by its shape alone
             name, values, arrays = "clone", (self.spread(values[1], made[0]),), arrays[1:]
         shares = shared(name, arrays, [t.array for t in outs])
         self.steps.append(Call(name, values, made, line(), self.late, shares))
@@ -359,7 +362,7 @@ def strike(key: int, books: tuple[dict, ...], gone: Any) -> None:
 
 def shaping(op: Any, args: tuple) -> list[Tensor]:
     """The tensors whose numbers decide the shape of an op's result: masks, and what is counted."""
-    if op.name == "index":
+    if op is index.op:
         return [t for t in args[1] if t.array.dtype.kind == "b"]
     return [args[0]] if op.options.get("batched") == "dynamic" else []
 

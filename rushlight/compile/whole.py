@@ -12,9 +12,10 @@ from rushlight.compile.expressions import SHORT, Scalar
 from rushlight.compile.graph import Store, Value, values_in
 from rushlight.compile.loops import Kernel
 from rushlight.compile.passes.decompose import REDUCTIONS
-from rushlight.compile.passes.fuse import COLUMN, END, RESHAPES, ROW, Cluster
+from rushlight.compile.passes.fuse import COLUMN, END, ROW, Cluster, same_elements
+from rushlight.ops import reduce
 
-UFUNC = {"sum": "add", "amax": "maximum", "amin": "minimum"}
+UFUNC = {reduce.sum.op: "add", reduce.amax.op: "maximum", reduce.amin.op: "minimum"}
 
 
 class Whole(Kernel):
@@ -26,7 +27,7 @@ class Whole(Kernel):
         self.sums = [s for s in self.steps if self.parallel and self.is_total(s)]
 
     def is_total(self, step: Any) -> bool:
-        return step.op in REDUCTIONS and self.cluster.levels[step.outs[0]] == END
+        return step.entry in REDUCTIONS and self.cluster.levels[step.outs[0]] == END
 
     def body(self) -> None:
         for v in (*self.reads, *self.stores):
@@ -50,12 +51,12 @@ class Whole(Kernel):
                 continue
             if self.parallel and self.cluster.levels[out] == END:
                 continue                          # computed after all parts of the loop
-            if step.op in REDUCTIONS:
+            if step.entry in REDUCTIONS:
                 self.put(0, f"{(name := self.fresh('t'))} = {self.total(step)}")
                 self.env[out] = Scalar(name, out.dtype)
             else:
                 self.compute(step, 0)
-            if step.op in RESHAPES and step.args[0] in self.large or step.op not in REDUCTIONS and any(
+            if same_elements(step) and step.args[0] in self.large or step.entry not in REDUCTIONS and any(
                     v in self.large for v in values_in(step.args)):
                 self.large.add(out)
             if out in self.outs:
@@ -97,7 +98,7 @@ class Whole(Kernel):
         if level == COLUMN:
             return f"np.add.reduce({text}, 0)"
         assert level == ROW
-        return f"np.{UFUNC[step.op]}.reduce({text}, 1, keepdims=True)"
+        return f"np.{UFUNC[step.entry]}.reduce({text}, 1, keepdims=True)"
 
     def text(self, name: str) -> str:
         """The function, under a name; empty where the loop's own text will do: numbers, without a loop."""

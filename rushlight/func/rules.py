@@ -26,8 +26,7 @@ def rule_of(op: Op) -> Callable:
     if op.options.get("random"):                  # it says itself
         return rule
 
-    is_view = op.family.__name__ == "view"  # type: ignore[attr-defined]
-    folds = rule in (fold, one_by_one) or op.name in SPECIAL and not is_view
+    folds = rule in (fold, one_by_one) or op.name in SPECIAL and not op.is_view
 
     def run(op: Op, level: Level, parts: Parts, settings: tuple) -> tuple[Any, bool]:
         for p in parts:

@@ -25,7 +25,7 @@ mish        = smooth(lambda x, /: x * tanh(softplus(x)),                    x=la
 # -- of straight pieces; where two meet, the slope is torch's
 
 hardtanh    = pieces(lambda x, /, min_val=-1.0, max_val=1.0: minimum(max_val, maximum(min_val, x)),
-                     x=lambda g, x, min_val, max_val: where((x > min_val) & (x < max_val), g, 0))
+                     x=lambda g, x, min_val, max_val: where((x > min_val) & (x < max_val), g, 0), exact=True)
 hardsigmoid = smooth(lambda x, /: minimum(maximum(x + 3, 0), 6) / 6,
                      x=lambda g, x: where((x > -3) & (x < 3), g / 6, 0))
 hardswish   = smooth(lambda x, /: x * minimum(maximum(x + 3, 0), 6) / 6,
@@ -35,7 +35,7 @@ hardshrink  = pieces(lambda x, /, lambd=0.5: where((x >= -lambd) & (x <= lambd),
 softshrink  = pieces(lambda x, /, lambd=0.5: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x - x)),
                      x=lambda g, x, lambd: where((x >= -lambd) & (x <= lambd), 0, g))
 threshold   = pieces(lambda x, /, threshold, value: where(x <= threshold, value, x),
-                     x=lambda g, x, threshold: where(x <= threshold, 0, g))
+                     x=lambda g, x, threshold: where(x <= threshold, 0, g), exact=True)
 prelu_core  = pieces(lambda x, y, /: where(x > 0, x, x * y), names={"y": "weight"}, node="PreluKernelBackward0",
                      x=lambda g, x, y: where(x > 0, g, g * y),               y=lambda g, x: where(x > 0, 0, g * x))
 

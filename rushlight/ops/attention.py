@@ -26,7 +26,7 @@ ARRAYS["attention"], ARRAYS["attention_back"] = kernels.attention, kernels.atten
 attention = inner(
     lambda tensors, /, causal, scale: attention(tensors, causal, scale),
     tensors=lambda gs, tensors, out, lse, causal, scale: attention_back(joined(tensors, out, lse, gs[0]), causal, scale),
-    outputs="out lse", fixed=1, node="ScaledDotProductFlashAttentionForCpuBackward0")
+    outputs="out lse", fixed=1, node="ScaledDotProductFlashAttentionForCpuBackward0", sizes="all")
 attention_back = inner(
     lambda tensors, /, causal, scale: attention_back(tensors, causal, scale),
     tensors=lambda gs, tensors, causal, scale: attention_twice(gs, tensors, causal, scale), list=True)

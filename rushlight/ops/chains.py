@@ -45,7 +45,7 @@ class Formula:
 
     def through(self, op: Op, of: str, rule: Callable, args: tuple) -> Any:
         """The gradient of an input, from that of the output: `rule(*args)`, where this formula is among the arguments."""
-        made = None if op.name in unfused() else self.composed(on_symbols(op.name, of), args)
+        made = self.composed(on_symbols(op.name, of), args) if op.options.get("fused", True) else None
         if made is None:
             return run(op, of, rule, *map(whole, args))
         if made is not self and self.array_known():
@@ -188,12 +188,6 @@ def on_symbols(name: str, of: str) -> Callable:
         return on_symbols(TABLE[name].rules[of])
     except NotFused:
         return lambda *args: None                 # no formula
-
-
-@cache
-def unfused() -> set[str]:
-    from rushlight.compile.expressions import UNFUSED
-    return UNFUSED
 
 
 @cache

@@ -33,7 +33,7 @@ convolution = inner(
     conv_input_grad(g, weight, x_shape[2:], stride, padding, dilation, groups),
     weight=lambda g, x, weight_shape, stride, padding, dilation, groups:
     conv_weight_grad(g, x, weight_shape[2:], stride, padding, dilation, groups),
-    bias=lambda g: conv_bias_grad(g), node="ConvolutionBackward0", linear="x weight", added="bias")
+    bias=lambda g: conv_bias_grad(g), node="ConvolutionBackward0", linear="x weight", added="bias", sizes="leading")
 # the transposed convolution: x is what a convolution gives, and `size` what it takes
 conv_input_grad = inner(
     lambda x, weight, /, size, stride, padding, dilation, groups:
@@ -42,7 +42,7 @@ conv_input_grad = inner(
     conv(of_half(g, weight), weight, stride, padding, dilation, groups),
     weight=lambda g, x, weight_shape, stride, padding, dilation, groups:
     conv_weight_grad(x, g, weight_shape[2:], stride, padding, dilation, groups),
-    node="ConvolutionBackward0", linear="x weight")
+    node="ConvolutionBackward0", linear="x weight", sizes="leading")
 conv_weight_grad = inner(
     lambda x, y, /, kernel, stride, padding, dilation, groups:
     conv_weight_grad(x, y, kernel, stride, padding, dilation, groups),

@@ -25,6 +25,6 @@ def kept(x: ndarray, p: float, features: bool) -> ndarray:
     return fresh
 
 
-dropout_mask = inner(lambda x, /, p, features=False: dropout_mask(x, p, features), kernel=kept, random=True)
+dropout_mask = inner(lambda x, /, p, features=False: dropout_mask(x, p, features), kernel=kept, random=True, sizes="all")
 
 build(globals())

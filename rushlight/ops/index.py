@@ -11,7 +11,7 @@ adopt(kernels)
 
 index      = inner(lambda x, tensors, /, key: index(x, tensors, key),
                    x=lambda g, tensors, key, x_shape: index_add_zeros(g, tensors, key, x_shape), called="indexing",
-                   linear="x")
+                   linear="x", sizes="all")
 index_add_zeros = inner(lambda x, tensors, /, key, size: index_add_zeros(x, tensors, key, size),
                    x=lambda g, tensors, key: index(g, tensors, key), linear="x")
 write_at   = inner(lambda x, y, tensors, /, key, accumulate=False: index_put(x, y, tensors, key, accumulate),

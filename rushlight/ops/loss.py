@@ -22,7 +22,7 @@ smooth_l1_loss = loss(lambda x, y, /, beta=1.0: huber_loss(x, y, beta) / beta,
                   y=lambda g, x, y, beta: g * clamp_both((y - x) / beta, -1, 1))
 binary_cross_entropy = loss(lambda x, y, /: -(y * maximum(log(x), -100) + (1 - y) * maximum(log1p(-x), -100)),
                   x=lambda g, x, y: g * (x - y) / maximum((1 - x) * x, 1e-12),
-                  y=lambda g, x: g * (maximum(log1p(-x), -100) - maximum(log(x), -100)))
+                  y=lambda g, x: g * (maximum(log1p(-x), -100) - maximum(log(x), -100)), fused=False)
 binary_cross_entropy_with_logits = loss(lambda x, y, /: (1 - y) * maximum(x, 0) - y * minimum(x, 0) + log1p(exp(-abs(x))),
                   x=lambda g, x, y: g * (sigmoid(x) - y),     y=lambda g, x: -g * x)
 
@@ -31,7 +31,7 @@ nll_loss   = inner(lambda x, target, weight, /, ignore_index=-100, reduction="me
                    nll_loss(x, target, weight, ignore_index, reduction),
                    x=lambda g, target, weight, x_shape, ignore_index, reduction:
                    nll_loss_grad(g, target, weight, x_shape, ignore_index, reduction),
-                   weight=lambda g: not_differentiable("nll_loss_forward", "weight"))
+                   weight=lambda g: not_differentiable("nll_loss_forward", "weight"), sizes="all")
 nll_loss_grad = inner(lambda x, target, weight, /, size, ignore_index, reduction:
                    nll_loss_grad(x, target, weight, size, ignore_index, reduction), node="NllLossBackward1",
                    x=lambda g, target, weight, ignore_index, reduction:

@@ -22,7 +22,6 @@ from rushlight.device import device
 from rushlight.errors import explain
 from rushlight.ops.arguments import Placeholder, Touched
 from rushlight.ops.results import result_type
-from rushlight.ops.sizes_made import RULES
 from rushlight.ops.standing_in import Unknown, ways
 from rushlight.ops.table import Op
 from rushlight.ops.worlds import TENSORS
@@ -179,15 +178,16 @@ def on_zeros(function: Callable, args: tuple, kwargs: dict, op: Op | None = None
 
 
 def by_rule(op: Op | None, args: tuple) -> Any:
-    """What an op that computes with sizes makes, if it has a rule for tensors such as these."""
-    if op is None or op.name not in RULES:
+    """What an op that computes with sizes makes, if its entry has a rule for the sizes, and for tensors such as these."""
+    sizes = None if op is None else op.options.get("sizes")
+    if not callable(sizes):
         return None
     arrays = [t.array for t in tree_leaves(args) if isinstance(t, Tensor)]
     if not all([a.__class__ is Meta and a.dtype == arrays[0].dtype for a in arrays]):
         return None
-    if not op.name.endswith("_layer") and any([a.ndim in (4, 5) and not a.flags.c_contiguous for a in arrays]):
+    if any([a.ndim in (4, 5) and not a.flags.c_contiguous for a in arrays]):
         return None                               # an image's order in memory is the op's to pass on
-    found = RULES[op.name](*tree_map(lambda t: t.array if isinstance(t, Tensor) else t, args))
+    found = sizes(*tree_map(lambda t: t.array if isinstance(t, Tensor) else t, args))
     if found is None:
         return None
     outs: list[Any] = [from_array(Meta(shape, dtype)) for shape, dtype in found]  # type: ignore[arg-type]

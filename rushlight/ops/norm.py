@@ -10,19 +10,27 @@ from rushlight.ops.worlds import TENSORS, adopt, shared
 adopt(kernels)
 TENSORS["per_channel"] = lambda a, ndim: a if a is None or ndim == 2 else reshape(a, (-1,) + (1,) * (ndim - 2))
 
+
+def sizes_of_group_norm(x, weight, bias, groups, eps):
+    """x's shape, and a mean and a variance for each group of each sample."""
+    if x.shape[1] % groups:
+        return None
+    return [(x.shape, x.dtype), *[((x.shape[0], groups, 1), x.dtype)] * 2]
+
+
 layer_norm = inner(
     lambda x, weight, bias, /, dims, eps: layer_norm(x, weight, bias, dims, eps),
     x=lambda gs, x, weight, mu, var, dims, eps: normalized_back(
         gs[0] if weight is None else gs[0] * weight, gs[1], gs[2], x - mu, rsqrt(var + eps), dims),
     weight=lambda gs, x, mu, var, eps: gs[0] * (x - mu) * rsqrt(var + eps),
     bias=lambda gs: gs[0],
-    outputs="out mu var", rows=True, passes=20, node="NativeLayerNormBackward0")
+    outputs="out mu var", rows=True, passes=20, node="NativeLayerNormBackward0", sizes="all")
 batch_norm = inner(
     lambda x, weight, bias, /, dims, eps: batch_norm(x, weight, bias, dims, eps),
     x=lambda gs, x, weight, mu, var, dims, eps: batch_back(gs, x, weight, mu, rsqrt(var + eps), dims),
     weight=lambda gs, x, mu, var, dims, eps: flat(batch_dots(gs[0], x, mu, dims) * rsqrt(var + eps)),
     bias=lambda gs, dims: flat(sum(gs[0], dims, True)),
-    outputs="out mu var", rows=True, passes=40, node="NativeBatchNormBackward0")
+    outputs="out mu var", rows=True, passes=40, node="NativeBatchNormBackward0", sizes="leading")
 # mean and var (N, groups, 1)
 group_norm = inner(
     lambda x, weight, bias, /, groups, eps: group_norm(x, weight, bias, groups, eps),
@@ -30,7 +38,7 @@ group_norm = inner(
     weight=lambda gs, x, mu, var, groups, eps: sum(
         gs[0] * reshape((in_groups(x, groups) - mu) * rsqrt(var + eps), x.shape), others(x)),
     bias=lambda gs: sum(gs[0], others(gs[0])),
-    outputs="out mu var", rows=True, passes=40, node="NativeGroupNormBackward0")
+    outputs="out mu var", rows=True, passes=40, node="NativeGroupNormBackward0", sizes=sizes_of_group_norm)
 # what the gradients of x and of weight have in common
 batch_dots = inner(lambda x, y, mu, /, dims: sum(x * (y - mu), dims, True),
                    x=lambda g, y, mu: g * (y - mu), y=lambda g, x: g * x, mu=lambda g, x, dims: -sum(g * x, dims, True),

@@ -25,6 +25,12 @@ def padded(x: ndarray, amounts: tuple[tuple[int, int], ...], value: float) -> nd
     return r
 
 
+def sizes_of_pad(x, amounts, value):
+    """Each size with what is added before and after it."""
+    shape = tuple([n + a + b for n, (a, b) in zip(x.shape, amounts)])
+    return [(shape, x.dtype)] if min(shape, default=0) >= 0 else None
+
+
 @shared
 def opposite(amounts):
     return tuple((-a, -b) for a, b in amounts)
@@ -32,7 +38,7 @@ def opposite(amounts):
 
 constant_pad = inner(lambda x, /, amounts, value: constant_pad(x, amounts, value), kernel=padded,
                      x=lambda g, amounts: constant_pad(g, opposite(amounts), 0), node="ConstantPadNdBackward0",
-                     batched="shift")
+                     batched="shift", sizes=sizes_of_pad)
 
 # mode: 'reflect', 'replicate' or 'circular'; amounts of each dimension, none below 0
 bordered   = inner(lambda x, /, mode, amounts: bordered(x, mode, amounts),

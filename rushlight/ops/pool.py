@@ -18,14 +18,14 @@ max_pool = inner(
     lambda x, /, kernel, stride, padding, dilation, ceil_mode:
     max_pool(x, kernel, stride, padding, dilation, ceil_mode),
     x=lambda gs, indices, x_shape: scatter_spatial(gs[0], indices, x_shape[2:]), outputs="out indices",
-    node=of_pool("MaxPool", "WithIndices"), batched="fold")
+    node=of_pool("MaxPool", "WithIndices"), batched="fold", sizes="leading")
 max_values = inner(                               # where nobody asks for a gradient, nor where they stood
     lambda x, /, kernel, stride, padding, dilation, ceil_mode:
-    max_values(x, kernel, stride, padding, dilation, ceil_mode), batched="fold")
+    max_values(x, kernel, stride, padding, dilation, ceil_mode), batched="fold", sizes="leading")
 adaptive_max_pool = inner(
     lambda x, /, output_size: adaptive_max_pool(x, output_size), outputs="out indices",
     x=lambda gs, indices, x_shape: scatter_spatial(gs[0], indices, x_shape[2:]), node=of_pool("AdaptiveMaxPool"),
-    batched="fold")
+    batched="fold", sizes="leading")
 fractional_max_pool = inner(
     lambda x, samples, /, kernel, output_size: fractional_max_pool(x, samples, kernel, output_size),
     x=lambda gs, indices, x_shape: scatter_spatial(gs[0], indices, x_shape[2:]), outputs="out indices", batched="fold")
@@ -39,7 +39,7 @@ avg_pool = inner(
     avg_pool(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override),
     x=lambda g, x_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override:
     avg_pool_grad(g, x_shape[2:], kernel, stride, padding, ceil_mode, count_include_pad, divisor_override),
-    node=of_pool("AvgPool"), batched="fold")
+    node=of_pool("AvgPool"), batched="fold", sizes="leading")
 avg_pool_grad = inner(
     lambda x, /, size, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override:
     avg_pool_grad(x, size, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override),
@@ -47,7 +47,7 @@ avg_pool_grad = inner(
     avg_pool(g, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override), batched="fold")
 adaptive_avg_pool = inner(lambda x, /, output_size: adaptive_avg_pool(x, output_size),
                           x=lambda g, x_shape: adaptive_avg_pool_grad(g, x_shape[2:]), node=of_pool("AdaptiveAvgPool"),
-                          batched="fold")
+                          batched="fold", sizes="leading")
 adaptive_avg_pool_grad = inner(lambda x, /, size: adaptive_avg_pool_grad(x, size),
                                x=lambda g, x_shape: adaptive_avg_pool(g, x_shape[2:]), batched="fold")
 

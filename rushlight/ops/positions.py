@@ -11,24 +11,24 @@ adopt(reducing)
 
 gather     = inner(lambda x, index, /, dim: gather(x, index, dim), order="x dim index",
                      x=lambda g, index, dim, x_shape: scatter_add(zeros(x_shape, g), index, g, dim),
-                     linear="x")
+                     linear="x", sizes="all")
 scatter    = inner(lambda x, index, source, /, dim: scatter(x, index, source, dim), order="x dim index source",
                      onto=kernels.scatter_into,
                      x=lambda g, index, dim: scatter(g, index, zeros((), g), dim),
                      source=lambda g, index, dim, source_shape: gather_part(g, index, dim, source_shape),
-                     names={"source": "src"}, jointly="x source")
+                     names={"source": "src"}, jointly="x source", sizes="all")
 scatter_add = inner(lambda x, index, source, /, dim: scatter_add(x, index, source, dim), order="x dim index source",
                      onto=kernels.scatter_add_into,
                      x=lambda g: g,
                      source=lambda g, index, dim, source_shape: gather_part(g, index, dim, source_shape),
-                     names={"source": "src"}, jointly="x source")
+                     names={"source": "src"}, jointly="x source", sizes="all")
 index_select = inner(lambda x, index, /, dim: index_select(x, index, dim), order="x dim index",
-                     x=lambda g, index, dim, x_shape: index_add(zeros(x_shape, g), index, g, dim), linear="x")
+                     x=lambda g, index, dim, x_shape: index_add(zeros(x_shape, g), index, g, dim), linear="x", sizes="all")
 index_add  = inner(lambda x, index, source, /, dim: index_add(x, index, source, dim), order="x dim index source",
                      onto=kernels.index_add_into,
                      x=lambda g: g,
                      source=lambda g, index, dim, source_shape: reshape(index_select(g, index, dim), source_shape),
-                     jointly="x source")
+                     jointly="x source", sizes="all")
 index_copy = inner(lambda x, index, source, /, dim: index_copy(x, index, source, dim), order="x dim index source",
                      onto=kernels.index_copy_into,
                      x=lambda g, index, dim: index_copy(g, index, zeros_like(index_select(g, index, dim)), dim),
@@ -49,7 +49,7 @@ reduce_at  = inner(lambda x, index, source, /, dim, reduce, include_self=True:
 
 embedding  = inner(lambda weight, index, /, padding_idx=None: embedding(weight, index),
                    weight=lambda g, index, weight_shape, padding_idx:
-                   embedding_grad(g, index, weight_shape[0], padding_idx), linear="weight")
+                   embedding_grad(g, index, weight_shape[0], padding_idx), linear="weight", sizes="all")
 embedding_grad = inner(lambda x, index, /, n, padding_idx=None: embedding_grad(x, index, n, padding_idx),
                    x=lambda g, index, padding_idx: embedding_back(g, index, padding_idx))
 # x, from which no gradient comes where the mask is true. Its tangents are x's: as of the padding row of `embedding`.

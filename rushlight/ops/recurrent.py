@@ -23,12 +23,24 @@ from rushlight.tensor import Tensor, from_array
 for name in ("lstm", "lstm_back", "gru", "gru_back", "rnn", "rnn_back"):
     ARRAYS[name] = getattr(kernels, name)
 
+
+
+def sizes_of_layer(states: int, saved: bool) -> Callable:
+    """The sizes of what a layer with so many states gives: the output of each step, the last states, and, if something is
+    saved for backward, an array without elements for it."""
+    def sizes(tensors: Sequence[Any], *how: Any) -> list[tuple]:
+        x, *given = tensors[:1 + states]
+        out = [((*x.shape[:-1], given[0].shape[-1]), x.dtype), *[(h.shape, x.dtype) for h in given]]
+        return [*out, ((0,), x.dtype)] if saved else out
+    return sizes
+
+
 # tensors: x h c weight [bias] [projection] -> out h c, and what the way back needs
 lstm_layer = inner(
     lambda tensors, /, sizes, reverse: lstm(tensors, sizes, reverse),
     tensors=lambda gs, tensors, out, saved, sizes, reverse:
     lstm_back(joined(tensors, out, saved, gs[0], gs[1], gs[2]), sizes, reverse),
-    outputs="out h c saved", fixed=3, node="MkldnnRnnLayerBackward0")
+    outputs="out h c saved", fixed=3, node="MkldnnRnnLayerBackward0", sizes=sizes_of_layer(2, True))
 lstm_back = inner(
     lambda tensors, /, sizes, reverse: lstm_back(tensors, sizes, reverse),
     tensors=lambda gs, tensors, sizes, reverse: lstm_twice(gs, tensors, sizes, reverse), list=True)
@@ -37,7 +49,8 @@ gru_layer = inner(
     lambda tensors, /, sizes, reverse: gru(tensors, sizes, reverse),
     tensors=lambda gs, tensors, out, saved, sizes, reverse:
     gru_back(joined(tensors, out, saved, gs[0], gs[1]), sizes, reverse),
-    outputs="out h saved", fixed=2, node="StackBackward0", apart="out")       # users may write to it, as to torch's
+    outputs="out h saved", fixed=2, node="StackBackward0", apart="out",
+    sizes=sizes_of_layer(1, True))       # users may write to it, as to torch's
 gru_back = inner(
     lambda tensors, /, sizes, reverse: gru_back(tensors, sizes, reverse),
     tensors=lambda gs, tensors, sizes, reverse: gru_twice(gs, tensors, sizes, reverse), list=True)
@@ -46,7 +59,7 @@ rnn_layer = inner(
     lambda tensors, /, relu, sizes, reverse: rnn(tensors, relu, sizes, reverse),
     tensors=lambda gs, tensors, out, relu, sizes, reverse:
     rnn_back(joined(tensors, out, gs[0], gs[1]), relu, sizes, reverse),
-    outputs="out h", node="StackBackward0", apart="out")
+    outputs="out h", node="StackBackward0", apart="out", sizes=sizes_of_layer(1, False))
 rnn_back = inner(
     lambda tensors, /, relu, sizes, reverse: rnn_back(tensors, relu, sizes, reverse),
     tensors=lambda gs, tensors, relu, sizes, reverse: rnn_twice(gs, tensors, relu, sizes, reverse), list=True)

@@ -1,6 +1,8 @@
 """Reductions: one number from many. Rules see `g` and `out` with the reduced dimensions kept."""
 from __future__ import annotations
 
+import numpy as np
+
 from rushlight.autograd.grad_mode import mode
 from rushlight.dtypes import bool_, uint8
 from rushlight.errors import explain
@@ -39,9 +41,9 @@ mean       = reduction(lambda x, /, dim=None, keepdim=False: mean(x, dim, keepdi
 prod       = reduction(lambda x, /, dim=None, keepdim=False: prod(x, dim, keepdim),
                        x=lambda g, x, out, dims: g * product_of_others(x, out, dims), node=of_reduction("Prod"))
 amax       = reduction(lambda x, /, dim=None, keepdim=False: amax(x, dim, keepdim),
-                       x=lambda g, x, out, dims: g * evenly(standing(x, out), dims, g), out=same_out)
+                       x=lambda g, x, out, dims: g * evenly(standing(x, out), dims, g), out=same_out, exact=True)
 amin       = reduction(lambda x, /, dim=None, keepdim=False: amin(x, dim, keepdim),
-                       x=lambda g, x, out, dims: g * evenly(standing(x, out), dims, g), out=same_out)
+                       x=lambda g, x, out, dims: g * evenly(standing(x, out), dims, g), out=same_out, exact=True)
 logsumexp  = averaging(lambda x, /, dim=None, keepdim=False: logsumexp(x, dim, keepdim),
                        x=lambda g, x, out: g * exp(x - out), rows=True)
 all        = reduction(lambda x, /, dim=None, keepdim=False: all(x, dim, keepdim), out=bool_out, empty=())
@@ -49,34 +51,44 @@ any        = reduction(lambda x, /, dim=None, keepdim=False: any(x, dim, keepdim
 
 var_core   = inner_floating(lambda x, /, axes, correction: var(x, axes, True, correction), node="VarBackward0",
                        x=lambda g, x, axes, correction: g * (x - mean(x, axes, True)) * spread(x, axes, correction),
-                       rows=True, batched="shift")
+                       rows=True, batched="shift", sizes="all")
 
 softmax    = inner_floating(lambda x, /, dim: softmax(x, dim),
-                       x=lambda g, out, dim: out * (g - sum(g * out, dim, True)), rows=True, batched="shift")
+                       x=lambda g, out, dim: out * (g - sum(g * out, dim, True)), rows=True, batched="shift", sizes="all")
 log_softmax = inner_floating(lambda x, /, dim: log_softmax(x, dim),
-                       x=lambda g, out, dim: g - exp(out) * sum(g, dim, True), rows=True, batched="shift")
+                       x=lambda g, out, dim: g - exp(out) * sum(g, dim, True), rows=True, batched="shift", sizes="all")
 
-argmax     = general(lambda x, /, dim=None, keepdim=False: argmax(x, dim, keepdim))
-argmin     = general(lambda x, /, dim=None, keepdim=False: argmin(x, dim, keepdim))
+
+def sizes_of_topk(x, k, dim, *how):
+    """k along `dim`, of the values and of their indices."""
+    if not x.shape or not -len(x.shape) <= dim < len(x.shape) or not 0 <= k <= x.shape[dim]:
+        return None
+    dim %= len(x.shape)
+    shape = (*x.shape[:dim], k, *x.shape[dim + 1:])
+    return [(shape, x.dtype), (shape, np.dtype(np.int64))]
+
+
+argmax     = general(lambda x, /, dim=None, keepdim=False: argmax(x, dim, keepdim), sizes="all")
+argmin     = general(lambda x, /, dim=None, keepdim=False: argmin(x, dim, keepdim), sizes="all")
 max_dim    = inner(lambda x, /, dim, keepdim=False: max_dim(x, dim, keepdim), outputs="values indices",
                    x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
-                   node="MaxBackward0", called="max", batched="shift")
+                   node="MaxBackward0", called="max", batched="shift", sizes="all")
 min_dim    = inner(lambda x, /, dim, keepdim=False: min_dim(x, dim, keepdim), outputs="values indices",
                    x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
-                   node="MinBackward0", called="min", batched="shift")
+                   node="MinBackward0", called="min", batched="shift", sizes="all")
 sort       = general(lambda x, /, dim=-1, descending=False, stable=False: sort(x, dim, descending, stable),
                    x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True),
-                   outputs="values indices", batched="shift")
+                   outputs="values indices", batched="shift", sizes="all")
 topk       = general(lambda x, /, k, dim=-1, largest=True, sorted=True: topk(x, k, dim, largest, sorted),
                    x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True),
-                   outputs="values indices", batched="shift")
+                   outputs="values indices", batched="shift", sizes=sizes_of_topk)
 cummax     = general(lambda x, /, dim: cummax(x, dim), outputs="values indices",
                      x=lambda gs, indices, dim, x_shape: scatter_add(zeros(x_shape, gs[0]), indices, gs[0], dim),
-                     batched="shift")
+                     batched="shift", sizes="all")
 cumsum     = inner(lambda x, /, dim: cumsum(x, dim),    x=lambda g, dim: flip(cumsum(flip(g, (dim,)), dim), (dim,)),
-                   batched="shift", linear="x")
+                   batched="shift", linear="x", sizes="all")
 cumprod    = inner(lambda x, /, dim: cumprod(x, dim),   x=lambda g, x, out, dim: cumprod_gradient(g, x, out, dim),
-                   batched="shift")
+                   batched="shift", sizes="all")
 
 
 @shared

@@ -9,9 +9,9 @@ adopt(kernels)
 
 cummin     = general(lambda x, /, dim: cummin(x, dim), outputs="values indices",
                      x=lambda gs, indices, dim, x_shape: scatter_add(zeros(x_shape, gs[0]), indices, gs[0], dim),
-                     batched="shift")
+                     batched="shift", sizes="all")
 logcumsumexp = general(lambda x, /, dim: log(cumsum(exp(x), dim)),
-                     x=lambda g, x, out, dim: exp(x - firm(out)) * decayed(g, out, dim), batched="shift")
+                     x=lambda g, x, out, dim: exp(x - firm(out)) * decayed(g, out, dim), batched="shift", sizes="all")
 
 
 @shared

@@ -11,7 +11,7 @@ adopt(kernels)
 
 lgamma     = floating(lambda x, /: lgamma(x),       x=lambda g, x: g * digamma(x),          alias="special_gammaln")
 digamma    = floating(lambda x, /: digamma(x),      x=lambda g, x: g * polygamma(x, 1),
-                      alias="special_digamma special_psi")
+                      alias="special_digamma special_psi", fused=False)
 polygamma  = floating(lambda x, /, n: polygamma(x, n), order="n x", alias="special_polygamma",
                       x=lambda g, x, n: g * polygamma(x, n + 1))
 igamma     = op(lambda x, y, /: igamma(x, y),       x=lambda g: no_derivative("igamma"),    alias="special_gammainc",
@@ -27,7 +27,7 @@ special_zeta = floating(lambda x, y, /: zeta(x, y), x=lambda g: no_derivative("s
 logit      = floating(lambda x, /, eps=None: logit(x, eps), x=lambda g, x, eps: logit_gradient(g, x, eps),
                       alias="special_logit")
 erfinv     = floating(lambda x, /: erfinv(x),       x=lambda g, x: g * exp(erfinv(x) ** 2) * 0.886226925452758,
-                      alias="special_erfinv")
+                      alias="special_erfinv", fused=False)
 special_erfcx = floating(lambda x, /: erfcx(x),     x=lambda g, x, out: g * (2 * x * out - 1.1283791670955126),
                       doc="exp(input^2) erfc(input): erfc where it is tiny, scaled.")
 special_entr = floating(lambda x, /: entr(x),       x=lambda g, x: -g * (1 + log(x)),
@@ -43,7 +43,7 @@ special_log_ndtr = floating(lambda x, /: log_ndtr(x),
 special_ndtri = floating(lambda x, /: ndtri(x),     x=lambda g, out: g * exp(0.5 * out * out) * 2.5066282746310002,
                       doc="The inverse of ndtr: the quantile of the standard normal distribution.")
 sinc       = floating(lambda x, /: sinc(x),         alias="special_sinc",
-                      x=lambda g, x: g * where(x == 0, 0, (cos(x * 3.141592653589793) - sinc(x)) / x))
+                      x=lambda g, x: g * where(x == 0, 0, (cos(x * 3.141592653589793) - sinc(x)) / x), fused=False)
 
 # -- Bessel's functions, of the first kind (j, i) and the second (y, k); those ending in e are scaled by exp(-|x|)
 

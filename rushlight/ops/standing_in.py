@@ -3,7 +3,7 @@
 Most ops pass sizes on and do not compute with them: what a product makes of 4096 x 11008 it makes of 2 x 3. For these the
 sizes that are there, smallest first, become 2, 3, 4, ..., and in what is made they are put back. So broadcasting, dtypes and
 the order in memory are the op's own, for any sizes. Views look at one number. What computes with sizes has a rule
-(sizes_made.py) or runs on as many zeros.
+of its own (`sizes=` in its entry) or runs on as many zeros.
 """
 from __future__ import annotations
 
@@ -16,14 +16,6 @@ from rushlight.ops.families import reduction, view
 from rushlight.ops.kernels.strided import lie
 from rushlight.ops.table import Op
 
-# General ops that pass on every size, and those that pass on their first two: samples and channels.
-ALL = {"mm", "mv", "dot", "linear", "to", "clone", "contiguous", "overwrite", "softmax", "log_softmax", "max_dim", "min_dim",
-       "sort", "cummax", "cummin", "cumsum", "cumprod", "logcumsumexp", "argmax", "argmin", "flip", "tril", "triu",
-       "var_core", "embedding", "layer_norm", "attention", "dropout_mask", "index", "index_select", "gather", "scatter",
-       "scatter_add", "index_add", "rolled", "nll_loss"}
-FIRST = {"convolution", "conv_input_grad", "max_pool", "max_values", "avg_pool", "adaptive_avg_pool", "adaptive_max_pool",
-         "batch_norm"}
-
 
 class Unknown(Exception):
     """What an op made has a size that was not among those it was given."""
@@ -31,12 +23,11 @@ class Unknown(Exception):
 
 def passed_on(op: Op, args: tuple) -> int:
     """How many leading sizes the op passes on without computing with them."""
-    if op.elementwise or op.family is reduction or op.name in ALL:
+    passed = op.options.get("sizes", "all" if op.elementwise or op.family is reduction else None)
+    if passed == "all":
         return 64
-    if op.name == "index" and any([isinstance(k, slice) and k != slice(None) for k in args[2]]):
-        return 0
     groups = args[len(op.inputs) + op.settings.index("groups")] if "groups" in op.settings else 1
-    return 2 if op.name in FIRST and groups == 1 else 0
+    return 2 if passed == "leading" and groups == 1 else 0
 
 
 def ways(op: Op | None, args: tuple, metas: list) -> Iterable[tuple[Callable, Callable]]:

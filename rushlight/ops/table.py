@@ -69,6 +69,11 @@ class Op:
         return value
 
     @property
+    def is_view(self) -> bool:
+        """Whether the result shows the memory of the input; with `copies=True`, where it can."""
+        return self.family.__name__ == "view"  # type: ignore[attr-defined]
+
+    @property
     def called(self) -> str:
         """What errors and documentation call it: 'linalg.det' for the entry linalg_det."""
         space, _, rest = self.name.partition("_")
@@ -84,6 +89,11 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<op {self.name}({', '.join(self.inputs + self.settings)})>"
+
+
+def entries(*functions: Any) -> frozenset[Op]:
+    """The entries of ops that are given as functions: `entries(mul, div)`."""
+    return frozenset([function.op for function in functions])
 
 
 def in_namespace(name: str) -> bool:
@@ -150,6 +160,11 @@ OPTIONS = {
     "linear": "the inputs in each of which it is linear: its derivative there, forward, is the op itself",
     "jointly": "the inputs in which it is linear together: its derivative is the op of all their tangents",
     "added": "the inputs that are added to what is linear in the others, and may be left out",
+    "exact": "rounds nothing: each result is an element of an input, its opposite, or a whole number",
+    "fused": "False where a compiled loop may not write the formula out: it is the mathematics, but not the numerics",
+    "in_order": "a view of the same elements in the same order, in another shape",
+    "sizes": "the sizes that it passes on without computing with them: 'all', or 'leading' for samples and channels; or a "
+             "function of what it is given that tells the shapes and dtypes of its outputs (ops/standing_in.py)",
     "random": "draws fresh numbers: two calls are never one, and nothing is computed once for all",
 }
 

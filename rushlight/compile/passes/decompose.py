@@ -8,10 +8,23 @@ import numpy as np
 
 from rushlight import dtypes
 from rushlight.compile.graph import Call, Graph, Value, substitute, values_in
+from rushlight.ops import loss, matmul, norm, positions, reduce, shape
 from rushlight.ops.kernels.shape import keys_of
+from rushlight.ops.table import Op, entries
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
-REDUCTIONS = ("sum", "amax", "amin")
+REDUCTIONS = entries(reduce.sum, reduce.amax, reduce.amin)
+
+# For an op its parts, and whether the parts of a certain call give what its kernel gives.
+PARTS: dict[Op, tuple[Callable, Callable[[Call], bool]]] = {}
+
+
+def parts(op: Any, suits: Callable[[Call], bool] = lambda step: True) -> Callable[[Callable], Callable]:
+    """The function writes a call of `op` in parts, where the call `suits`."""
+    def register(function: Callable) -> Callable:
+        PARTS[op.op] = function, suits
+        return function
+    return register
 
 
 class Builder:
@@ -60,21 +73,23 @@ class Builder:
         return self.call(op, x, dims, keepdim, shape=shape)
 
 
-def softmax(b: Builder, x: Value, dim: int) -> Value:
-    e = b.element("exp", b.element("sub", x, b.reduce("amax", x, (dim,))))
-    return b.element("div", e, b.reduce("sum", e, (dim,)))
+# -- which calls suit ----------------------------------------------------------------------------------------------------
+
+def has_dims(step: Call) -> bool:
+    return len(step.args[0].shape) > 0
 
 
-def log_softmax(b: Builder, x: Value, dim: int) -> Value:
-    shifted = b.element("sub", x, b.reduce("amax", x, (dim,)))
-    return b.element("sub", shifted, b.element("log", b.reduce("sum", b.element("exp", shifted), (dim,))))
+def has_variance(step: Call) -> bool:
+    """With nothing left to divide by, the variance is inf or nan, which only the kernel gives."""
+    x, _, correction = step.args
+    return has_dims(step) and x.size // step.outs[0].size > correction
 
 
-def sum(b: Builder, x: Value, dims: tuple, keepdim: bool) -> Value:
-    """Around a dimension that stays: along the rows first, in the loop that makes them (0.46 of the time; a
-    convolution's bias is such a sum)."""
-    last = trailing(dims, len(x.shape))
-    return b.reduce("sum", b.reduce("sum", x, last, keepdim), tuple([d for d in dims if d not in last]), keepdim)
+def around_a_dimension(step: Call) -> bool:
+    """Whether the first and the last dimensions are summed, and one between them stays."""
+    x, dims = step.args[:2]
+    last = trailing(dims or (), len(x.shape))
+    return bool(last) and 0 in dims and len(last) < len(dims)
 
 
 def trailing(dims: tuple, n: int) -> tuple:
@@ -82,11 +97,72 @@ def trailing(dims: tuple, n: int) -> tuple:
     return tuple([d for d in range(n) if all([k in dims for k in range(d, n)])])
 
 
+def one_dtype(step: Call) -> bool:
+    dtype = step.args[0].dtype
+    return all(v.dtype == dtype for v in (*values_in(step.args), *step.outs))
+
+
+def is_layer(step: Call) -> bool:
+    x, *others = step.args
+    return len(x.shape) >= 2 and all(v.dtype == x.dtype for v in others if v is not None)
+
+
+def shares_matrix(step: Call) -> bool:
+    """Whether many matrices have the same second factor."""
+    x, y = step.args
+    return len(x.shape) > 2 and len(y.shape) == 2 and y.dtype == x.dtype
+
+
+def one_a_row(step: Call) -> bool:
+    """Whether an index picks one column in each row of a matrix."""
+    x, index, dim = step.args[0], step.args[1], step.args[-1]
+    return len(x.shape) == 2 and dim == 1 and index.dtype == np.int64 and index.shape == (x.shape[0], 1)
+
+
+def one_a_row_of_zeros(step: Call) -> bool:
+    x, index, source, _ = step.args
+    return one_a_row(step) and uniform_zero(x) and source.shape == index.shape
+
+
+def by_classes(step: Call, classes: Value) -> bool:
+    """Whether a loss of rows of `classes` has no weights, and is reduced."""
+    target, weight, reduction = step.args[1], step.args[2], step.args[-1]
+    return len(classes.shape) == 2 and target.dtype == np.int64 and weight is None and reduction != "none"
+
+
+def uniform_zero(v: Value) -> bool:
+    return v.kind == "constant" and not v.array.any()
+
+
+# -- the parts -----------------------------------------------------------------------------------------------------------
+
+@parts(reduce.softmax, has_dims)
+def softmax(b: Builder, x: Value, dim: int) -> Value:
+    e = b.element("exp", b.element("sub", x, b.reduce("amax", x, (dim,))))
+    return b.element("div", e, b.reduce("sum", e, (dim,)))
+
+
+@parts(reduce.log_softmax, has_dims)
+def log_softmax(b: Builder, x: Value, dim: int) -> Value:
+    shifted = b.element("sub", x, b.reduce("amax", x, (dim,)))
+    return b.element("sub", shifted, b.element("log", b.reduce("sum", b.element("exp", shifted), (dim,))))
+
+
+@parts(reduce.sum, around_a_dimension)
+def sum(b: Builder, x: Value, dims: tuple, keepdim: bool) -> Value:
+    """Around a dimension that stays: along the rows first, in the loop that makes them (0.46 of the time; a
+    convolution's bias is such a sum)."""
+    last = trailing(dims, len(x.shape))
+    return b.reduce("sum", b.reduce("sum", x, last, keepdim), tuple([d for d in dims if d not in last]), keepdim)
+
+
+@parts(reduce.mean, has_dims)
 def mean(b: Builder, x: Value, dims: tuple | None = None, keepdim: bool = False) -> Value:
     total = b.reduce("sum", x, dims, keepdim)
     return b.element("div", total, float(x.size // max(total.size, 1)))
 
 
+@parts(reduce.var_core, has_variance)
 def var_core(b: Builder, x: Value, dims: tuple | None, correction: float) -> Value:
     """By distances from the first number, which are exact where numbers are near: equal ones vary by 0."""
     dims = tuple(range(len(x.shape))) if dims is None else dims
@@ -99,6 +175,7 @@ def var_core(b: Builder, x: Value, dims: tuple | None, correction: float) -> Val
     return b.element("div", b.reduce("sum", b.element("mul", d, d), dims), float(n - correction))
 
 
+@parts(norm.layer_norm, one_dtype)
 def layer_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, dims: tuple, eps: float) -> tuple:
     mu = mean(b, x, dims, True)
     d = b.element("sub", x, mu)
@@ -106,6 +183,7 @@ def layer_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, d
     return scaled(b, d, var, eps, weight, bias), mu, var
 
 
+@parts(norm.group_norm, one_dtype)
 def group_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, groups: int, eps: float) -> tuple:
     rows = len(x.array), groups, x.size // (len(x.array) * groups)
     out, mu, var = layer_norm(b, b.call("reshape", x, rows, shape=rows), None, None, (2,), eps)
@@ -115,6 +193,7 @@ def group_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, g
     return out, mu, var
 
 
+@parts(norm.frozen_batch_norm, one_dtype)
 def frozen_batch_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, mu: Value, var: Value,
                       eps: float) -> Value:
     shape = (-1, *(1,) * (len(x.shape) - 2))
@@ -129,12 +208,14 @@ def scaled(b: Builder, d: Value, var: Value, eps: float, weight: Value | None, b
     return out if bias is None else b.element("add", out, bias)
 
 
+@parts(matmul.linear, is_layer)
 def linear(b: Builder, x: Value, weight: Value, bias: Value | None) -> Value:
     across = b.call("transpose", weight, 0, 1, shape=weight.shape[::-1])
     product = mm(b, x, across)
     return product if bias is None else b.element("add", product, bias)
 
 
+@parts(matmul.mm, shares_matrix)
 def mm(b: Builder, x: Value, y: Value) -> Value:
     """One large product instead of many small ones where all have the same second factor."""
     rows, n = x.size // x.shape[-1], y.shape[-1]
@@ -150,18 +231,21 @@ def chosen(b: Builder, target: Value, n: int) -> Value:
     return b.element("eq", Value(np.arange(n), "constant"), target, dtype=np.dtype(bool))
 
 
+@parts(positions.gather, one_a_row)
 def gather(b: Builder, x: Value, index: Value, dim: int) -> Value:
     """One element of each row."""
     b.check("check_index", index, x.shape[-1])
     return b.reduce("sum", b.where(chosen(b, index, x.shape[-1]), x, 0.0), (len(x.shape) - 1,))
 
 
+@parts(positions.scatter_add, one_a_row_of_zeros)
 def scatter_add(b: Builder, x: Value, index: Value, source: Value, dim: int) -> Value:
     """Zeros, but for one element of each row."""
     b.check("check_index", index, x.shape[-1])
     return b.where(chosen(b, index, x.shape[-1]), source, 0.0)
 
 
+@parts(loss.nll_loss, lambda step: by_classes(step, step.args[0]))
 def nll_loss(b: Builder, x: Value, target: Value, weight: None, ignore_index: int, reduction: str) -> Value:
     rows, classes = x.shape
     b.check("check_classes", target, classes, ignore_index)
@@ -170,6 +254,7 @@ def nll_loss(b: Builder, x: Value, target: Value, weight: None, ignore_index: in
     return total if reduction == "sum" else b.element("div", total, b.count(target, ignore_index, x.dtype))
 
 
+@parts(loss.nll_loss_grad, lambda step: by_classes(step, step.outs[0]))
 def nll_loss_grad(b: Builder, g: Value, target: Value, weight: None, size: tuple, ignore_index: int,
                   reduction: str) -> Value:
     b.check("check_classes", target, size[1], ignore_index)
@@ -179,15 +264,11 @@ def nll_loss_grad(b: Builder, g: Value, target: Value, weight: None, size: tuple
     return b.where(b.kept(target, size[1], ignore_index), share, 0.0)
 
 
+@parts(shape.split_sizes, lambda step: step.args[2] >= 0)
 def split_sizes(b: Builder, x: Value, lengths: tuple, dim: int) -> tuple:
     """Views, which need not be made at each run where the memory stays."""
     keys, parts = keys_of(tuple(lengths), dim), [(*x.shape[:dim], n, *x.shape[dim:][1:]) for n in lengths]
     return tuple(b.call("getitem", x, key, shape=shape) for key, shape in zip(keys, parts))
-
-
-PARTS: dict[str, Callable] = {f.__name__: f for f in (
-    sum, softmax, log_softmax, mean, var_core, layer_norm, group_norm, frozen_batch_norm, linear, mm, gather, scatter_add,
-    nll_loss, nll_loss_grad, split_sizes)}
 
 
 def decompose(graph: Graph) -> None:
@@ -199,7 +280,8 @@ def decompose(graph: Graph) -> None:
             steps.append(step)
             continue
         b = Builder(step)
-        made = PARTS[step.op](b, *step.args)
+        write, _ = PARTS[step.entry]
+        made = write(b, *step.args)
         for old, new in zip(step.outs, made if isinstance(made, tuple) else (made,)):
             by[old], new.array, new.traced = new, old.array, old.traced
         steps += b.steps
@@ -209,42 +291,10 @@ def decompose(graph: Graph) -> None:
 
 def suits(step: Any) -> bool:
     """Whether the parts of this very call give what its kernel gives."""
-    if step.op not in PARTS:
+    if step.entry not in PARTS:
         return False
-    args, out = step.args, step.outs[0]
-    x = args[0]
+    x, out = step.args[0], step.outs[0]
     if out.dtype.name not in ("float32", "float64") or x.dtype != out.dtype or out.size == 0 or x.size == 0:
         return False
-    if step.op in ("softmax", "log_softmax", "mean", "var_core") and not x.shape:
-        return False
-    if step.op == "split_sizes":
-        return args[2] >= 0
-    if step.op == "sum":
-        last = trailing(args[1] or (), len(x.shape))
-        return bool(last) and 0 in args[1] and len(last) < len(args[1])
-    if step.op == "linear":
-        return len(x.shape) >= 2 and all(v.dtype == x.dtype for v in args[1:] if v is not None)
-    if step.op == "mm":
-        return len(x.shape) > 2 and len(args[1].shape) == 2 and args[1].dtype == x.dtype
-    if step.op in ("layer_norm", "group_norm", "frozen_batch_norm"):
-        return all(v.dtype == x.dtype for v in (*values_in(args), *step.outs))
-    if step.op == "var_core":                     # with nothing left to divide by, inf or nan: the kernel knows
-        return x.size // out.size > args[2]
-    if step.op in ("gather", "scatter_add"):
-        return one_a_row(step.op, args)
-    if step.op in ("nll_loss", "nll_loss_grad"):
-        classes = x if step.op == "nll_loss" else out
-        return len(classes.shape) == 2 and args[1].dtype == np.int64 and args[2] is None and args[-1] != "none"
-    return True
-
-
-def one_a_row(op: str, args: tuple) -> bool:
-    """Whether an index picks one column in each row of a matrix."""
-    x, index, dim = args[0], args[1], args[-1]
-    if not (len(x.shape) == 2 and dim == 1 and index.dtype == np.int64 and index.shape == (x.shape[0], 1)):
-        return False
-    return op == "gather" or (uniform_zero(x) and args[2].shape == index.shape)
-
-
-def uniform_zero(v: Value) -> bool:
-    return v.kind == "constant" and not v.array.any()
+    _, fits = PARTS[step.entry]
+    return fits(step)

@@ -29,15 +29,19 @@ from rushlight.compile.graph import (
 from rushlight.compile.passes.decompose import Builder
 from rushlight.compile.passes.rows import ALL, Box, key_of, part_of, places
 from rushlight.compile.passes.simplify import folded, key, signature
+from rushlight.ops.attention import attention
+from rushlight.ops.matmul import linear, mm
+from rushlight.ops.shape import cat, view_as_shape
+from rushlight.ops.table import entries
 
-PRODUCTS = "linear", "mm", "attention"            # work that it pays to join rows for
+PRODUCTS = entries(linear, mm, attention)         # work that it pays to join rows for
 LARGEST = 1 << 16                                 # numbers of a constant that is compared with others
 
 
 def extend(graph: Graph) -> None:
     """Where nothing is to be learned: backward reads rows all at once."""
     learns = any(v is not None for v in (*graph.wrt, *[v for _, v in graph.grads]))
-    if learns or not any(step.op == "cat" for step in graph.steps):
+    if learns or not any(step.runs(cat) for step in graph.steps):
         return
     pass_ = Extension(graph)
     steps = [new for step in graph.steps for new in pass_.step(step)]
@@ -94,12 +98,12 @@ class Extension:
         if (constant := folded(call)) is not None:
             self.same[call.outs[0]] = self.constant(constant.array)
             return [call]
-        if call.op == "cat" and len(call.args[0]) == 1:
+        if call.runs(cat) and len(call.args[0]) == 1:
             [self.same[call.outs[0]]] = call.args[0]
-        elif call.op == "cat":
+        elif call.runs(cat):
             self.join(call)
         made = None if call.outs[0] in self.shown and call.outs[0] in self.parents else self.extended(call)
-        if made is None and call.op == "view_as_shape" and any(v in self.grown for v in lineage(call.outs[0], self.parents)):
+        if made is None and call.runs(view_as_shape) and any(v in self.grown for v in lineage(call.outs[0], self.parents)):
             call.op = "reshape"                   # what is joined may lie in another order
         return made or [call]
 
@@ -193,7 +197,7 @@ class Extension:
 
     def joined(self, call: Call, dim: int, heads: tuple[Value, ...], tails: tuple[Value, ...]) -> Iterator[Call]:
         """The results whole, for those who need them so."""
-        self.pays = self.pays or call.op in PRODUCTS
+        self.pays = self.pays or call.entry in PRODUCTS
         for out, head, tail in zip(call.outs, heads, tails):
             self.grown[out] = Grown(dim, head, tail)
             yield Call("cat", ((head, tail), dim), (out,), call.line, call.late, ())

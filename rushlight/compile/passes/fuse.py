@@ -11,15 +11,29 @@ from typing import Any
 import numpy as np
 
 from rushlight.compile.expressions import TYPES, NotFused, Scalar, expression
-from rushlight.compile.graph import Call, Graph, Store, Value, is_random, lineage, memory_of, parents_of, values_in
+from rushlight.compile.graph import (
+    Call,
+    Graph,
+    Store,
+    Value,
+    is_random,
+    is_reshape,
+    is_view,
+    lineage,
+    memory_of,
+    parents_of,
+    values_in,
+)
 from rushlight.compile.passes.decompose import REDUCTIONS
 from rushlight.compile.passes.simplify import uniform
-from rushlight.ops.table import TABLE
+from rushlight.ops.conv import convolution
+from rushlight.ops.matmul import mm
+from rushlight.ops.reduce import sum
+from rushlight.ops.shape import clone, expand
+from rushlight.ops.table import TABLE, entries
 
 FULL, ROW, COLUMN, SCALAR, END = "full", "row", "column", "scalar", "end"
-VIEWS = ("reshape", "unsqueeze", "squeeze", "view_as_shape", "flatten", "unflatten", "expand")
-RESHAPES = (*VIEWS, "clone")
-HEAVY = ("mm", "conv2d", "convolution")       # a loop does not reach back over these: it would write what it could read
+HEAVY = entries(mm, convolution)              # a loop does not reach back over these: it would write what it could read
 LARGEST = 400                                     # members of a cluster: LLVM's time grows faster than its text
 
 
@@ -54,9 +68,9 @@ class Cluster:
     def place(self, step: Call | Store) -> None:
         if isinstance(step, Store):
             self.place_store(step)
-        elif step.op in REDUCTIONS:
+        elif step.entry in REDUCTIONS:
             self.place_reduction(step)
-        elif step.op in RESHAPES:
+        elif same_elements(step):
             self.place_reshape(step)
         else:
             self.place_element(step)
@@ -100,7 +114,7 @@ class Cluster:
             self.rows_are(len(dims))
         else:
             raise NotFused
-        if level is not ROW and step.op != "sum" or level is ROW and self.writes_memory():
+        if level is not ROW and not step.runs(sum) or level is ROW and self.writes_memory():
             raise NotFused
         self.levels[step.outs[0]] = level
 
@@ -198,13 +212,18 @@ def inputs_of(step: Call | Store) -> list[Value]:
     return [v for v in values_in(step.args) if v.kind != "constant" or uniform(v) is None]
 
 
+def same_elements(step: Call | Store) -> bool:
+    """Whether a loop has nothing to compute for a step: it reads the elements of the argument at other places."""
+    return is_reshape(step) or step.runs(expand, clone)
+
+
 def fusable(step: Call | Store) -> bool:
     """Whether a step can be part of a loop at all."""
     if isinstance(step, Store):
         return step.value.dtype in TYPES and step.target.array.flags.c_contiguous
     if len(step.outs) != 1 or any(v.dtype not in TYPES for v in (*inputs_of(step), *step.outs)):
         return False
-    if step.op in REDUCTIONS or step.op in RESHAPES:
+    if step.entry in REDUCTIONS or same_elements(step):
         return True
     return is_element(step)
 
@@ -250,13 +269,13 @@ class Fusion:
         for k in self.direct[number]:
             self.before[number] |= 1 << k | self.before[k]
         cluster = None
-        alone = not fusable(step) or step.op in VIEWS and step.outs[0] in self.shown
+        alone = not fusable(step) or is_view(step) and same_elements(step) and step.outs[0] in self.shown
         if not alone:
             cluster = Cluster(space_of(step))
             if not cluster.admit(step):
                 cluster = None
         self.clusters[number] = cluster
-        self.epoch += step.op in HEAVY
+        self.epoch += step.entry in HEAVY
         self.epochs[number] = self.epoch
         for v in step.outs:
             self.home[v] = number
@@ -355,7 +374,7 @@ def is_test(step: Call | Store) -> bool:
 def space_of(step: Call | Store) -> tuple[int, ...]:
     if isinstance(step, Store):
         return step.value.shape
-    return step.args[0].shape if step.op in REDUCTIONS else step.outs[0].shape
+    return step.args[0].shape if step.entry in REDUCTIONS else step.outs[0].shape
 
 
 def grown(first: Cluster, second: Cluster | None, step: Call | Store, steps: list) -> Cluster | None:

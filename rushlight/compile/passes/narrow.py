@@ -10,9 +10,8 @@ from typing import Any
 from rushlight.compile.graph import Call, Graph, Store, Value, is_random, memory_of, substitute, values_in
 from rushlight.compile.passes.decompose import Builder
 from rushlight.compile.passes.rows import ALL, Box, part_of, places
-
-MAY_COPY = "to", "contiguous", "reshape"
-CHECKED = "embedding",                            # an index that is not there is an error, read or not
+from rushlight.ops.positions import embedding
+from rushlight.ops.shape import to
 
 
 def narrow(graph: Graph) -> None:
@@ -23,7 +22,7 @@ def narrow(graph: Graph) -> None:
     by: dict[Value, Value] = {}
     for step in reversed(graph.steps):
         box = asked(step, readers, final)
-        if step.op in MAY_COPY and home.get(step.args[0], step.args[0]) in written:
+        if may_copy(step) and home.get(step.args[0], step.args[0]) in written:
             box = None                            # of a part it may be a look at what is written before it is read
         b = None if box is None else before(step, box)
         if b is None:
@@ -44,15 +43,21 @@ def narrow(graph: Graph) -> None:
 
 
 def asked(step: Any, readers: dict[Value, list], final: set[Value]) -> Box | None:
-    """The part of a step's result that all who read it want, if it is half of it at most."""
+    """The part of a step's result that all who read it want, if it is half of it at most; none of an embedding's, which
+    raises an error for an index that is not there, read or not."""
     out, *others = step.outs or (None,)
-    if out is None or step.op in CHECKED or is_random(step) or any(v in final for v in step.outs) or any(
+    if out is None or step.runs(embedding) or is_random(step) or any(v in final for v in step.outs) or any(
             v in readers for v in others):
         return None
     boxes = [box_of(places(reader), out.shape) for reader in readers.get(out, ())]
     if not boxes or boxes[0] is None or any(box != boxes[0] for box in boxes):
         return None
     return boxes[0] if 0 < 2 * out.array[boxes[0]].size <= out.size else None
+
+
+def may_copy(step: Any) -> bool:
+    """Whether a step's result is a copy of its argument for some arguments, and shows its memory for others."""
+    return step.runs(to) or step.entry is not None and "copies" in step.entry.options
 
 
 def box_of(found: list[int | range] | None, shape: tuple) -> Box | None:

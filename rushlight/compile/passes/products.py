@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from rushlight.compile.graph import Call, Graph, Value, substitute
 from rushlight.compile.passes.decompose import Builder
+from rushlight.ops.matmul import mm
+from rushlight.ops.shape import permute, transpose, unpermute
 
 
 def turn_products(graph: Graph) -> None:
@@ -15,7 +17,7 @@ def turn_products(graph: Graph) -> None:
     by: dict[Value, Value] = {}
     for step in graph.steps:
         product = maker.get(step.args[0]) if isinstance(step, Call) and is_transpose(step) else None
-        if product is None or product.op != "mm" or len(users[step.args[0]]) > 1 or step.args[0] in final:
+        if product is None or not product.runs(mm) or len(users[step.args[0]]) > 1 or step.args[0] in final:
             continue
         b = Builder(product)
         a, c = product.args
@@ -46,6 +48,6 @@ def is_transpose(call: Call) -> bool:
     """Whether a call swaps the two dimensions of a matrix."""
     if not call.args or not isinstance(call.args[0], Value) or len(call.args[0].shape) != 2:
         return False
-    if call.op == "transpose":
+    if call.runs(transpose):
         return {d % 2 for d in call.args[1:]} == {0, 1}
-    return call.op in ("permute", "unpermute") and tuple(d % 2 for d in call.args[1]) == (1, 0)
+    return call.runs(permute, unpermute) and tuple(d % 2 for d in call.args[1]) == (1, 0)

@@ -6,23 +6,29 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from rushlight.compile.graph import Call, Store, Value, with_each
+from rushlight.ops import shape
+from rushlight.ops.attention import attention
+from rushlight.ops.index import index
 from rushlight.ops.kernels.index import HERE
+from rushlight.ops.matmul import linear, mm
+from rushlight.ops.norm import layer_norm
+from rushlight.ops.positions import embedding
+from rushlight.ops.reduce import log_softmax, softmax
 from rushlight.ops.shape import part
-from rushlight.ops.table import TABLE
+from rushlight.ops.table import TABLE, Op
 
 Box = tuple[slice, ...]                           # what is read, along each dimension
 Cut = Callable[[Value, Box], Value]               # gives this part of a value, all of whose dimensions the box names
 ALL = slice(None)
-ONE_BY_ONE = "to", "clone", "contiguous"          # each element by itself, as elementwise ops do
 
 # Along which dimensions of its result an op needs all of its first argument; along the others it needs what is read.
-WHOLE: dict[str, Callable[..., Iterable[int]]] = {
-    "linear": lambda x, weight, bias: (-1,),
-    "mm": lambda x, y: (-1, *range(len(y.shape) - 2)),
-    "softmax": lambda x, dim: (dim,),
-    "log_softmax": lambda x, dim: (dim,),
-    "layer_norm": lambda x, weight, bias, dims, eps: dims,
-    "split_sizes": lambda x, lengths, dim: (dim,),
+WHOLE: dict[Op | None, Callable[..., Iterable[int]]] = {
+    linear.op: lambda x, weight, bias: (-1,),
+    mm.op: lambda x, y: (-1, *range(len(y.shape) - 2)),
+    softmax.op: lambda x, dim: (dim,),
+    log_softmax.op: lambda x, dim: (dim,),
+    layer_norm.op: lambda x, weight, bias, dims, eps: dims,
+    shape.split_sizes.op: lambda x, lengths, dim: (dim,),
 }
 
 
@@ -37,13 +43,13 @@ def part_of(step: Call, box: Box, cut: Cut) -> Call | None:
                      for k, size in zip(box[len(box) - len(v.shape):], v.shape)])
         return v if all([k == ALL for k in key]) else cut(v, key)
 
-    if TABLE[step.op].elementwise or step.op in ONE_BY_ONE:
+    if step.entry is not None and step.entry.elementwise or step.runs(shape.to, shape.clone, shape.contiguous):
         args = with_each(step.args, lambda v: taken(v, box))
-    elif step.op in WHOLE and len(step.args[0].shape) == n:
-        if not {d % n for d in WHOLE[step.op](*step.args)} & {*touched}:
+    elif step.entry in WHOLE and len(step.args[0].shape) == n:
+        if not {d % n for d in WHOLE[step.entry](*step.args)} & {*touched}:
             args = (taken(step.args[0], box), *step.args[1:])
-    elif step.op in ARGUMENTS:
-        args = ARGUMENTS[step.op](step, box, touched, taken)
+    elif step.entry in ARGUMENTS:
+        args = ARGUMENTS[step.entry](step, box, touched, taken)
     if args is None:
         return None
     outs = [Value(np.broadcast_to(np.zeros((), v.dtype), v.array[box[:len(v.shape)]].shape)) for v in step.outs]
@@ -100,7 +106,7 @@ def of_unbound(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple:
 def of_read(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple | None:
     """A part of a part, where all is read along what is touched."""
     found, x = places(step), step.args[0]
-    if found is None or step.op != "getitem":
+    if found is None or not step.runs(shape.getitem):
         return None
     kept = [d for d, k in enumerate(found) if isinstance(k, range)]
     if any(found[kept[d]] != range(x.shape[kept[d]]) for d in touched):
@@ -111,23 +117,23 @@ def of_read(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple | None:
     return cut(x, tuple(whole)), key_of(found, x.shape)
 
 
-ARGUMENTS: dict[str, Callable[..., tuple | None]] = {
-    "transpose": of_turned, "permute": of_turned, "reshape": of_reshaped, "view_as_shape": of_reshaped,
-    "attention": of_attention, "embedding": of_rows, "cat": of_joined, "unbind": of_unbound,
-    "getitem": of_read,
+ARGUMENTS: dict[Op | None, Callable[..., tuple | None]] = {
+    shape.transpose.op: of_turned, shape.permute.op: of_turned, shape.reshape.op: of_reshaped,
+    shape.view_as_shape.op: of_reshaped, attention.op: of_attention, embedding.op: of_rows, shape.cat.op: of_joined,
+    shape.unbind.op: of_unbound, shape.getitem.op: of_read,
 }
 
 
 def places(reader: Call | Store) -> list[int | range] | None:
     """Along each dimension of what is read the index, or those from first to last; None if `reader` does not read a part."""
     x, *settings = reader.args
-    if reader.op == "select":
+    if reader.runs(shape.select):
         key = part(settings[0] % len(x.shape), settings[1], None)
-    elif reader.op == "narrow":
+    elif reader.runs(shape.narrow):
         key = part(settings[0] % len(x.shape), *settings[1:])
-    elif reader.op == "getitem":
+    elif reader.runs(shape.getitem):
         key = settings[0] if isinstance(settings[0], tuple) else settings
-    elif reader.op == "index":
+    elif reader.runs(index):
         key = of_list(*settings)
     else:
         return None

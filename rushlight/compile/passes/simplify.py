@@ -13,6 +13,7 @@ from rushlight.compile.graph import (
     Value,
     homes,
     is_random,
+    is_reshape,
     lineage,
     memory_of,
     parents_of,
@@ -21,9 +22,9 @@ from rushlight.compile.graph import (
     values_in,
     with_each,
 )
+from rushlight.ops.elementwise import div, mul
+from rushlight.ops.shape import clone, contiguous, expand, permute
 from rushlight.ops.table import TABLE
-
-SAME_SHAPE = ("reshape", "view_as_shape", "flatten", "expand", "contiguous", "squeeze", "unsqueeze", "permute")
 
 
 def simplify(graph: Graph) -> None:
@@ -56,7 +57,7 @@ def simplify(graph: Graph) -> None:
             same = folded(step) or unchanged(step, final, views)
             if same is None or not steady(same, out):
                 same = known.setdefault(signature(step), out)
-            if same is not out and (out not in final or step.op == "clone"):     # each result has memory of its own
+            if same is not out and (out not in final or step.runs(clone)):     # each result has memory of its own
                 by[out] = same
                 continue
         steps.append(step)
@@ -128,13 +129,14 @@ def unchanged(call: Call, final: set[Value], views: Container[Value]) -> Value |
     out = call.outs[0]
     if not isinstance(x, Value) or x.dtype != out.dtype:
         return None
-    if call.op in SAME_SHAPE and x.shape == out.shape and (call.op != "permute" or trivial(call.args[1])):
+    keeps_order = is_reshape(call) or call.runs(expand, contiguous) or call.runs(permute) and trivial(call.args[1])
+    if keeps_order and x.shape == out.shape:
         return x
-    if call.op == "clone":
+    if call.runs(clone):
         return original(x, out, final, views)
-    if call.op in ("mul", "div") and x.shape == out.shape and is_one(call.args[1]):
+    if call.runs(mul, div) and x.shape == out.shape and is_one(call.args[1]):
         return x
-    if call.op == "mul" and isinstance(call.args[1], Value) and call.args[1].shape == out.shape \
+    if call.runs(mul) and isinstance(call.args[1], Value) and call.args[1].shape == out.shape \
             and call.args[1].dtype == out.dtype and is_one(x):
         return call.args[1]
     return None

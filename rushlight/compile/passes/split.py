@@ -7,19 +7,20 @@ from typing import Any
 import numpy as np
 
 from rushlight.compile.graph import (
-    DENSE,
     Call,
     Graph,
     Store,
     Value,
     drop_unused,
+    is_reshape,
     lineage,
     memory_of,
     parents_of,
     replaced,
     values_in,
 )
-from rushlight.compile.passes.fuse import RESHAPES, is_element
+from rushlight.compile.passes.fuse import is_element, same_elements
+from rushlight.ops.elementwise import add
 
 
 def split(graph: Graph, watched: set | None = None) -> tuple[Graph, Graph, list[Value]]:
@@ -93,13 +94,13 @@ def repeatable(step: Call | Store) -> bool:
     """Whether a step is a look at memory or arithmetic on elements."""
     if isinstance(step, Store) or len(step.outs) != 1:
         return False
-    return step.op in RESHAPES or step.outs[0] in memory_of(Graph([step])) or is_element(step)
+    return same_elements(step) or step.outs[0] in memory_of(Graph([step])) or is_element(step)
 
 
 def second(graph: Graph, steps: list, saved: list[Value]) -> Graph:
     """The backward as a graph of its own, in which what the forward hands over comes from outside."""
     parents = parents_of(graph)
-    gaps = {v for s in graph.steps if isinstance(s, Call) and s.op not in DENSE for v in s.outs} & parents.keys()
+    gaps = {v for s in graph.steps if isinstance(s, Call) and not is_reshape(s) for v in s.outs} & parents.keys()
     by = {v: Value(solid(v, any(w in gaps for w in lineage(v, parents))), "input", ("saved", i))
           for i, v in enumerate(saved)}
     inputs = {v: Value(v.array, "input", v.source) for v in graph.inputs}
@@ -137,7 +138,7 @@ def without(graph: Graph, absent: set[int], seeds: list[set[int]]) -> tuple[Grap
         by.update((v, Value(v.array, "constant", v.source)) for v in given if v.kind == "constant")
         by.update((v, copy(v)) for v in s.outs)
         left = [v for v in values_in(s.args) if v not in zeros]
-        if zeros and s.op == "add" and [(v.shape, v.dtype) for v in left] == [(v.shape, v.dtype) for v in s.outs]:
+        if zeros and s.runs(add) and [(v.shape, v.dtype) for v in left] == [(v.shape, v.dtype) for v in s.outs]:
             by[s.outs[0]] = by[left[0]]
         else:
             steps.append(Call(s.op, replaced(s.args, by | zeros), tuple([by[v] for v in s.outs]), s.line, shares=s.shares))

@@ -12,11 +12,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rushlight.compile.graph import DENSE, Call, Graph, Store, Value, memory_of, substitute, values_in
+from rushlight.compile.graph import Call, Graph, Store, Value, is_reshape, memory_of, substitute, values_in
 from rushlight.compile.passes.decompose import Builder
+from rushlight.ops.elementwise import add
+from rushlight.ops.matmul import mm
+from rushlight.ops.positions import embedding, embedding_grad
+from rushlight.ops.shape import contiguous, permute, transpose, unpermute
 
 MANY = 4                                          # places for each row of the table, from which it pays
-SWAPS = {"permute": "unpermute", "unpermute": "permute"}
+SWAPS = {permute.op: "unpermute", unpermute.op: "permute"}         # what puts the dimensions back
 REALS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -61,7 +65,7 @@ class Tables:
     def note(self, b: Builder, step: Call) -> None:
         """What the result is, if it is of a kind that the rules know; where rows move, their index moves too."""
         x, out = step.args[0] if step.args and isinstance(step.args[0], Value) else None, step.outs[0]
-        if step.op == "embedding" and step.args[2] is None and is_small(*step.args[:2]):
+        if step.runs(embedding) and step.args[2] is None and is_small(*step.args[:2]):
             self.rows[out] = step.args[0], step.args[1]
         elif is_product(step):
             self.products[out] = step, ()
@@ -76,16 +80,16 @@ class Tables:
 
     def forward(self, b: Builder, step: Call) -> Value | None:
         """E[i] @ w, and E[i] + b."""
-        if step.op not in ("mm", "add") or step.args[0] not in self.rows:
+        if not step.runs(mm, add) or step.args[0] not in self.rows:
             return None
         x, other, out = *step.args, step.outs[0]
-        if not (is_product(step) or step.op == "add" and is_bias(other, out)):
+        if not (is_product(step) or step.runs(add) and is_bias(other, out)):
             return None
         table, index = self.rows[x]
         if not self.steady(table, index):
             return None
         shape = (table.shape[0], out.shape[-1])
-        new = b.call("mm", table, other, shape=shape) if step.op == "mm" else b.element("add", table, other)
+        new = b.call("mm", table, other, shape=shape) if step.runs(mm) else b.element("add", table, other)
         self.rows[out] = new, index
         return b.call("embedding", new, index, None, shape=out.shape)
 
@@ -103,7 +107,7 @@ class Tables:
 
     def table(self, b: Builder, step: Call) -> Value | None:
         """Rows of g @ w added up."""
-        if step.op != "embedding_grad" or step.args[3] is not None or step.args[0] not in self.products:
+        if not step.runs(embedding_grad) or step.args[3] is not None or step.args[0] not in self.products:
             return None
         x, index, n, _ = step.args
         product, calls = self.products[x]
@@ -126,7 +130,7 @@ def is_small(table: Value, index: Value) -> bool:
 
 def is_product(step: Call) -> bool:
     """Whether it is one of two matrices of real numbers."""
-    return step.op == "mm" and all(len(v.shape) == 2 and v.dtype == step.outs[0].dtype and v.dtype in REALS
+    return step.runs(mm) and all(len(v.shape) == 2 and v.dtype == step.outs[0].dtype and v.dtype in REALS
                                    for v in values_in(step.args))
 
 
@@ -138,20 +142,21 @@ def moves_rows(step: Call) -> bool:
     """Whether a call leaves the last dimension as it is, and all elements there."""
     x, out = step.args[0], step.outs[0]
     last = len(x.shape) - 1
-    if step.op == "transpose":
+    if step.runs(transpose):
         return last not in (d % (last + 1) for d in step.args[1:])
-    if step.op in SWAPS:
+    if step.entry in SWAPS:
         return step.args[1][-1] % (last + 1) == last
-    return step.op in (*DENSE, "contiguous") and out.shape[-1:] == x.shape[-1:] and len(out.shape) > 1 and x.size > 0
+    in_order = is_reshape(step) or step.runs(contiguous)
+    return in_order and out.shape[-1:] == x.shape[-1:] and len(out.shape) > 1 and x.size > 0
 
 
 def moved(b: Builder, step: Call, index: Value, back: bool = False) -> Value:
     """The index of rows that a call moved; `back`: as it was before."""
     x, out = step.args[0], step.outs[0]
     to = (x if back else out).shape[:-1]
-    if step.op == "transpose":
+    if step.runs(transpose):
         return b.call("transpose", index, *(d % len(x.shape) for d in step.args[1:]), shape=to)
-    if step.op in SWAPS:
+    if step.entry in SWAPS:
         dims = tuple(d % len(x.shape) for d in step.args[1][:-1])
-        return b.call(SWAPS[step.op] if back else step.op, index, dims, shape=to)
+        return b.call(SWAPS[step.entry] if back else step.op, index, dims, shape=to)
     return b.call("reshape", index, to, shape=to)

@@ -1,0 +1,126 @@
+"""Counts the places where the package recognises an op by its name as text: such a fact belongs to the op's entry.
+
+    python tools/house_names.py             the number of places in each file, and their sum
+    python tools/house_names.py --list      file:line: name of each place
+
+A place is a text that equals a name of the table and
+- is compared with the name of an op: `step.op == "mul"`, `op.name in ("mul", "div")`, `op.name.startswith("mul")`, or
+- is a key of a table in which the name of an op is looked up: `COSTS = {"mul": 1}` with `COSTS[step.op]`.
+The name of an op is what stands in `OP_NAMES`: `x.op`, `x.name`, `f.__name__`, or a variable `op` or `name`.
+"""
+from __future__ import annotations
+
+import ast
+import sys
+from collections import Counter
+from collections.abc import Container, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+PACKAGE = Path(__file__).resolve().parent.parent / "rushlight"
+OP_NAMES = {"op", "name", "called", "__name__"}
+METHODS = {"startswith", "endswith", "get"}
+
+
+class Place(NamedTuple):
+    file: str
+    line: int
+    name: str
+
+
+def table_names() -> frozenset[str]:
+    """The names of all entries of the table."""
+    sys.path.insert(0, str(PACKAGE.parent))
+    from rushlight.ops.later import complete
+    from rushlight.ops.table import TABLE
+    complete()
+    return frozenset(TABLE)
+
+
+def places(names: Container[str], root: Path = PACKAGE) -> list[Place]:
+    """All places below `root` where one of `names` is recognised, sorted by file and line."""
+    trees = {path.relative_to(root).as_posix(): ast.parse(path.read_text()) for path in sorted(root.rglob("*.py"))}
+    tables = {(file, table): texts for file, tree in trees.items() for table, texts in tables_in(tree).items()}
+    found = set()
+    for file, tree in trees.items():
+        imported = {alias.asname or alias.name: file_of(node.module or "", trees)
+                    for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+        for node in ast.walk(tree):
+            for side in compared(node):
+                if isinstance(side, ast.Name):
+                    home = imported.get(side.id, file)
+                    texts = tables.get((home, side.id), [])
+                else:
+                    home, texts = file, list(texts_in(side))
+                found.update(Place(home, text.lineno, text.value) for text in texts if text.value in names)
+    return sorted(found)
+
+
+def file_of(module: str, files: Container[str]) -> str:
+    """The file of a module of the package."""
+    path = module.partition(".")[2].replace(".", "/")
+    return f"{path}.py" if f"{path}.py" in files else f"{path}/__init__.py"
+
+
+def tables_in(tree: ast.Module) -> dict[str, list[ast.Constant]]:
+    """For each name that a module assigns, the texts that can be looked up in it."""
+    found: dict[str, list[ast.Constant]] = {}
+    for node in tree.body:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    found[target.id] = list(texts_in(node.value))
+    return found
+
+
+def compared(node: ast.AST) -> Iterator[ast.expr]:
+    """What the name of an op is compared with or looked up in by this node."""
+    if isinstance(node, ast.Compare):
+        sides = [node.left, *node.comparators]
+        if any(map(is_op_name, sides)):
+            yield from (side for side in sides if not is_op_name(side))
+    elif isinstance(node, ast.Subscript) and is_op_name(node.slice):
+        yield node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
+        if is_op_name(node.func.value):
+            yield from node.args
+        elif node.args and is_op_name(node.args[0]):
+            yield node.func.value
+
+
+def is_op_name(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in OP_NAMES or isinstance(node, ast.Name) and node.id in OP_NAMES
+
+
+def texts_in(node: ast.expr) -> Iterator[ast.Constant]:
+    """The texts of a constant, a collection, the keys of a dict, and of sums and calls of such."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node
+    elif isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        for item in node.elts:
+            yield from texts_in(item)
+    elif isinstance(node, ast.Dict):
+        for item in node.keys:
+            if item is not None:
+                yield from texts_in(item)
+    elif isinstance(node, ast.BinOp):
+        yield from texts_in(node.left)
+        yield from texts_in(node.right)
+    elif isinstance(node, ast.Call):              # frozenset({...}), dict.fromkeys((...), 1)
+        for item in node.args:
+            yield from texts_in(item)
+
+
+def main() -> None:
+    found = places(table_names())
+    if "--list" in sys.argv:
+        print("\n".join(f"{p.file}:{p.line}: {p.name}" for p in found))
+        return
+    for file, number in sorted(Counter(p.file for p in found).items()):
+        print(f"{number:5} {file}")
+    print(f"{len(found):5} in all, {sum(not p.file.startswith('ops/') for p in found)} of them outside ops/")
+
+
+if __name__ == "__main__":
+    main()
