@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from rushlight.func.batching import Level, Part, wrap
-from rushlight.func.rules import SPECIAL, Parts, call
-from rushlight.func.special_rules import rule
+from rushlight.func.rules import Parts, call, rule
+from rushlight.ops import index as index_ops
+from rushlight.ops import positions
 from rushlight.ops.kernels.index import HERE
-from rushlight.ops.table import TABLE, Op
+from rushlight.ops.table import Op
 from rushlight.ops.worlds import TENSORS as ops
 from rushlight.tensor import Tensor, created, from_array, numbers
 
@@ -105,14 +106,14 @@ def result_ndim(x_ndim: int, places: Places) -> int:
     return x_ndim + len(places.points) - taken + sum(part is None for part in key) + places.ndim
 
 
-@rule("index")
+@rule(index_ops.index)
 def index(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     (x, tensors), (key,) = parts, settings
     places = Places(x.ndim, tensors, key, level)
     return places.result(call(op, [places.opened(x.whole()), places.tensors], (places.key,)))
 
 
-@rule("index_add_zeros")
+@rule(index_ops.index_add_zeros)
 def index_add_zeros(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     (g, tensors), (key, size) = parts, settings
     places = Places(len(size), tensors, key, level)
@@ -122,7 +123,7 @@ def index_add_zeros(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     return places.closed(call(op, [places.source(g.whole()), places.tensors], (places.key, tuple(opened))))
 
 
-@rule("write_at")
+@rule(index_ops.write_at)
 def write_at(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     (x, y, tensors), (key, accumulate) = parts, settings
     places = Places(x.ndim, tensors, key, level)
@@ -130,7 +131,7 @@ def write_at(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     return places.closed(call(op, [places.opened(x.whole()), source, places.tensors], (places.key, accumulate)))
 
 
-@rule("clear")
+@rule(index_ops.clear)
 def clear(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     (g, tensors), (key,) = parts, settings
     places = Places(g.ndim, tensors, key, level)
@@ -143,7 +144,7 @@ def along(dim: int) -> tuple:
     return ((slice(None),) * dim + (HERE, ...),)
 
 
-@rule("index_select")
+@rule(positions.index_select)
 def index_select(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """With positions for all samples the next dimension's; with each sample's own as x[:, index]."""
     x, places = parts
@@ -152,10 +153,10 @@ def index_select(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     if not x.ndim:                                # one number has one place
         return call(op, [x.whole(1), created(from_array(np.zeros(1, np.int64)))], (1,)).reshape((level.size,))
     vector = places if places.ndim else Part(wrap(places.value.reshape((-1, 1)), level), level)
-    return SPECIAL["index"](TABLE["index"], level, [x, [vector]], along(settings[0]))
+    return index(index_ops.index.op, level, [x, [vector]], along(settings[0]))
 
 
-@rule("index_add", "index_copy")
+@rule(positions.index_add, positions.index_copy)
 def index_add(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     (x, places, source), (dim,) = parts, settings
     if not places.mapped and x.ndim and source.ndim:
@@ -164,6 +165,6 @@ def index_add(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
                    for p in (places, x))
     source = Part(wrap(source.whole().reshape((level.size, 1) if not source.ndim else source.whole().array.shape), level),
                   level)
-    made = SPECIAL["write_at"](TABLE["write_at"], level, [one, source, [column]],
-                               (*along(dim), op.name == "index_add"))
+    made = write_at(index_ops.write_at.op, level, [one, source, [column]],
+                               (*along(dim), op is positions.index_add.op))
     return made if x.ndim else made.reshape((level.size,))

@@ -6,17 +6,36 @@ what the op makes of all samples, the batch first. What has no rule runs sample 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 from rushlight.func.batching import Level, Part, rules, slow, wrap
 from rushlight.ops.arguments import reduced_dims
-from rushlight.ops.table import Op
+from rushlight.ops.table import Op, entries
 from rushlight.ops.worlds import TENSORS
 from rushlight.tensor import Tensor
 
 Parts = Sequence[Any]                             # of Part, of a list of them, or None for an input left out
-SPECIAL: dict[str, Callable] = {}                 # rules of single ops, by name: special_rules.py
+SPECIAL: dict[Op, Callable] = {}                  # rules of single ops: special_rules.py and others
+# For a file of ops that the package loads on demand, the file of its rules, which is loaded with the first of its ops.
+RULE_FILES = {
+    "rushlight.ops.attention": "rushlight.func.layer_rules",
+    "rushlight.ops.conv": "rushlight.func.layer_rules",
+    "rushlight.ops.dropout": "rushlight.func.layer_rules",
+    "rushlight.ops.loss": "rushlight.func.layer_rules",
+    "rushlight.ops.norm": "rushlight.func.layer_rules",
+    "rushlight.ops.sorting": "rushlight.func.sorting_rules",
+    "rushlight.ops.strided": "rushlight.func.strided_rules",
+}
 DIMENSIONS = {"dim", "dim0", "dim1", "new_dim", "start_dim", "end_dim", "axis", "first", "second"}
+
+
+def rule(*functions: Any) -> Callable[[Callable], Callable]:
+    """The function is the rule of these ops: `@rule(mm, mv)`."""
+    def register(function: Callable) -> Callable:
+        SPECIAL.update(dict.fromkeys(entries(*functions), function))
+        return function
+    return register
 
 
 @rules
@@ -26,7 +45,7 @@ def rule_of(op: Op) -> Callable:
     if op.options.get("random"):                  # it says itself
         return rule
 
-    folds = rule in (fold, one_by_one) or op.name in SPECIAL and not op.is_view
+    folds = rule in (fold, one_by_one) or op in SPECIAL and not op.is_view
 
     def run(op: Op, level: Level, parts: Parts, settings: tuple) -> tuple[Any, bool]:
         for p in parts:
@@ -37,9 +56,12 @@ def rule_of(op: Op) -> Callable:
 
 
 def chosen(op: Op) -> Callable:
-    """By its name, the word in its entry, its family; else sample by sample."""
+    """Its own rule, that of the word in its entry, that of its family; else sample by sample."""
+    home = op.forward.__module__
+    if home in RULE_FILES:
+        import_module(RULE_FILES[home])
     word = op.options.get("batched", "align" if op.elementwise else op.family.__name__)  # type: ignore[attr-defined]
-    return SPECIAL.get(op.name) or WORDS.get(word, one_by_one)
+    return SPECIAL.get(op) or WORDS.get(word, one_by_one)
 
 
 def without_samples(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
@@ -113,21 +135,18 @@ def whole(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 
 def shift(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Settings that name dimensions, shapes, keys: a dimension is the next one; shapes and keys begin with the batch."""
+    """Settings that name dimensions, shapes, keys: a dimension is the next one; shapes and keys begin with the batch.
+
+    A sample that is a number is given one dimension of size 1, but not to ops of the word `insert`, which insert dimensions.
+    """
     names = op.inputs + op.settings
     ndim = max((p.ndim for p in flat(parts)), default=0)
-    if op.name == "cat":                          # empty vectors go with everything, as in torch
-        parts = [[p for p in parts[0] if p.ndim == ndim or p.value.array.shape[p.mapped:] != (0,)]]
-    point = ndim == 0 and op.name not in ("stack", "unsqueeze", "getitem", "embed", "embed_diagonal")
+    point = ndim == 0 and op.options.get("batched") != "insert"
     inputs = [None if p is None else [one.whole(point) for one in p] if isinstance(p, list) else p.whole(point)
               for p in parts]
     moved = [shifted(name, value, level.size, ndim) for name, value in zip(names[len(op.inputs):], settings)]
-    if op.name == "unflatten":                    # its shape is that of one dimension
-        moved[1] = settings[1]
-    if point and op.name == "var_core":           # over the one dimension; () are all, where the rule takes the mean
-        moved[0] = (1,)
     made = call(op, inputs, moved)
-    return without_dim(made) if point and op.name != "flatten" else made
+    return without_dim(made) if point else made
 
 
 def without_dim(made: Any) -> Any:
@@ -195,4 +214,5 @@ def one_by_one(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     return stack(made, 0) if isinstance(made[0], Tensor) else [stack(list(outs), 0) for outs in zip(*made)]
 
 
-WORDS: dict[str, Callable] = {rule.__name__: rule for rule in (align, reduction, matrix, whole, shift, fold, dynamic)}
+WORDS: dict[str, Callable] = {"align": align, "reduction": reduction, "matrix": matrix, "whole": whole, "shift": shift,
+                              "insert": shift, "fold": fold, "dynamic": dynamic}

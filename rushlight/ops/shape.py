@@ -55,7 +55,7 @@ unflatten  = view(lambda x, /, dim, shape: unflatten(x, dim, shape), copies=True
                   x=lambda g, x_shape: reshape(g, x_shape), node="ViewBackward0", batched="shift", in_order=True)
 squeeze    = view(lambda x, /, dims=None: squeeze(x, dims),    x=lambda g, x_shape: reshape(g, x_shape),
                   names={"dims": "dim"}, in_order=True)
-unsqueeze  = view(lambda x, /, new_dim: unsqueeze(x, new_dim), x=lambda g, x_shape: reshape(g, x_shape), batched="shift",
+unsqueeze  = view(lambda x, /, new_dim: unsqueeze(x, new_dim), x=lambda g, x_shape: reshape(g, x_shape), batched="insert",
                   in_order=True)
 transpose  = view(lambda x, /, dim0, dim1: transpose(x, dim0, dim1), alias="swapdims",
                   x=lambda g, dim0, dim1: transpose(g, dim0, dim1), batched="shift")
@@ -76,7 +76,7 @@ view_as_shape = inner_view(lambda x, /, shape: view(x, shape), x=lambda g, x_sha
                   kernel=kernels.view, variadic="shape", names={"shape": "size"}, node="ViewBackward0",
                   called="view", strides=True, in_order=True)
 getitem    = inner_view(lambda x, /, key: x[key],              x=lambda g, x_shape, key: embed(g, x_shape, key),
-                  node=of_index, called="indexing", batched="shift")
+                  node=of_index, called="indexing", batched="insert")
 unpermute  = inner_view(lambda x, /, dims: unpermute(x, dims), x=lambda g, dims: permute(g, dims))
 unfold_dim = view(lambda x, /, dim, size, step: unfold_dim(x, dim, size, step), names={"dim": "dimension"},
                   alias="unfold", function=False, called="unfold",
@@ -108,10 +108,10 @@ to         = inner(lambda x, /, dtype: to(x, dtype),           x=lambda g, x_dty
                    node="ToCopyBackward0", batched="align", linear="x", exact=True, sizes="all")
 overwrite  = inner(lambda x, y, /: overwrite(x, y),            x=lambda g: zeros_like(g), y=lambda g: g,
                    promote="", node="CopyBackwards", jointly="x y", sizes="all")
-embed      = inner(lambda x, /, size, key: embed(x, size, key), x=lambda g, key: getitem(g, key), batched="shift",
+embed      = inner(lambda x, /, size, key: embed(x, size, key), x=lambda g, key: getitem(g, key), batched="insert",
                    linear="x")
 embed_diagonal = inner(lambda x, /, size, offset, first, second: embed_diagonal(x, size, offset, first, second),
-                   x=lambda g, offset, first, second: diagonal(g, offset, first, second), batched="shift",
+                   x=lambda g, offset, first, second: diagonal(g, offset, first, second), batched="insert",
                    node="DiagEmbedBackward0")
 add_windows = inner(lambda x, /, size, axis, width, step: add_windows(x, size, axis, width, step),
                    x=lambda g, axis, width, step: unfold_dim(g, axis, width, step), batched="shift")
@@ -124,7 +124,7 @@ cat        = general(lambda tensors, /, dim=0: cat(tensors, dim), method=False,
                      tensors=lambda g, tensors_shapes, dim: uncat(g, tensors_shapes, dim), batched="shift", linear="tensors",
                      sizes=sizes_of_cat)
 stack      = general(lambda tensors, /, new_dim=0: stack(tensors, new_dim),
-                     tensors=lambda g, new_dim: unbind(g, new_dim), batched="shift", linear="tensors", sizes=sizes_of_stack)
+                     tensors=lambda g, new_dim: unbind(g, new_dim), batched="insert", linear="tensors", sizes=sizes_of_stack)
 unbind     = general(lambda x, /, dim=0: unbind(x, dim),       x=lambda gs, dim: stack(gs, dim), list=True, batched="shift")
 split_sizes = inner(lambda x, /, lengths, dim=0: split_sizes(x, lengths, dim), x=lambda gs, dim: rejoined(gs, dim),
                     list=True, node="SplitBackward0", batched="shift")

@@ -156,7 +156,8 @@ OPTIONS = {
     "itself": "a view that is the tensor itself where the kernel returns the array itself",
     "strides": "a view that depends on how the tensor lies in memory",
     "node": "torch's name of the node where it is not the op's, or a function of the node that tells (ops/node_names.py)",
-    "batched": "how vmap runs it where its family does not say: align, matrix, shift, fold, whole, dynamic (func/rules.py)",
+    "batched": "how vmap runs it where its family does not say: align, matrix, shift, insert, fold, whole, dynamic "
+               "(func/rules.py)",
     "linear": "the inputs in each of which it is linear: its derivative there, forward, is the op itself",
     "jointly": "the inputs in which it is linear together: its derivative is the op of all their tangents",
     "added": "the inputs that are added to what is linear in the others, and may be left out",

@@ -95,8 +95,9 @@ def sine_has_a_wrong_sign_backward() -> None:
 def batching_rule_has_a_wrong_sign() -> None:
     special = module("func.rules").SPECIAL
     module("func.mapping")
-    rule = special["mm"]
-    special["mm"] = lambda op, level, parts, settings: -rule(op, level, parts, settings)
+    mm = module("ops.table").TABLE["mm"]
+    rule = special[mm]
+    special[mm] = lambda op, level, parts, settings: -rule(op, level, parts, settings)
 
 
 @fault

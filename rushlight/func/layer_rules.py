@@ -1,0 +1,170 @@
+"""Batching rules of what neural networks are made of: normalization, convolution, attention, losses, dropout."""
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight.autograd.grad_mode import within
+from rushlight.errors import explain
+from rushlight.func.batching import Level, Part
+from rushlight.func.draws import ERROR
+from rushlight.func.rules import Parts, call, fold, folded, one_by_one, rule, unfolded
+from rushlight.ops import attention as attention_ops
+from rushlight.ops import conv, dropout, loss, norm
+from rushlight.ops.table import Op
+from rushlight.ops.worlds import TENSORS as ops
+from rushlight.tensor import Tensor
+
+# -- layers --------------------------------------------------------------------------------------------------------------
+
+@rule(norm.layer_norm)
+def layer_norm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    (x, weight, bias), (dims, eps) = parts, settings
+    scales = [p and p.lined(x.ndim) for p in (weight, bias)]
+    if not x.mapped or any(p is not None and p.mapped for p in (weight, bias)):
+        mean_first = call(op, [x.whole(), None, None], (tuple(d + 1 for d in dims), eps))
+        scaled = mean_first[0] if scales[0] is None else mean_first[0] * scales[0]
+        return [scaled if scales[1] is None else scaled + scales[1], *mean_first[1:]]
+    return call(op, [x.value, *scales], (tuple(d + 1 for d in dims), eps))
+
+
+@rule(norm.group_norm)
+def group_norm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """(B N, C, ...); what may differ from sample to sample, weight and bias, comes after."""
+    x, weight, bias = parts
+    out, mu, var = unfolded(call(op, [folded(x.whole()), None, None], settings), level.size)
+    weight, bias = (p and p.whole().reshape((level.size, 1, -1, *(1,) * (x.ndim - 2))) for p in (weight, bias))
+    out = out if weight is None else out * weight
+    return [out if bias is None else out + bias, mu, var]
+
+
+@rule(norm.batch_norm, norm.frozen_batch_norm)
+def batch_norm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """Each sample's channels are channels of their own: x (N, B C, ...), scales (B C,), statistics (1, B C, 1, ...)."""
+    x, *scales = parts
+    b = level.size
+    flat_scales = [p and p.whole().reshape((-1,)) for p in scales]
+    made = call(op, [channels_together(x.whole()), *flat_scales], settings)
+    return [channels_apart(t, b) for t in made] if isinstance(made, (tuple, list)) else channels_apart(made, b)
+
+
+def channels_together(x: Tensor) -> Tensor:
+    """(B, N, C, ...) -> (N, B C, ...)."""
+    b, n, c, *rest = x.array.shape
+    return ops["transpose"](x, 0, 1).reshape((n, b * c, *rest))
+
+
+def channels_apart(x: Tensor, b: int) -> Tensor:
+    """(N, B C, ...) -> (B, N, C, ...)."""
+    n, c, *rest = x.array.shape
+    return ops["transpose"](x.reshape((n, b, c // b, *rest)), 0, 1)  # type: ignore[attr-defined]
+
+
+@rule(conv.convolution)
+def convolution(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """With one weight for all, the batch is as good as N; with one for each sample, channels come in B groups."""
+    x, weight, bias = parts
+    r = grouped(op, level, x, weight, settings, (None,))
+    if bias is None:
+        return r
+    return r + bias.whole().reshape((-1, 1, bias.value.array.shape[-1]) + (1,) * (r.array.ndim - 3))
+
+
+@rule(conv.conv_input_grad)
+def conv_input_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    x, weight = parts
+    return grouped(op, level, x, weight, settings, ())
+
+
+def grouped(op: Op, level: Level, x: Part, weight: Part, settings: tuple, more: tuple) -> Any:
+    """x (B, N, C, ...) with weight (B, O, ...): (N, B C, ...) with (B O, ...) in B times as many groups."""
+    if not weight.mapped:
+        return unfolded(call(op, [folded(x.whole()), weight.value, *more], settings), level.size)
+    *rest, groups = settings
+    made = call(op, [channels_together(x.whole()), folded(weight.value), *more], (*rest, groups * level.size))
+    return channels_apart(made, level.size)
+
+
+@rule(conv.conv_weight_grad)
+def conv_weight_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """Of x (B, N, O, ...) and y (B, N, C, ...): the weights of B times as many groups, (B O, C / groups, ...)."""
+    *rest, groups = settings
+    made = call(op, [channels_together(p.whole()) for p in parts], (*rest, groups * level.size))
+    return unfolded(made, level.size)
+
+
+@rule(attention_ops.attention, attention_ops.attention_back)
+def attention(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """Stacks of q, k, v, of a mask which may have fewer dimensions, and of what `attention` gave: the batch is one more."""
+    tensors, = parts
+    return call(op, [[p.whole(tensors[0].ndim if i == 3 else None) for i, p in enumerate(tensors)]], settings)
+
+
+# -- losses --------------------------------------------------------------------------------------------------------------
+
+@rule(loss.nll_loss)
+def nll_loss(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """Element by element as if the batch were N, then reduced for each sample."""
+    (x, target, weight), (ignored, reduction) = parts, settings
+    if weight is not None and weight.mapped:
+        return one_by_one(op, level, parts, settings)
+    each = fold_classes(op, level, x.whole(), target, weight, ignored)
+    if reduction == "none":
+        return each
+    total = each.reshape((level.size, -1)).sum(1)
+    if reduction == "sum":
+        return total
+    return total / weights_of(op, level, x.whole(), target, weight, ignored)
+
+
+def fold_classes(op: Op, level: Level, x: Tensor, target: Part, weight: Part | None, ignored: int) -> Tensor:
+    """-weight x[target] for each element: (B, N, *d), or (B,) where a sample is one target."""
+    made = call(op, [rows(x, target), rows(target.whole(), target), weight and weight.value], (ignored, "none"))
+    return unfolded(made, level.size) if target.ndim else made
+
+
+def rows(t: Tensor, target: Part) -> Tensor:
+    """(B, N, ...) -> (B N, ...); where a sample is one target and its C numbers, (B, ...) has its rows already."""
+    return folded(t) if target.ndim else t
+
+
+def weights_of(op: Op, level: Level, like: Tensor, target: Part, weight: Part | None, ignored: int) -> Tensor:
+    """The sum of the weights of each sample's targets, as the loss of -1: (B,)."""
+    each: Any = fold_classes(op, level, ops["zeros_like"](like) - 1, target, weight, ignored)
+    return each.reshape((level.size, -1)).sum(1)
+
+
+@rule(loss.nll_loss_grad)
+def nll_loss_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """The gradient of each element's loss, placed at its class: (B, N, C, *d)."""
+    (g, target, weight), (size, ignored, reduction) = parts, settings
+    if weight is not None and weight.mapped:
+        return one_by_one(op, level, parts, settings)
+    each = g.whole()
+    if reduction == "mean":
+        like = ops["zeros"]((level.size, *size), each)
+        loss, classes = ops["nll_loss"], rows(target.whole(), target)
+        made = loss(rows(like, target) - 1, classes, weight and weight.value, ignored, "none")
+        each = each / made.reshape((level.size, -1)).sum(1)
+    if reduction != "none":
+        shape = target.whole().array.shape
+        each = each.reshape((level.size,) + (1,) * (len(shape) - 1)).expand(shape)
+    size = (level.size * size[0], *size[1:]) if target.ndim else (level.size, *size)
+    made = call(op, [rows(each, target), rows(target.whole(), target), weight and weight.value], (size, ignored, "none"))
+    return unfolded(made, level.size) if target.ndim else made
+
+
+# -- random --------------------------------------------------------------------------------------------------------------
+
+@rule(dropout.dropout_mask)
+def dropout_mask(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """A mask for each sample, or one of a sample's shape for all."""
+    x, features = parts[0], settings[1]
+    if level.randomness == "error":
+        raise RuntimeError(explain(ERROR))
+    with within(batch=level.outer):
+        if level.randomness == "same":
+            like = ops["select"](x.value, 0, 0) if x.mapped else x.value
+            return call(op, [like], settings), False
+        if features:
+            return fold(op, level, parts, settings), True
+        return call(op, [x.whole().contiguous()], settings), True  # type: ignore[attr-defined]

@@ -1,0 +1,38 @@
+"""Batching rules of as_strided and its derivatives (ops/strided.py)."""
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight.func.batching import Level
+from rushlight.func.rules import Parts, call, rule
+from rushlight.ops import strided
+from rushlight.ops.kernels.strided import reach
+from rushlight.ops.table import Op
+
+
+@rule(strided.lie)
+def lie(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """The steps of a sample behind that from one sample to the next; the first begins where the values do."""
+    value, (size, stride, start, own) = parts[0].value, settings
+    step = value.stride(0)
+    return call(op, [value], ((level.size, *size), (step, *stride), start, (step, *own)))
+
+
+@rule(strided.unlie)
+def unlie(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    shape, size, stride, start, own = settings
+    step = beyond((shape, own, 0), (size, stride, start))
+    return call(op, [parts[0].whole()], ((level.size, *shape), (level.size, *size), (step, *stride), start, (step, *own)))
+
+
+@rule(strided.lie_again)
+def lie_again(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    x, (size, stride, start, own) = parts[0].whole(), settings
+    step = beyond((x.array.shape[1:], own, 0), (size, stride, start))
+    return call(op, [x], ((level.size, *size), (step, *stride), start, (step, *own)))
+
+
+def beyond(*regions: tuple) -> int:
+    """A step between samples in memory of their own, in which none reaches the next."""
+    found = [reach(*region) for region in regions if 0 not in region[0]]
+    return max([high for _, high in found], default=0) - min([low for low, _ in found], default=0)
