@@ -7,6 +7,10 @@ A place is a text that equals a name of the table and
 - is compared with the name of an op: `step.op == "mul"`, `op.name in ("mul", "div")`, `op.name.startswith("mul")`, or
 - is a key of a table in which the name of an op is looked up: `COSTS = {"mul": 1}` with `COSTS[step.op]`.
 The name of an op is what stands in `OP_NAMES`: `x.op`, `x.name`, `f.__name__`, or a variable `op` or `name`.
+- Or it is an argument of a decorator: `@rule("mul")`.
+
+What gives meaning to the names in rules is no fact of an op: the line above such a table begins with `WORLD`. A table of
+which not one text in `MOST_OTHERS` is the name of an op is about other things.
 """
 from __future__ import annotations
 
@@ -20,6 +24,8 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).resolve().parent.parent / "rushlight"
 OP_NAMES = {"op", "name", "called", "__name__"}
 METHODS = {"startswith", "endswith", "get"}
+WORLD = "# A world:"
+MOST_OTHERS = 10
 
 
 class Place(NamedTuple):
@@ -39,13 +45,19 @@ def table_names() -> frozenset[str]:
 
 def places(names: Container[str], root: Path = PACKAGE) -> list[Place]:
     """All places below `root` where one of `names` is recognised, sorted by file and line."""
-    trees = {path.relative_to(root).as_posix(): ast.parse(path.read_text()) for path in sorted(root.rglob("*.py"))}
-    tables = {(file, table): texts for file, tree in trees.items() for table, texts in tables_in(tree).items()}
+    sources = {path.relative_to(root).as_posix(): path.read_text() for path in sorted(root.rglob("*.py"))}
+    trees = {file: ast.parse(source) for file, source in sources.items()}
+    tables = {(file, table): texts for file, tree in trees.items()
+              for table, texts in tables_in(tree, sources[file].splitlines()).items()
+              if MOST_OTHERS * sum(text.value in names for text in texts) >= len(texts)}
     found = set()
     for file, tree in trees.items():
         imported = {alias.asname or alias.name: file_of(node.module or "", trees)
                     for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
         for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                found.update(Place(file, text.lineno, text.value) for decorator in node.decorator_list
+                             for text in texts_in(decorator) if text.value in names)
             for side in compared(node):
                 if isinstance(side, ast.Name):
                     home = imported.get(side.id, file)
@@ -62,11 +74,12 @@ def file_of(module: str, files: Container[str]) -> str:
     return f"{path}.py" if f"{path}.py" in files else f"{path}/__init__.py"
 
 
-def tables_in(tree: ast.Module) -> dict[str, list[ast.Constant]]:
-    """For each name that a module assigns, the texts that can be looked up in it."""
+def tables_in(tree: ast.Module, lines: list[str]) -> dict[str, list[ast.Constant]]:
+    """For each name that a module assigns, the texts that can be looked up in it; but for those of worlds."""
     found: dict[str, list[ast.Constant]] = {}
     for node in tree.body:
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+        world = lines[node.lineno - 2].startswith(WORLD)
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None and not world:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
                 if isinstance(target, ast.Name):

@@ -19,6 +19,8 @@ from rushlight.autograd.engine import sum_to_tensor
 from rushlight.autograd.grad_mode import transposing, within
 from rushlight.autograd.node import Hooks, Parts, Start, with_hooks
 from rushlight.ops import families
+from rushlight.ops.index import write_at
+from rushlight.ops.positions import index_copy, scatter
 from rushlight.ops.worlds import TENSORS, ruled_inputs
 from rushlight.tensor import Tensor, created, from_array
 
@@ -74,7 +76,10 @@ def derivative(op: Any, args: tuple, outs: list, tangents: Given, record: bool, 
 def writes_over(op: Any, args: tuple) -> bool:
     """Whether the op writes at places that an index names, maybe one of them twice: what is written last stays. Its rule
     for backward gives each of the writers a gradient, as torch's does."""
-    return op.name in ("scatter", "index_copy") or (op.name == "write_at" and not args[-1])
+    if op is write_at.op:
+        *_, accumulate = args
+        return not accumulate
+    return op in (scatter.op, index_copy.op)
 
 
 def picked(op: Any, given: list) -> Tensor:

@@ -243,6 +243,7 @@ def lerp(x: Scalar, y: Scalar, weight: Any) -> Scalar:
     return x + way * weight if abs(weight) < 0.5 else y - way * (1 - weight)
 
 
+# A world: what names in rules mean here, where that is neither a function of the scalars world nor the op's own formula.
 SPECIAL: dict[str, Callable] = {"gelu": gelu, "gelu_slope": gelu_slope, "where": where, "softplus": softplus,
                                 "pow": power, "lerp": lerp, "expm1": lambda x: call("expm1", x),
                                 "abs": abs, "log1p": lambda x: call("log1p", x)}

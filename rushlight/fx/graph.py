@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import builtins
 import keyword
+import operator
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,10 +13,12 @@ from rushlight.fx.functions import path_of
 from rushlight.fx.node import OPCODES, Node, map_arg, type_said
 from rushlight.tensor import Tensor
 
-INFIX = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
-         "and_": "&", "or_": "|", "xor": "^", "lshift": "<<", "rshift": ">>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
-         "eq": "==", "ne": "!="}
-PREFIX = {"neg": "-", "pos": "+", "invert": "~"}
+INFIX = {
+    operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.floordiv: "//",
+    operator.mod: "%", operator.pow: "**", operator.matmul: "@", operator.and_: "&", operator.or_: "|", operator.xor: "^",
+    operator.lshift: "<<", operator.rshift: ">>", operator.lt: "<", operator.le: "<=", operator.gt: ">",
+    operator.ge: ">=", operator.eq: "==", operator.ne: "!="}
+PREFIX = {operator.neg: "-", operator.pos: "+", operator.invert: "~"}
 
 
 class Graph:
@@ -239,13 +242,13 @@ class Graph:
         if node.op == "call_method":
             return f"{written[0]}.{node.target}({', '.join(given[1:])})"
         path = path_of(node.target)
-        home, _, name = path.rpartition(".")
+        home = path.rpartition(".")[0]
         if home == "operator" and not node.kwargs:
-            if name in INFIX and len(written) == 2:
-                return f"{written[0]} {INFIX[name]} {written[1]}"
-            if name in PREFIX:
-                return f"{PREFIX[name]}{written[0]}"
-            if name == "getitem":
+            if node.target in INFIX and len(written) == 2:
+                return f"{written[0]} {INFIX[node.target]} {written[1]}"
+            if node.target in PREFIX:
+                return f"{PREFIX[node.target]}{written[0]}"
+            if node.target is operator.getitem:
                 return f"{written[0]}[{written[1]}]"
         if path == "builtins.getattr" and len(written) == 2 and str(node.args[1]).isidentifier():
             return f"{written[0]}.{node.args[1]}"

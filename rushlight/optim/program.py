@@ -30,7 +30,7 @@ from numpy import ndarray
 
 from rushlight.ops.worlds import ARRAYS, rebind
 
-# What ops look like between numbers. `pow` and the comparisons are for numbers alone.
+# A world: what ops look like between numbers. `pow` and the comparisons are for numbers alone.
 FORMULAS = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}", "pow": "{} ** {}", "neg": "-{}",
             "gt": "{} > {}", "lt": "{} < {}", "ge": "{} >= {}", "le": "{} <= {}", "abs": "abs({})",
             "clamp_min": "max({}, {})"}

@@ -9,6 +9,7 @@ import numpy as np
 from rushlight.autograd.views import check_dtype
 from rushlight.dtypes import bool_
 from rushlight.errors import explain
+from rushlight.ops import elementwise, lengths, matmul, positions, reduce, shape
 from rushlight.ops.arguments import wrap, wrap_all, wrap_new
 from rushlight.ops.arithmetic import div as dense_div
 from rushlight.ops.arithmetic import scaled
@@ -30,16 +31,15 @@ def of_values(name: str) -> Callable:
         once = input.coalesce()
         return once.holding(getattr(once._of, name)(*args, **kwargs))
     call.__name__, call.__doc__ = name, f"`{name}` of the elements; zeros stay zeros."
-    return offers(name)(call)
+    return call
 
 
-for _name in KEEPING_ZERO:
-    setattr(SparseTensor, _name, of_values(_name))
-for _name in LINEAR:
-    setattr(SparseTensor, _name, offers(_name)(holder(_name)))
+OPS.update({name: of_values(name) for name in KEEPING_ZERO} | {name: holder(name) for name in LINEAR})
+for _name in (*KEEPING_ZERO, *LINEAR):
+    setattr(SparseTensor, _name, OPS[_name])
 
 
-@offers("any")
+@offers(reduce.any)
 def any_(input: SparseTensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether any element is not 0."""
     if dim is not None:
@@ -47,13 +47,13 @@ def any_(input: SparseTensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return input.coalesce()._of.any()  # type: ignore[attr-defined]
 
 
-@offers("floor_divide")
+@offers(elementwise.floor_divide)
 def floor_divide(input: SparseTensor, other: Any) -> SparseTensor:
     """A sparse tensor by a number, rounded down."""
     return div(input, other, rounding_mode="floor")
 
 
-@offers("pow")
+@offers(elementwise.pow)
 def power(input: SparseTensor, exponent: Any) -> SparseTensor:
     """Each element to a positive power: zeros stay zeros."""
     if not isinstance(exponent, (int, float)) or exponent <= 0:
@@ -65,7 +65,7 @@ def power(input: SparseTensor, exponent: Any) -> SparseTensor:
 
 # -- arithmetic ------------------------------------------------------------------------------------------------------
 
-@offers("add")
+@offers(elementwise.add)
 def add(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """input + alpha other: sparse for two sparse ones of a size, dense for a dense input and a sparse other."""
     if isinstance(other, Tensor) and other.is_sparse and (alpha != 1 or alpha is True):
@@ -84,7 +84,7 @@ def add(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     return made(both._at, both._of, a.shape, a._sorted and b._sorted)  # type: ignore[attr-defined]
 
 
-@offers("sub")
+@offers(elementwise.sub)
 def sub(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """input - alpha other, as `add`."""
     if not isinstance(other, Tensor):
@@ -94,7 +94,7 @@ def sub(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     return add(input, other, alpha=-alpha)        # not -other: a uint8 has no negatives
 
 
-@offers("mul")
+@offers(elementwise.mul)
 def mul(input: Any, other: Any) -> SparseTensor:
     """Element by element: with a number, a dense tensor that broadcasts to its size, or a sparse one of its size."""
     if not (isinstance(input, Tensor) and input.is_sparse):
@@ -113,7 +113,7 @@ def mul(input: Any, other: Any) -> SparseTensor:
     return made(from_array(a._at.array[:, of_a]), values, a.shape, True)
 
 
-@offers("div")
+@offers(elementwise.div)
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> SparseTensor:
     """A sparse tensor by a number or a tensor of one element."""
     if isinstance(other, Tensor) and (other.is_sparse or other.numel() != 1):
@@ -173,7 +173,7 @@ def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Tensor:
     return made(from_array(input._at.array[kept]), values, size, len(kept) == n and input._sorted).coalesce()
 
 
-@offers("sum")
+@offers(reduce.sum)
 def summed(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum, as of dense tensors: with `keepdim` the dimensions stay, of size 1."""
     made_of = sum(input, dim, dtype)
@@ -189,7 +189,7 @@ def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor
     >>> rushlight.sparse.softmax(a, 1).values()
     tensor([0.5000, 0.5000, 1.0000])
     """
-    return through_rows(input, dim, dtype, "softmax")
+    return through_rows(input, dim, dtype, logarithm=False)
 
 
 def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
@@ -199,16 +199,17 @@ def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTe
     >>> rushlight.sparse.log_softmax(a, 1).values()
     tensor([-0.6931, -0.6931,  0.0000])
     """
-    return through_rows(input, dim, dtype, "log_softmax")
+    return through_rows(input, dim, dtype, logarithm=True)
 
 
-def through_rows(input: SparseTensor, dim: int, dtype: Any, name: str) -> SparseTensor:
-    """softmax or log_softmax of the stored elements that differ in `dim` alone."""
+def through_rows(input: SparseTensor, dim: int, dtype: Any, logarithm: bool) -> SparseTensor:
+    """softmax, or its logarithm, of the stored elements that differ in `dim` alone."""
     x = input.coalesce()
     values = x._of if dtype is None else x._of.to(dtype)  # type: ignore[attr-defined]
     d, n = wrap(dim, x.ndim), x.sparse_dim()
     if d >= n:
-        return x.holding(getattr(values, name)(d - n + 1))
+        along = d - n + 1
+        return x.holding(values.log_softmax(along) if logarithm else values.softmax(along))
     others = [i for i in range(n) if i != d]
     places = x._at.array[others]
     _, row = unique_places(places, tuple(x.shape[i] for i in others)) if others else (None, np.zeros(x._nnz(), np.int64))
@@ -220,12 +221,12 @@ def through_rows(input: SparseTensor, dim: int, dtype: Any, name: str) -> Sparse
     top = least.scatter_reduce(0, index, values.detach(), "amax", include_self=False)
     shifted = values - top[row_of]
     total = least.index_add(0, row_of, shifted.exp())[row_of]
-    return x.holding(shifted.exp() / total if name == "softmax" else shifted - total.log())
+    return x.holding(shifted - total.log() if logarithm else shifted.exp() / total)
 
 
 # -- other looks -----------------------------------------------------------------------------------------------------
 
-@offers("transpose")
+@offers(shape.transpose)
 def transpose(input: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
     """Two dimensions exchanged: both sparse, or both dense."""
     order = list(range(input.ndim))
@@ -254,7 +255,7 @@ def t(input: SparseTensor) -> SparseTensor:
     return transpose(input, 0, 1) if input.ndim == 2 else input
 
 
-@offers("select")
+@offers(shape.select)
 def select(input: SparseTensor, dim: int, index: Any) -> Any:
     """The slice at one index of a sparse dimension."""
     if not isinstance(index, int) or isinstance(index, bool):
@@ -274,7 +275,7 @@ def select(input: SparseTensor, dim: int, index: Any) -> Any:
     return made(from_array(input._at.array[rest][:, here.array]), values, size, input._sorted)
 
 
-@offers("index_select")
+@offers(positions.index_select)
 def index_select(input: SparseTensor, dim: int, index: Tensor) -> SparseTensor:
     """The slices at several indices of a sparse dimension, in their order."""
     d = wrap(dim, input.ndim)
@@ -300,7 +301,7 @@ def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
     return made(from_array(at), input._of, (*input.shape[:d], 1, *input.shape[d:]), input._sorted)
 
 
-@offers("cat")
+@offers(shape.cat)
 def cat(tensors: list[Any], dim: int = 0, stacked: bool = False) -> SparseTensor:
     """One after another along a sparse dimension; `stacked`: at the same places, one on the other."""
     first = tensors[0]
@@ -331,19 +332,18 @@ def check_alike(tensors: list[Any], d: int) -> None:
                                               "x.to_dense()"))
 
 
-@offers("stack")
+@offers(shape.stack)
 def stack(tensors: list[Any], dim: int = 0) -> SparseTensor:
     """Beside each other along a new sparse dimension."""
     return cat([one.unsqueeze(dim) if one.is_sparse else one for one in tensors], wrap_new(dim, tensors[0].ndim))
 
 
-@offers("unbind")
+@offers(shape.unbind)
 def unbind(input: SparseTensor, dim: int = 0) -> tuple:
     """The slices along a dimension."""
     return tuple([select(input, dim, i) for i in range(input.shape[wrap(dim, input.ndim)])])
 
 
-@offers("narrow_copy")
 def narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> SparseTensor:
     """The slices from `start` on, `length` of them."""
     d = wrap(dim, input.ndim)
@@ -360,7 +360,7 @@ def narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> Spars
     return made(from_array(at), input._of[from_array(inside)], size, input._sorted)  # type: ignore[index]
 
 
-@offers("linear")
+@offers(matmul.linear)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input weight^T + bias, one of the two a sparse matrix."""
     made_of = OPS["matmul"](input, weight.t())  # type: ignore[attr-defined]
@@ -374,7 +374,7 @@ def norm(input: SparseTensor, p: Any = 2, dim: Any = None, keepdim: bool = False
     return input.coalesce()._of.norm(p)  # type: ignore[attr-defined]
 
 
-@offers("vector_norm")
+@offers(lengths.vector_norm)
 def length(input: SparseTensor, p: float, axes: tuple | None, keepdim: bool = False) -> Tensor:
     """What `torch.norm` asks for."""
     return norm(input, p, axes, keepdim)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.errors import explain
+from rushlight.ops import matmul, products
 from rushlight.ops.build import build, inner
 from rushlight.ops.products import matmul as dense_matmul
 from rushlight.ops.worlds import ARRAYS
@@ -28,7 +29,7 @@ sampled_product: Any = inner(lambda x, y, row, col, /: sampled_product(x, y, row
 build(globals())
 
 
-@offers("matmul", "mm", "mv", "spmm")
+@offers(products.matmul, matmul.mm, matmul.mv)
 def product(x: Tensor, y: Tensor) -> Tensor:
     """x @ y, at least one of them a sparse matrix: dense unless both are sparse.
 
@@ -78,7 +79,7 @@ def of_two(x: SparseTensor, y: SparseTensor) -> SparseTensor:
     return made(from_array(at), values, (n, k)).coalesce()
 
 
-@offers("bmm")
+@offers(products.bmm)
 def bmm(x: Tensor, y: Tensor) -> Tensor:
     """Products of a stack of sparse matrices (b, n, m) with one of dense matrices (b, m, k): one of a block matrix."""
     if not x.is_sparse or y.is_sparse or x.sparse_dim() != 3 or y.ndim != 3:  # type: ignore[attr-defined]
@@ -92,7 +93,7 @@ def bmm(x: Tensor, y: Tensor) -> Tensor:
     return flat.reshape(b, n, k)
 
 
-@offers("addmm")
+@offers(products.addmm)
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta input + alpha mat1 @ mat2, with mat1 sparse.
 

@@ -21,10 +21,10 @@ F = TypeVar("F", bound=Callable)
 OPS: dict[str, Callable] = {}                     # name of a dense op -> the function for sparse operands
 
 
-def offers(*names: str) -> Callable[[F], F]:
-    """Decorator: the function does what these ops do, for operands of which one or more are sparse."""
+def offers(*dense: Callable) -> Callable[[F], F]:
+    """Decorator: the function does what these dense functions do, for operands of which one or more are sparse."""
     def offer(function: F) -> F:
-        OPS.update(dict.fromkeys(names, function))
+        OPS.update({op.__name__: function for op in dense})
         return function
     return offer
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from rushlight.autograd.node import Node, Output
 from rushlight.errors import user_frame
+from rushlight.ops.elementwise import add, pow, sub, where
 from rushlight.ops.formula import Formula, formula
 from rushlight.ops.worlds import ARRAYS, ruled_inputs
 from rushlight.tensor import Tensor
@@ -175,10 +176,10 @@ def recovered(node: Node, name: str, values: dict[Node, np.ndarray]) -> Any:
     gives this very result. None where input or result are not known."""
     op, known = node.op, [values.get(edge) if edge is not None else None for edge in node.edges]
     out, other = values.get(node), next((k for k in known if k is not None), None)
-    if op.name not in ("add", "sub") or out is None or other is None or out.size != 1 or out.dtype.kind != "f":
+    if op not in (add.op, sub.op) or out is None or other is None or out.size != 1 or out.dtype.kind != "f":
         return None
     guess = float(out.item()) - float(other.item())
-    if op.name == "sub":
+    if op is sub.op:
         guess = -guess if name == "y" else float(out.item()) + float(other.item())
     for digits in range(1, 18):
         c = np.asarray(float(f"{guess:.{digits}g}"), out.dtype)
@@ -212,9 +213,9 @@ def simple(value: Any, truth: Callable[[Formula], bool | None]) -> Any:
         return Formula(head, *parts) if answer is None else answer
     if head == "call":
         name = parts[0].parts[0] if parts[0].head == "name" else ""
-        if name == "where" and isinstance(parts[1][0], bool):
+        if name == where.op.name and isinstance(parts[1][0], bool):
             return parts[1][1 if parts[1][0] else 2]
-        if name == "pow":
+        if name == pow.op.name:
             return power(*parts[1])
     elif head == "if" and isinstance(parts[1], bool):
         return parts[0] if parts[1] else parts[2]
