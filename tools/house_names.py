@@ -26,6 +26,7 @@ OP_NAMES = {"op", "name", "called", "__name__"}
 METHODS = {"startswith", "endswith", "get"}
 WORLD = "# A world:"
 MOST_OTHERS = 10
+LOOKED_AT = ast.ImportFrom, ast.FunctionDef, ast.Compare, ast.Subscript, ast.Call
 
 
 class Place(NamedTuple):
@@ -52,9 +53,10 @@ def places(names: Container[str], root: Path = PACKAGE) -> list[Place]:
               if MOST_OTHERS * sum(text.value in names for text in texts) >= len(texts)}
     found = set()
     for file, tree in trees.items():
+        nodes = [node for node in ast.walk(tree) if isinstance(node, LOOKED_AT)]
         imported = {alias.asname or alias.name: file_of(node.module or "", trees)
-                    for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
-        for node in ast.walk(tree):
+                    for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
+        for node in nodes:
             if isinstance(node, ast.FunctionDef):
                 found.update(Place(file, text.lineno, text.value) for decorator in node.decorator_list
                              for text in texts_in(decorator) if text.value in names)
