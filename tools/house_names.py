@@ -24,6 +24,7 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).resolve().parent.parent / "rushlight"
 OP_NAMES = {"op", "name", "called", "__name__"}
 METHODS = {"startswith", "endswith", "get"}
+COLLECTIONS = {"dict.fromkeys", "frozenset", "set", "tuple", "list"}
 WORLD = "# A world:"
 MOST_OTHERS = 10
 LOOKED_AT = ast.ImportFrom, ast.FunctionDef, ast.Compare, ast.Subscript, ast.Call
@@ -59,7 +60,8 @@ def places(names: Container[str], root: Path = PACKAGE) -> list[Place]:
         for node in nodes:
             if isinstance(node, ast.FunctionDef):
                 found.update(Place(file, text.lineno, text.value) for decorator in node.decorator_list
-                             for text in texts_in(decorator) if text.value in names)
+                             if isinstance(decorator, ast.Call) for argument in decorator.args
+                             for text in texts_in(argument) if text.value in names)
             for side in compared(node):
                 if isinstance(side, ast.Name):
                     home = imported.get(side.id, file)
@@ -122,7 +124,7 @@ def texts_in(node: ast.expr) -> Iterator[ast.Constant]:
     elif isinstance(node, ast.BinOp):
         yield from texts_in(node.left)
         yield from texts_in(node.right)
-    elif isinstance(node, ast.Call):              # frozenset({...}), dict.fromkeys((...), 1)
+    elif isinstance(node, ast.Call) and ast.unparse(node.func) in COLLECTIONS:
         for item in node.args:
             yield from texts_in(item)
 

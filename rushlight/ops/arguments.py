@@ -265,7 +265,7 @@ def promoted(op: Op, operands: Sequence[Any]) -> list[Tensor]:
     if len(pairs) == 1:
         result = pairs[0][0].dtype
     else:
-        if op.name == "sub" and any(t.array.dtype.kind == "b" for t, _ in pairs):
+        if op.options.get("boolean") is False and any(t.array.dtype.kind == "b" for t, _ in pairs):
             raise RuntimeError(explain(MASKED))
         result = dtypes.result_dtype([(dtypes.of_scalar(v) if kind == 2 else t.dtype, kind)
                                       for v, (t, kind) in zip(operands, pairs)])

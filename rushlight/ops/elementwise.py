@@ -11,7 +11,8 @@ adopt(kernels)
 # -- arithmetic
 
 add        = op(lambda x, y, /: x + y, numbers="x y", x=lambda g: g,                y=lambda g: g)
-sub        = op(lambda x, y, /: x - y, numbers="x y", x=lambda g: g,                y=lambda g: -g, alias="subtract")
+sub        = op(lambda x, y, /: x - y, numbers="x y", x=lambda g: g,                y=lambda g: -g, alias="subtract",
+                boolean=False)
 mul        = op(lambda x, y, /: x * y, numbers="x y", x=lambda g, y: g * y,         y=lambda g, x: g * x,
                 alias="multiply", single=True)
 div        = floating(lambda x, y, /: x / y,        x=lambda g, y: g / y,           y=lambda g, x, y: -g * (x / y / y),
@@ -19,7 +20,8 @@ div        = floating(lambda x, y, /: x / y,        x=lambda g, y: g / y,       
 pow        = op(lambda x, y, /: x ** y,             x=lambda g, x, y: g * where(y == 0, 0, y * pow(x, y - 1)),
                 y=lambda g, x, y, out: g * where((x == 0) & (real(y) >= 0), 0, out * log(x)), names={"y": "exponent"},
                 numbers="x y", node=of_power)
-neg        = op(lambda x, /: -x,                    x=lambda g: -g,                 alias="negative", exact=True)
+neg        = op(lambda x, /: -x,                    x=lambda g: -g,                 alias="negative", exact=True,
+                boolean=False)
 abs        = real(lambda x, /: abs(x),              x=lambda g, x: g * sgn(x),      alias="absolute", exact=True)
 square     = op(lambda x, /: x * x,                 x=lambda g, x: 2 * (g * x), node="PowBackward0")
 reciprocal = floating(lambda x, /: 1 / x,           x=lambda g, out: -g * out * out)

@@ -15,12 +15,12 @@ from rushlight.tensor import Tensor
 MASKED = ("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
           "`~` or `logical_not()` operator instead.")
 
-# What NumPy refuses of bool tensors, in torch's words.
+# What NumPy refuses of one or two bool tensors, in torch's words: of the ops of the word `boolean=False`.
 BOOLEAN = {
-    "neg": "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` "
-           "or `logical_not()` operator instead.",
-    "sub": "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
-           "instead.",
+    1: "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+       "`logical_not()` operator instead.",
+    2: "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
+       "instead.",
 }
 
 
@@ -47,8 +47,8 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     if isinstance(error, ValueError) and "broadcast" in text:
         return RuntimeError(explain(mismatch(tensors), "make them equal, or 1, counted from the last dimension: "
                                     "reshape(), unsqueeze() or .T", **facts))
-    if isinstance(error, TypeError) and "boolean" in text and name in BOOLEAN:
-        return RuntimeError(explain(BOOLEAN[name], **facts))
+    if isinstance(error, TypeError) and "boolean" in text and op.options.get("boolean") is False:
+        return RuntimeError(explain(BOOLEAN[len(op.inputs)], **facts))
     if isinstance(error, TypeError) and text.startswith(f"{name}() "):    # the binder's: a keyword, an argument too many
         return TypeError(explain(text, **facts))
     refused = isinstance(error, (TypeError, NotImplementedError)) and any(

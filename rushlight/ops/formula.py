@@ -210,10 +210,11 @@ def plain(value: Any) -> tuple[str, int]:
 # -- LaTeX -----------------------------------------------------------------------------------------------------------
 
 GREEK = {"alpha", "beta", "gamma", "delta", "epsilon", "lambda", "mu", "pi", "sigma", "tau"}
+# A world: what the names in formulas look like in LaTeX.
 NAMED = {name: f"\\{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "log", "min", "max")} | {
     "asin": "\\arcsin", "acos": "\\arccos", "atan": "\\arctan", "maximum": "\\max", "minimum": "\\min",
     "sigmoid": "\\sigma", "log2": "\\log_2", "log10": "\\log_{10}", "digamma": "\\psi"}
-# Functions with a notation of their own.
+# A world: functions with a notation of their own.
 NOTATION: dict[str, Callable[..., str]] = {
     "exp": lambda x: f"e^{{{latex(x)}}}",
     "exp2": lambda x: f"2^{{{latex(x)}}}",

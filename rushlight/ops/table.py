@@ -161,6 +161,7 @@ OPTIONS = {
     "linear": "the inputs in each of which it is linear: its derivative there, forward, is the op itself",
     "jointly": "the inputs in which it is linear together: its derivative is the op of all their tangents",
     "added": "the inputs that are added to what is linear in the others, and may be left out",
+    "boolean": "False if bool tensors are refused (failures.py has the words)",
     "exact": "rounds nothing: each result is an element of an input, its opposite, or a whole number",
     "fused": "False where a compiled loop may not write the formula out: it is the mathematics, but not the numerics",
     "in_order": "a view of the same elements in the same order, in another shape",

@@ -338,13 +338,13 @@ def sizes() -> dict[str, int]:
 
 
 @cache
-def part(name: str) -> Callable:
+def part(piece: str) -> Callable:
     lanes, tall = sizes()["W"], sizes()["T"]
     blocks = {name: indent(block(height, lanes, *how), " " * deep) for name, height, how, deep in (
         ("blocks", tall, ("step", "along", "pitch"), 8), ("rest", 1, ("step", "along", "pitch"), 12),
         ("fresh", tall, (str(KEYS), "1", str(2 * lanes), True), 12),
         ("fresh_rest", 1, (str(KEYS), "1", str(2 * lanes), True), 16))}
-    return compiled((PARTS[name] + PLACES).format(**sizes(), **blocks))
+    return compiled((PARTS[piece] + PLACES).format(**sizes(), **blocks))
 
 
 def written(text: str) -> Callable:
