@@ -33,10 +33,10 @@ LOWER = """mm matmul bmm addmm addbmm baddbmm vecdot __matmul__ __rmatmul__ line
     conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc prelu
     scaled_dot_product_attention multi_head_attention_forward"""
 SINGLE = """avg_pool3d adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool3d_with_indices fractional_max_pool2d
-    fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices max_pool3d
+    fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices
     max_unpool1d max_unpool2d max_unpool3d grid_sample grid_sampler grid_sampler_2d grid_sampler_3d cdist prod trace
     quantile nanquantile polar stft view_as_complex cholesky cholesky_inverse cholesky_solve inverse lu_solve orgqr
-    ormqr pinverse geqrf lu triangular_solve householder_product inv_ex pad
+    ormqr pinverse geqrf lu triangular_solve householder_product inv_ex
     binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy ctc_loss
     hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_loss
     nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss
@@ -71,37 +71,45 @@ def tensors(values: Any) -> list[Tensor]:
     return found
 
 
-def lower(name: str, lowest: dtype, args: tuple, kwargs: dict) -> dtype:
+def lower(lowest: dtype, args: tuple, kwargs: dict) -> dtype:
     """Products: bfloat16, or what autocast was entered with."""
     return lowest
 
 
-def single(name: str, lowest: dtype, args: tuple, kwargs: dict) -> dtype | None:
-    """Losses and what else sums up errors: float32. Of paddings, those that repeat elements, or reflect them in up to two
-    dimensions; of poolings none that gives indices too."""
-    if name == "pad":
-        mode = kwargs.get("mode", args[2] if len(args) > 2 else "constant")
-        sides = kwargs.get("pad", args[1] if len(args) > 1 else ())
-        return float32 if mode == "replicate" or mode == "reflect" and len(sides) <= 4 else None
-    if name == "max_pool3d" and kwargs.get("return_indices", args[6] if len(args) > 6 else False):
-        return None
+def single(lowest: dtype, args: tuple, kwargs: dict) -> dtype:
+    """Losses and what else sums up errors: float32."""
     return float32
 
 
-def widest(name: str, lowest: dtype, args: tuple, kwargs: dict) -> dtype | None:
+def padding(lowest: dtype, args: tuple, kwargs: dict) -> dtype | None:
+    """float32 for those that repeat elements, or reflect them in up to two dimensions."""
+    mode = kwargs.get("mode", args[2] if len(args) > 2 else "constant")
+    sides = kwargs.get("pad", args[1] if len(args) > 1 else ())
+    return float32 if mode == "replicate" or mode == "reflect" and len(sides) <= 4 else None
+
+
+def pooling(lowest: dtype, args: tuple, kwargs: dict) -> dtype | None:
+    """float32, but not with indices."""
+    return None if kwargs.get("return_indices", args[6] if len(args) > 6 else False) else float32
+
+
+def widest(lowest: dtype, args: tuple, kwargs: dict) -> dtype | None:
     """What puts tensors together: the widest dtype among them."""
     found = {t.dtype for t in tensors(args) + tensors(kwargs.values())}
     return None if float64 in found else float32 if float32 in found else lowest
 
 
-def mixed(name: str, lowest: dtype, args: tuple, kwargs: dict) -> dtype:
+def mixed(lowest: dtype, args: tuple, kwargs: dict) -> dtype:
     """Normalisations: computed in float32, where weights and running averages are; the result is as the input was."""
     return float32
 
 
-POLICIES: dict[str, Callable[[str, dtype, tuple, dict], dtype | None]] = {
+# By the name of the function in torch, most of which are made of several ops: (the lower precision, args, kwargs) -> the
+# dtype in which the tensors are given, None for that which they have.
+POLICIES: dict[str, Callable[[dtype, tuple, dict], dtype | None]] = {
     **dict.fromkeys(LOWER.split(), lower), **dict.fromkeys(SINGLE.split(), single),
-    **dict.fromkeys(WIDEST.split(), widest), **dict.fromkeys(MIXED.split(), mixed)}
+    **dict.fromkeys(WIDEST.split(), widest), **dict.fromkeys(MIXED.split(), mixed),
+    "pad": padding, "max_pool3d": pooling}
 
 
 def gate(function: Callable, name: str, home: str) -> Callable:
@@ -111,7 +119,7 @@ def gate(function: Callable, name: str, home: str) -> Callable:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         lowest = current.get()
-        to = None if lowest is None or "out" in kwargs else policy(name, lowest, args, kwargs)
+        to = None if lowest is None or "out" in kwargs else policy(lowest, args, kwargs)
         if to is None:
             return function(*args, **kwargs)
         token = current.set(None)                 # inside it, nothing is converted again
