@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.ops.shape import clone
 from rushlight.ops.table import TABLE, Op
 
 Line = tuple[CodeType, int] | None                # a user's statement: code object and instruction
@@ -246,7 +247,7 @@ def keep_apart(graph: Graph, before: list[Value]) -> None:
                                        shown.setdefault(home, old) is old):
             return v
         made = Value(np.empty(v.shape, v.dtype))
-        graph.steps.append(Call("clone", (v,), (made,)))
+        graph.steps.append(Call(clone.op.name, (v,), (made,)))
         return made
     graph.results = [own(v) for v in graph.results]
     graph.grads = [(t, None if v is None else own(v)) for t, v in graph.grads]

@@ -8,8 +8,11 @@ import numpy as np
 
 from rushlight import dtypes
 from rushlight.compile.graph import Call, Graph, Value, substitute, values_in
-from rushlight.ops import loss, matmul, norm, positions, reduce, shape
+from rushlight.ops import loss, matmul, norm, positions, reduce
+from rushlight.ops import shape as views
+from rushlight.ops.elementwise import add, bitwise_and, div, eq, exp, log, mul, ne, neg, rsqrt, sub, where
 from rushlight.ops.kernels.shape import keys_of
+from rushlight.ops.shape import getitem, reshape, to, transpose
 from rushlight.ops.table import Op, entries
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
@@ -28,19 +31,19 @@ def parts(op: Any, suits: Callable[[Call], bool] = lambda step: True) -> Callabl
 
 
 class Builder:
-    """Appends calls, knowing the shape and dtype of what they give."""
+    """Appends calls of ops, which are given as functions, knowing the shape and dtype of what they give."""
 
     def __init__(self, like: Call):
         self.steps: list[Call] = []
         self.line, self.late = like.line, like.late
 
-    def call(self, op: str, *args: Any, shape: tuple, dtype: np.dtype | None = None) -> Value:
+    def call(self, op: Callable, *args: Any, shape: tuple, dtype: np.dtype | None = None) -> Value:
         first = next(a for a in args if isinstance(a, Value))
         out = Value(np.broadcast_to(np.zeros((), dtype or first.dtype), shape))
-        self.steps.append(Call(op, args, (out,), self.line, self.late))
+        self.steps.append(Call(op.op.name, args, (out,), self.line, self.late))
         return out
 
-    def element(self, op: str, *args: Any, dtype: np.dtype | None = None) -> Value:
+    def element(self, op: Callable, *args: Any, dtype: np.dtype | None = None) -> Value:
         """An elementwise op; Python numbers become constants of the first value's dtype."""
         first = next(a for a in args if isinstance(a, Value))
         whole = tuple(a if isinstance(a, Value) else Value(np.asarray(a, first.dtype), "constant") for a in args)
@@ -48,7 +51,7 @@ class Builder:
 
     def where(self, c: Value, x: Value, y: float) -> Value:
         other = Value(np.asarray(y, x.dtype), "constant")
-        return self.call("where", c, x, other, shape=np.broadcast_shapes(c.shape, x.shape), dtype=x.dtype)
+        return self.call(where, c, x, other, shape=np.broadcast_shapes(c.shape, x.shape), dtype=x.dtype)
 
     def check(self, name: str, *args: Any) -> None:
         """A test of the data, which raises what eager would raise."""
@@ -56,18 +59,18 @@ class Builder:
 
     def kept(self, target: Value, classes: int, ignore_index: int) -> Value:
         """Whether a column is the class of its row (N,), and the row is not ignored."""
-        column = self.call("reshape", target, (*target.shape, 1), shape=(*target.shape, 1))
+        column = self.call(reshape, target, (*target.shape, 1), shape=(*target.shape, 1))
         found = chosen(self, column, classes)
         if 0 <= ignore_index < classes:
-            found = self.element("bitwise_and", found, self.element("ne", column, ignore_index, dtype=np.dtype(bool)))
+            found = self.element(bitwise_and, found, self.element(ne, column, ignore_index, dtype=np.dtype(bool)))
         return found
 
     def count(self, target: Value, ignore_index: int, dtype: np.dtype) -> Value:
         """How many rows are not ignored, as a number of a real dtype."""
-        valid = self.element("ne", target, ignore_index, dtype=np.dtype(bool))
-        return self.reduce("sum", self.call("to", valid, dtypes.of(dtype), shape=target.shape, dtype=dtype), None, False)
+        valid = self.element(ne, target, ignore_index, dtype=np.dtype(bool))
+        return self.reduce(reduce.sum, self.call(to, valid, dtypes.of(dtype), shape=target.shape, dtype=dtype), None, False)
 
-    def reduce(self, op: str, x: Value, dims: tuple | None, keepdim: bool = True) -> Value:
+    def reduce(self, op: Callable, x: Value, dims: tuple | None, keepdim: bool = True) -> Value:
         dims = tuple(range(len(x.shape))) if dims is None else dims
         shape = tuple(1 if i in dims else n for i, n in enumerate(x.shape) if keepdim or i not in dims)
         return self.call(op, x, dims, keepdim, shape=shape)
@@ -138,14 +141,14 @@ def uniform_zero(v: Value) -> bool:
 
 @parts(reduce.softmax, has_dims)
 def softmax(b: Builder, x: Value, dim: int) -> Value:
-    e = b.element("exp", b.element("sub", x, b.reduce("amax", x, (dim,))))
-    return b.element("div", e, b.reduce("sum", e, (dim,)))
+    e = b.element(exp, b.element(sub, x, b.reduce(reduce.amax, x, (dim,))))
+    return b.element(div, e, b.reduce(reduce.sum, e, (dim,)))
 
 
 @parts(reduce.log_softmax, has_dims)
 def log_softmax(b: Builder, x: Value, dim: int) -> Value:
-    shifted = b.element("sub", x, b.reduce("amax", x, (dim,)))
-    return b.element("sub", shifted, b.element("log", b.reduce("sum", b.element("exp", shifted), (dim,))))
+    shifted = b.element(sub, x, b.reduce(reduce.amax, x, (dim,)))
+    return b.element(sub, shifted, b.element(log, b.reduce(reduce.sum, b.element(exp, shifted), (dim,))))
 
 
 @parts(reduce.sum, around_a_dimension)
@@ -153,13 +156,13 @@ def sum(b: Builder, x: Value, dims: tuple, keepdim: bool) -> Value:
     """Around a dimension that stays: along the rows first, in the loop that makes them (0.46 of the time; a
     convolution's bias is such a sum)."""
     last = trailing(dims, len(x.shape))
-    return b.reduce("sum", b.reduce("sum", x, last, keepdim), tuple([d for d in dims if d not in last]), keepdim)
+    return b.reduce(reduce.sum, b.reduce(reduce.sum, x, last, keepdim), tuple([d for d in dims if d not in last]), keepdim)
 
 
 @parts(reduce.mean, has_dims)
 def mean(b: Builder, x: Value, dims: tuple | None = None, keepdim: bool = False) -> Value:
-    total = b.reduce("sum", x, dims, keepdim)
-    return b.element("div", total, float(x.size // max(total.size, 1)))
+    total = b.reduce(reduce.sum, x, dims, keepdim)
+    return b.element(div, total, float(x.size // max(total.size, 1)))
 
 
 @parts(reduce.var_core, has_variance)
@@ -167,29 +170,29 @@ def var_core(b: Builder, x: Value, dims: tuple | None, correction: float) -> Val
     """By distances from the first number, which are exact where numbers are near: equal ones vary by 0."""
     dims = tuple(range(len(x.shape))) if dims is None else dims
     key = (*[slice(1) if i in dims else slice(None) for i in range(len(x.shape))], ...)
-    first = b.call("getitem", x, key, shape=tuple([1 if i in dims else n for i, n in enumerate(x.shape)]))
-    d = b.element("sub", x, first)
-    total = b.reduce("sum", d, dims)
+    first = b.call(getitem, x, key, shape=tuple([1 if i in dims else n for i, n in enumerate(x.shape)]))
+    d = b.element(sub, x, first)
+    total = b.reduce(reduce.sum, d, dims)
     n = x.size // max(total.size, 1)
-    d = b.element("sub", d, b.element("div", total, float(n)))
-    return b.element("div", b.reduce("sum", b.element("mul", d, d), dims), float(n - correction))
+    d = b.element(sub, d, b.element(div, total, float(n)))
+    return b.element(div, b.reduce(reduce.sum, b.element(mul, d, d), dims), float(n - correction))
 
 
 @parts(norm.layer_norm, one_dtype)
 def layer_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, dims: tuple, eps: float) -> tuple:
     mu = mean(b, x, dims, True)
-    d = b.element("sub", x, mu)
-    var = mean(b, b.element("mul", d, d), dims, True)
+    d = b.element(sub, x, mu)
+    var = mean(b, b.element(mul, d, d), dims, True)
     return scaled(b, d, var, eps, weight, bias), mu, var
 
 
 @parts(norm.group_norm, one_dtype)
 def group_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, groups: int, eps: float) -> tuple:
     rows = len(x.array), groups, x.size // (len(x.array) * groups)
-    out, mu, var = layer_norm(b, b.call("reshape", x, rows, shape=rows), None, None, (2,), eps)
-    out, shape = b.call("reshape", out, x.shape, shape=x.shape), (-1, *(1,) * (len(x.shape) - 2))
-    for op, a in (("mul", weight), ("add", bias)):
-        out = out if a is None else b.element(op, out, b.call("reshape", a, shape, shape=(a.size, *shape[1:])))
+    out, mu, var = layer_norm(b, b.call(reshape, x, rows, shape=rows), None, None, (2,), eps)
+    out, shape = b.call(reshape, out, x.shape, shape=x.shape), (-1, *(1,) * (len(x.shape) - 2))
+    for op, a in ((mul, weight), (add, bias)):
+        out = out if a is None else b.element(op, out, b.call(reshape, a, shape, shape=(a.size, *shape[1:])))
     return out, mu, var
 
 
@@ -197,22 +200,22 @@ def group_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, g
 def frozen_batch_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, mu: Value, var: Value,
                       eps: float) -> Value:
     shape = (-1, *(1,) * (len(x.shape) - 2))
-    weight, bias, mu, var = (a and b.call("reshape", a, shape, shape=(a.size, *shape[1:])) for a in (weight, bias, mu, var))
-    return scaled(b, b.element("sub", x, mu), var, eps, weight, bias)
+    weight, bias, mu, var = (a and b.call(reshape, a, shape, shape=(a.size, *shape[1:])) for a in (weight, bias, mu, var))
+    return scaled(b, b.element(sub, x, mu), var, eps, weight, bias)
 
 
 def scaled(b: Builder, d: Value, var: Value, eps: float, weight: Value | None, bias: Value | None) -> Value:
     """d / sqrt(var + eps) weight + bias."""
-    out = b.element("mul", d, b.element("rsqrt", b.element("add", var, eps)))
-    out = out if weight is None else b.element("mul", out, weight)
-    return out if bias is None else b.element("add", out, bias)
+    out = b.element(mul, d, b.element(rsqrt, b.element(add, var, eps)))
+    out = out if weight is None else b.element(mul, out, weight)
+    return out if bias is None else b.element(add, out, bias)
 
 
 @parts(matmul.linear, is_layer)
 def linear(b: Builder, x: Value, weight: Value, bias: Value | None) -> Value:
-    across = b.call("transpose", weight, 0, 1, shape=weight.shape[::-1])
+    across = b.call(transpose, weight, 0, 1, shape=weight.shape[::-1])
     product = mm(b, x, across)
-    return product if bias is None else b.element("add", product, bias)
+    return product if bias is None else b.element(add, product, bias)
 
 
 @parts(matmul.mm, shares_matrix)
@@ -220,22 +223,22 @@ def mm(b: Builder, x: Value, y: Value) -> Value:
     """One large product instead of many small ones where all have the same second factor."""
     rows, n = x.size // x.shape[-1], y.shape[-1]
     if len(x.shape) == 2:
-        return b.call("mm", x, y, shape=(rows, n))
-    flat = b.call("reshape", x, (rows, x.shape[-1]), shape=(rows, x.shape[-1]))
+        return b.call(matmul.mm, x, y, shape=(rows, n))
+    flat = b.call(reshape, x, (rows, x.shape[-1]), shape=(rows, x.shape[-1]))
     shape = (*x.shape[:-1], n)
-    return b.call("reshape", b.call("mm", flat, y, shape=(rows, n)), shape, shape=shape)
+    return b.call(reshape, b.call(matmul.mm, flat, y, shape=(rows, n)), shape, shape=shape)
 
 
 def chosen(b: Builder, target: Value, n: int) -> Value:
     """Whether a column is the one that its row's target (N, 1) names."""
-    return b.element("eq", Value(np.arange(n), "constant"), target, dtype=np.dtype(bool))
+    return b.element(eq, Value(np.arange(n), "constant"), target, dtype=np.dtype(bool))
 
 
 @parts(positions.gather, one_a_row)
 def gather(b: Builder, x: Value, index: Value, dim: int) -> Value:
     """One element of each row."""
     b.check("check_index", index, x.shape[-1])
-    return b.reduce("sum", b.where(chosen(b, index, x.shape[-1]), x, 0.0), (len(x.shape) - 1,))
+    return b.reduce(reduce.sum, b.where(chosen(b, index, x.shape[-1]), x, 0.0), (len(x.shape) - 1,))
 
 
 @parts(positions.scatter_add, one_a_row_of_zeros)
@@ -250,25 +253,25 @@ def nll_loss(b: Builder, x: Value, target: Value, weight: None, ignore_index: in
     rows, classes = x.shape
     b.check("check_classes", target, classes, ignore_index)
     kept = b.kept(target, classes, ignore_index)
-    total = b.element("neg", b.reduce("sum", b.where(kept, x, 0.0), None, False))
-    return total if reduction == "sum" else b.element("div", total, b.count(target, ignore_index, x.dtype))
+    total = b.element(neg, b.reduce(reduce.sum, b.where(kept, x, 0.0), None, False))
+    return total if reduction == "sum" else b.element(div, total, b.count(target, ignore_index, x.dtype))
 
 
 @parts(loss.nll_loss_grad, lambda step: by_classes(step, step.outs[0]))
 def nll_loss_grad(b: Builder, g: Value, target: Value, weight: None, size: tuple, ignore_index: int,
                   reduction: str) -> Value:
     b.check("check_classes", target, size[1], ignore_index)
-    share = b.element("neg", g)
+    share = b.element(neg, g)
     if reduction == "mean":
-        share = b.element("div", share, b.count(target, ignore_index, g.dtype))
+        share = b.element(div, share, b.count(target, ignore_index, g.dtype))
     return b.where(b.kept(target, size[1], ignore_index), share, 0.0)
 
 
-@parts(shape.split_sizes, lambda step: step.args[2] >= 0)
+@parts(views.split_sizes, lambda step: step.args[2] >= 0)
 def split_sizes(b: Builder, x: Value, lengths: tuple, dim: int) -> tuple:
     """Views, which need not be made at each run where the memory stays."""
     keys, parts = keys_of(tuple(lengths), dim), [(*x.shape[:dim], n, *x.shape[dim:][1:]) for n in lengths]
-    return tuple(b.call("getitem", x, key, shape=shape) for key, shape in zip(keys, parts))
+    return tuple(b.call(getitem, x, key, shape=shape) for key, shape in zip(keys, parts))
 
 
 def decompose(graph: Graph) -> None:

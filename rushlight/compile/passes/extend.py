@@ -31,7 +31,7 @@ from rushlight.compile.passes.rows import ALL, Box, key_of, part_of, places
 from rushlight.compile.passes.simplify import folded, key, signature
 from rushlight.ops.attention import attention
 from rushlight.ops.matmul import linear, mm
-from rushlight.ops.shape import cat, view_as_shape
+from rushlight.ops.shape import cat, getitem, reshape, view_as_shape
 from rushlight.ops.table import entries
 
 PRODUCTS = entries(linear, mm, attention)         # work that it pays to join rows for
@@ -104,7 +104,7 @@ class Extension:
             self.join(call)
         made = None if call.outs[0] in self.shown and call.outs[0] in self.parents else self.extended(call)
         if made is None and call.runs(view_as_shape) and any(v in self.grown for v in lineage(call.outs[0], self.parents)):
-            call.op = "reshape"                   # what is joined may lie in another order
+            call.op = reshape.op.name               # what is joined may lie in another order
         return made or [call]
 
     def steady(self, step: Call) -> bool:
@@ -129,7 +129,7 @@ class Extension:
     def join(self, call: Call) -> None:
         """x = cat((a, b, c)) has grown from cat((a, b)) where that is there; of two, from the first."""
         (*first, last), dim = call.args[0], call.args[1] % len(call.outs[0].shape)
-        head = first if len(first) == 1 else self.known.get(("cat", key((tuple(first), call.args[1]))))
+        head = first if len(first) == 1 else self.known.get((cat.op.name, key((tuple(first), call.args[1]))))
         if head:
             self.grown[call.outs[0]] = Grown(dim, head[0], last)
 
@@ -148,7 +148,7 @@ class Extension:
             by, x = (0, head) if last < n else (n, tail)
             found = [*found[:dim], k - by if isinstance(k, int) else range(k.start - by, k.stop - by, k.step),
                      *found[dim + 1:]]
-        call.op, call.args = "getitem", (x, key_of(found, x.shape))
+        call.op, call.args = getitem.op.name, (x, key_of(found, x.shape))
         self.read[out] = x, found
         return False
 
@@ -193,11 +193,11 @@ class Extension:
             return self.grown[v].tail
         if v.kind == "constant":
             return self.constant(v.array[box])
-        return b.call("getitem", v, (*box, ...), shape=v.array[box].shape)
+        return b.call(getitem, v, (*box, ...), shape=v.array[box].shape)
 
     def joined(self, call: Call, dim: int, heads: tuple[Value, ...], tails: tuple[Value, ...]) -> Iterator[Call]:
         """The results whole, for those who need them so."""
         self.pays = self.pays or call.entry in PRODUCTS
         for out, head, tail in zip(call.outs, heads, tails):
             self.grown[out] = Grown(dim, head, tail)
-            yield Call("cat", ((head, tail), dim), (out,), call.line, call.late, ())
+            yield Call(cat.op.name, ((head, tail), dim), (out,), call.line, call.late, ())

@@ -11,7 +11,7 @@ from rushlight.compile.graph import Call, Graph, Store, Value, is_random, memory
 from rushlight.compile.passes.decompose import Builder
 from rushlight.compile.passes.rows import ALL, Box, part_of, places
 from rushlight.ops.positions import embedding
-from rushlight.ops.shape import to
+from rushlight.ops.shape import getitem, to
 
 
 def narrow(graph: Graph) -> None:
@@ -31,7 +31,7 @@ def narrow(graph: Graph) -> None:
         made = b.steps[-1].outs[0]
         for reader in readers[step.outs[0]]:
             rest = tuple([0 if isinstance(k, int) else ALL for k in places(reader) or ()])
-            reader.op, reader.args = "getitem", (made, (*rest, ...))
+            reader.op, reader.args = getitem.op.name, (made, (*rest, ...))
             if 0 not in rest:
                 by[reader.outs[0]] = made
         for new in b.steps:
@@ -70,7 +70,7 @@ def box_of(found: list[int | range] | None, shape: tuple) -> Box | None:
 def before(step: Call, box: Box) -> Builder | None:
     """The calls that make this part of a step's result, the step itself last; None where it does not come row by row."""
     b = Builder(step)
-    made = part_of(step, box, lambda v, key: b.call("getitem", v, (*key, ...), shape=v.array[key].shape))
+    made = part_of(step, box, lambda v, key: b.call(getitem, v, (*key, ...), shape=v.array[key].shape))
     if made is None:
         return None
     b.steps.append(made)

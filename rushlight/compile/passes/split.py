@@ -21,6 +21,7 @@ from rushlight.compile.graph import (
 )
 from rushlight.compile.passes.fuse import is_element, same_elements
 from rushlight.ops.elementwise import add
+from rushlight.ops.shape import clone
 
 
 def split(graph: Graph, watched: set | None = None) -> tuple[Graph, Graph, list[Value]]:
@@ -75,7 +76,7 @@ def read_late(graph: Graph) -> set[tuple]:
 def copied(v: Value, step: Call | Store | None, early: list[Call | Store]) -> Value:
     """A copy of a value, made at once."""
     made = Value(np.empty(v.shape, v.dtype))
-    early.insert(0 if step is None else early.index(step) + 1, Call("clone", (v,), (made,)))
+    early.insert(0 if step is None else early.index(step) + 1, Call(clone.op.name, (v,), (made,)))
     return made
 
 

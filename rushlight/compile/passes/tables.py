@@ -17,10 +17,10 @@ from rushlight.compile.passes.decompose import Builder
 from rushlight.ops.elementwise import add
 from rushlight.ops.matmul import mm
 from rushlight.ops.positions import embedding, embedding_grad
-from rushlight.ops.shape import contiguous, permute, transpose, unpermute
+from rushlight.ops.shape import contiguous, permute, reshape, transpose, unpermute
 
 MANY = 4                                          # places for each row of the table, from which it pays
-SWAPS = {permute.op: "unpermute", unpermute.op: "permute"}         # what puts the dimensions back
+SWAPS = {permute.op: unpermute, unpermute.op: permute}         # what puts the dimensions back
 REALS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -89,9 +89,9 @@ class Tables:
         if not self.steady(table, index):
             return None
         shape = (table.shape[0], out.shape[-1])
-        new = b.call("mm", table, other, shape=shape) if step.runs(mm) else b.element("add", table, other)
+        new = b.call(mm, table, other, shape=shape) if step.runs(mm) else b.element(add, table, other)
         self.rows[out] = new, index
-        return b.call("embedding", new, index, None, shape=out.shape)
+        return b.call(embedding, new, index, None, shape=out.shape)
 
     def weight(self, b: Builder, step: Call) -> Value | None:
         """g.T @ E[i]."""
@@ -100,10 +100,10 @@ class Tables:
         turned, (table, index) = step.args[0], self.rows[step.args[1]]
         if not self.steady(table, index):
             return None
-        g = b.call("transpose", turned, 0, 1, shape=turned.shape[::-1])
+        g = b.call(transpose, turned, 0, 1, shape=turned.shape[::-1])
         total = added(b, g, index, table.shape[0])
-        turned = b.call("transpose", total, 0, 1, shape=total.shape[::-1])
-        return b.call("mm", turned, table, shape=step.outs[0].shape)
+        turned = b.call(transpose, total, 0, 1, shape=total.shape[::-1])
+        return b.call(mm, turned, table, shape=step.outs[0].shape)
 
     def table(self, b: Builder, step: Call) -> Value | None:
         """Rows of g @ w added up."""
@@ -116,12 +116,12 @@ class Tables:
             return None
         for call in reversed(calls):
             index = moved(b, call, index, back=True)
-        return b.call("mm", added(b, g, index, n), w, shape=step.outs[0].shape)
+        return b.call(mm, added(b, g, index, n), w, shape=step.outs[0].shape)
 
 
 def added(b: Builder, g: Value, index: Value, n: int) -> Value:
     """(places, m) -> (n, m): rows added up by their index."""
-    return b.call("embedding_grad", g, index, n, None, shape=(n, g.shape[1]))
+    return b.call(embedding_grad, g, index, n, None, shape=(n, g.shape[1]))
 
 
 def is_small(table: Value, index: Value) -> bool:
@@ -155,8 +155,8 @@ def moved(b: Builder, step: Call, index: Value, back: bool = False) -> Value:
     x, out = step.args[0], step.outs[0]
     to = (x if back else out).shape[:-1]
     if step.runs(transpose):
-        return b.call("transpose", index, *(d % len(x.shape) for d in step.args[1:]), shape=to)
+        return b.call(transpose, index, *(d % len(x.shape) for d in step.args[1:]), shape=to)
     if step.entry in SWAPS:
         dims = tuple(d % len(x.shape) for d in step.args[1][:-1])
-        return b.call(SWAPS[step.entry] if back else step.op, index, dims, shape=to)
-    return b.call("reshape", index, to, shape=to)
+        return b.call(SWAPS[step.entry] if back else step.entry.call, index, dims, shape=to)
+    return b.call(reshape, index, to, shape=to)
