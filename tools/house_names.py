@@ -4,9 +4,9 @@
     python tools/house_names.py --list      file:line: name of each place
 
 A place is a text that equals a name of the table and
-- is compared with the name of an op: `step.op == "mul"`, `op.name in ("mul", "div")`, `op.name.startswith("mul")`, 
-- is a key of a table in which the name of an op is looked up: `COSTS = {"mul": 1}` with `COSTS[step.op]`.
-- is an argument of a decorator: `@rule("mul")`.
+- is compared with the name of an op: `step.op == "mul"`, `op.name in ("mul", "div")`, `op.name.startswith("mul")`,
+- or is a key of a table in which the name of an op is looked up: `COSTS = {"mul": 1}` with `COSTS[step.op]`,
+- or is an argument of a decorator: `@rule("mul")`.
 The name of an op is what stands in `OP_NAMES`: `x.op`, `x.name`, `f.__name__`, or a variable `op` or `name`.
 
 What gives meaning to the names in rules is no fact of an op: the line above such a table begins with `WORLD`. A table of
