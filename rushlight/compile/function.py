@@ -144,12 +144,12 @@ class Compiled:
             self.given_up, self.enter, self.pieces, self.probing = "", None, None, ""
 
     def watched(self, kind: Any, flat: list[Any], others: list[Any], args: tuple, kwargs: dict) -> Any:
-        """Run the function as it is, and make a program if this run did what the last one did."""
+        """Run the function eagerly under a tracer, and make a program if this run and the last run did the same."""
         before = Snapshot(self.function, others)
         last = self.last.pop(kind, None) or next(
             (p.outline for p in sorted(self.programs.get(kind, ()), key=lambda p: not p.holds())), None)
         written = [(s, find(s, flat)) for s in last.targets] if last is not None else []
-        old = {keyed(s): t.array.copy("K") for s, t in written if t is not None}         # a gradient may be gone
+        old = {keyed(s): t.array.copy("K") for s, t in written if t is not None}  # None: a gradient that was freed
         try:
             tracer = Tracer(known_arrays(flat, before), before.apart)
         except NoArray:
@@ -178,13 +178,13 @@ class Compiled:
                 cut()
                 try:
                     outline = Outline(tracer, result, flat, grads, before, Snapshot(self.function, others))
-                except Exception as error:        # what the function returns or reaches cannot be written down
+                except Exception as error:  # no program can do the run: results or state that cannot be made again
                     if os.environ.get("RUSHLIGHT_DEBUG") and not isinstance(error, (TypeError, NoArray)):
                         raise
                     problem = str(error).partition("\n")[0]
                     if before.placed and self.tries.setdefault(kind, 0) < MAX_CHANGING_TRACES:
-                        self.tries[kind] += 1     # what it leaves in lists and dicts is in the way: who does it?
-                        self.probing = problem
+                        self.tries[kind] += 1
+                        self.probing = problem  # tensors put into lists or dicts: look for the statement that does it
                         return result
         if outline is not None and outline.live:
             self.twice.watch(tracer.began)
@@ -199,8 +199,11 @@ class Compiled:
         return result
 
     def count(self, args: tuple, kwargs: dict) -> None:
-        """Divide the function if an argument is another number in each call, and nothing is computed from it; if it is no
-        whole number (a weight, a noise level) also if something is: no program would be for it alone."""
+        """Divide the function if a Python number among its arguments changes in each call.
+
+        Only if no op depends on the number; for a float (a weight, a noise level) also if ops do, since a program for one
+        value of the float would hardly be used again.
+        """
         for key, value in (*enumerate(args), *kwargs.items()):
             if type(value) in (int, float) and not self.given_up:
                 seen = self.numbers.setdefault(key, set())
@@ -212,7 +215,7 @@ class Compiled:
                     self.give_up(why, (), [key], False)
 
     def probed(self, others: list[Any], args: tuple, kwargs: dict) -> Any:
-        """Run the function as it is, and divide it at the statements that change Python state."""
+        """Run the function eagerly with a probe, and divide it at the statements that change Python state."""
         probe = Probe(self.function, others)
         why, self.probing = self.probing, ""
         result = probe.run(args, kwargs)
@@ -222,7 +225,7 @@ class Compiled:
 
     def consider(self, kind: Any, outline: Outline | None, last: Outline | None, problem: str | None, flat: list[Any],
                  old: dict, draws: Draws, tracer: Tracer) -> None:
-        """Make a program, or wait for the next run, or give up."""
+        """After a traced run: make a program, or wait for the next run, or give up."""
         tries = self.tries[kind] = self.tries.get(kind, 0) + 1
         if outline is None:
             return self.give_up(problem or "cannot be compiled", tracer.stops)
@@ -240,17 +243,17 @@ class Compiled:
             self.give_up(problem or "is called in another way each time: other shapes, dtypes or Python values")
 
     def keep(self, kind: Any, outline: Outline, last: Outline, flat: list[Any], old: dict, draws: Draws) -> None:
-        """Make the program of a run that did what the last one did, and see that it gives what the run gave."""
+        """Make a program from two traced runs that did the same, and verify it against the last run."""
         programs, fixed = self.programs.setdefault(kind, []), outline.fixed(last)
         for general in [p for p in programs if p.outline is last and len(p.identical) > len(fixed) and p.holds()]:
-            general.identical = fixed             # it was for these arguments alone
+            general.identical = fixed  # the program was made for these very tensors; the trace holds for others, too
             self.entries.pop(general, None)
             return
         if len(programs) >= MAX_PROGRAMS:
             change = programs[-1].outline.before.difference(outline.before)
             return self.give_up("is called with Python values that change: " + change)
         much = sum(v.array.nbytes for s in outline.graph.steps for v in s.outs) >= RELEASE_BYTES
-        if much:                                  # what the watched runs needed, before the program asks for its own
+        if much:  # free the memory of the traced runs before the program allocates
             give_back()
         program = Program(outline.graph, outline.plan, outline.live, outline,
                           f"Made by rushlight.compile from {self.name}.", self.options)

@@ -1,4 +1,4 @@
-"""What watchers see of a vmap: those inside it the ops on batched tensors, those around it the ops on the values."""
+"""Separates the watchers of a vmap: inner watchers see the ops on batched tensors, outer ones the ops on the values."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -49,7 +49,7 @@ class Boundary(Inner):
 
 
 def tensors_of(args: Iterable) -> Iterator[Tensor]:
-    """The tensors among an op's arguments, and in its lists."""
+    """The tensors among an op's arguments, also in lists of arguments."""
     for a in args:
         if isinstance(a, Tensor):
             yield a
