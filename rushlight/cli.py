@@ -66,7 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BadInput as error:
         return say(f"{command}: {error}", 2)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader closed the pipe: no error message at exit
+        # the reader closed the pipe: no error message at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
         return say(f"{command}: {error.filename or 'output'}: {error.strerror or error}", 1)

@@ -73,7 +73,8 @@ def depth_of(data: Any) -> int:
 
 
 def numbers_of(x: Tensor, depth: int) -> np.ndarray:
-    """The numbers of a tensor inside nested lists, as an array of `depth` dimensions; further dimensions must have size 1."""
+    """The numbers of a tensor inside nested lists, as an array of `depth` dimensions; further dimensions must have size 1.
+    """
     noticed(x)
     shape = x.array.shape
     if depth > len(shape):

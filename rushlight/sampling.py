@@ -34,7 +34,7 @@ def source(generator: Generator | None, device: Any = CPU) -> Any:
     m = mode()
     found, batch = generators().default_generator if generator is None else generator, m.batch
     if m.watch is not None and found is generators().default_generator:
-        found = m.watch.generator(found)
+        found = m.watch.generator_for(found)
     return found if batch is None else batch.draws(found, batch)
 
 
@@ -50,7 +50,7 @@ def drawn(array: np.ndarray, dtype: Any, requires_grad: bool = False, device: An
     t = made(array, dtype, requires_grad, device, out)
     watch = mode().watch
     if watch is not None:
-        watch.drew(t)
+        watch.on_draw(t)
     return t
 
 

@@ -200,7 +200,7 @@ class Tensor(Methods):
     @data.setter
     def data(self, value: Tensor) -> None:
         if (watch := mode().watch) is not None:
-            watch.given(self)
+            watch.on_set_data(self)
         self.array = value.array
         if self.node is not None and self.node.leaf:
             self.node.shape = value.array.shape
@@ -392,7 +392,7 @@ class AccumulateGrad(Node):
             g = (g if g.viewing is None else g.clone()).to(leaf.dtype)  # type: ignore[attr-defined]
             with ADDING:
                 known, m = leaf._grad, mode()
-                if known is not None and not m.grad and m.watch is not None and m.watch.existed(known):
+                if known is not None and not m.grad and m.watch is not None and m.watch.predates(known):
                     known.add_(g)  # type: ignore[attr-defined]
                 else:
                     leaf._grad = g if known is None else known + g  # type: ignore[operator]
@@ -409,13 +409,13 @@ def from_array(array: ndarray) -> Tensor:
 def noticed(tensor: Tensor) -> None:
     """Report to the watcher, if there is one, that Python reads the tensor's elements."""
     if (watch := mode().watch) is not None:
-        watch.read(tensor)
+        watch.on_read(tensor)
 
 
 def created(tensor: Tensor) -> Tensor:
     """Report to the watcher, if there is one, that the tensor's elements come from no op. Returns the tensor."""
     if (watch := mode().watch) is not None:
-        watch.created(tensor)
+        watch.on_create(tensor)
     return tensor
 
 

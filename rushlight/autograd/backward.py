@@ -227,7 +227,7 @@ def run(seeds: dict[Node, Any], world: str, targets: set[Node] | None, retain: b
     m = mode()
     checks = m.checks
     if m.watch is not None:
-        m.watch.walks(seeds)
+        m.watch.on_backward(seeds)
     if create_graph and DOUBLE_BACKWARD_LISTENERS:
         for listener in [*DOUBLE_BACKWARD_LISTENERS]:
             listener.differentiated(seeds)

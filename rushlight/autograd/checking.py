@@ -24,8 +24,8 @@ def gradcheck(func: Callable, inputs: Any, *, eps: float = 1e-6, atol: float = 1
               check_backward_ad: bool = True, fast_mode: bool = False, masked: bool = False) -> bool:
     """Compare the gradients of `func(*inputs)` with (f(x + eps) - f(x - eps)) / (2 eps), element by element.
 
-    Inputs that require grad are varied; they should be float64 or complex128. For complex numbers x = a + i b the gradient is
-    d/da + i d/db of the real part of conj(v) f, for v = 1 and i. `check_forward_ad` compares tangents, too;
+    Inputs that require grad are varied; they should be float64 or complex128. For complex numbers x = a + i b the gradient
+    is d/da + i d/db of the real part of conj(v) f, for v = 1 and i. `check_forward_ad` compares tangents, too;
     `check_backward_ad=False` skips gradients. Returns True; on a mismatch raises GradcheckError (a RuntimeError), or returns
     False with `raise_exception=False`.
 

@@ -19,8 +19,8 @@ NAN, BOTH = "nan", "nan or inf"  # the values of `mode().checks`, besides ""
 def finite(array: np.ndarray) -> bool:
     """Whether all numbers are finite.
 
-    A finite dot product of the array with itself proves it, in one pass at BLAS's speed. If the product is not finite, it may
-    have overflowed, and each number is checked.
+    A finite dot product of the array with itself proves it, in one pass at BLAS's speed. If the product is not finite, it
+    may have overflowed, and each number is checked.
     """
     kind = array.dtype.kind
     if kind == "f":

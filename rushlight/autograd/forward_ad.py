@@ -126,8 +126,8 @@ class Level(Inner):
 
     # -- events ----------------------------------------------------------------------------------------
 
-    def ran(self, op: Any, args: tuple, out: Any) -> None:
-        super().ran(op, args, out)
+    def on_op(self, op: Any, args: tuple, out: Any) -> None:
+        super().on_op(op, args, out)
         if not self.held or isinstance(op, type) or (self.blind() and op.family is not families.view):
             return
         tangents = [self.tangent(x) for x in differentiated(op, args)]
@@ -144,14 +144,14 @@ class Level(Inner):
             if t is not None and x.array.dtype.kind in "fcV":
                 self.give(x, t if records else cut(t))
 
-    def applying(self, node: Any, args: tuple) -> None:
-        super().applying(node, args)
+    def on_function_start(self, node: Any, args: tuple) -> None:
+        super().on_function_start(node, args)
         seen = not self.blind()
         node.ctx._tangents[self] = [self.tangent(a) if seen and isinstance(a, Tensor) else None for a in args]
 
-    def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
+    def on_function(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
         """A user's Function has run: its `jvp` computes the tangents, from the inputs' tangents before forward ran."""
-        super().applied(node, args, out, saved)
+        super().on_function(node, args, out, saved)
         tangents = node.ctx._tangents.pop(self)
         if any([t is not None for t in tangents]):
             outs = list(out) if isinstance(out, (tuple, list)) else [out]
@@ -160,8 +160,8 @@ class Level(Inner):
                 found = by_jvp(node, self.below(args), self.below(outs), tangents, self.below(saved))
             self.give_all(outs, found)
 
-    def wrote(self, tensor: Tensor, value: Tensor) -> None:
-        super().wrote(tensor, value)
+    def on_write(self, tensor: Tensor, value: Tensor) -> None:
+        super().on_write(tensor, value)
         if not self.held or self.blind():
             return
         root, t = tensor.root, self.tangent(value)
@@ -175,8 +175,8 @@ class Level(Inner):
                     _, parent, replay, settings, _ = view.viewing  # type: ignore[misc]
                     self.give(view, replay(self.tangent(parent), *settings))
 
-    def moved(self, to: Tensor, tensor: Tensor) -> None:
-        super().moved(to, tensor)
+    def on_move(self, to: Tensor, tensor: Tensor) -> None:
+        super().on_move(to, tensor)
         if TANGENTS in tensor.__dict__:
             to.__dict__[TANGENTS] = tensor.__dict__[TANGENTS]
 

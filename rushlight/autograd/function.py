@@ -213,7 +213,7 @@ class Function:
         batch = mode().batch
         mapped = None if batch is None else batch.forward_of(cls, args)  # inside vmap: func/custom.py
         if (m := mode()).watch is not None:
-            m.watch.applying(node, args)
+            m.watch.on_function_start(node, args)
         made = None if mapped is None else mapped(*args, **kwargs)
         with no_grad():
             if mapped is not None:
@@ -226,7 +226,7 @@ class Function:
         saved = node.ctx._to_save if node.ctx._to_save_forward is None else node.ctx._to_save_forward
         result = finish(node, args, made, recorded)
         if m.watch is not None:
-            m.watch.applied(node, args, result, saved)
+            m.watch.on_function(node, args, result, saved)
         return result
 
 

@@ -20,56 +20,56 @@ class Watcher:
     differentiates = False  # True: composite ops run as their parts, for forward mode
     snapshots = False  # True: the watcher keeps inputs of ops, so an in-place op reads a copy of its input
 
-    def ran(self, op: Any, args: tuple, out: Any) -> None:
+    def on_op(self, op: Any, args: tuple, out: Any) -> None:
         """An op of the table has run on `args` (canonical order) and returned `out`."""
 
-    def applying(self, node: Any, args: tuple) -> None:
+    def on_function_start(self, node: Any, args: tuple) -> None:
         """A user's Function is about to run."""
 
-    def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
+    def on_function(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
         """A user's Function has run, and its context has saved these tensors."""
-        self.ran(type(node).function, args, out)
+        self.on_op(type(node).function, args, out)
 
-    def created(self, tensor: Any) -> None:
+    def on_create(self, tensor: Any) -> None:
         """The tensor's elements come from no op: from a creation function, or from a Python number."""
 
-    def writing(self, tensor: Any) -> None:
+    def on_write_start(self, tensor: Any) -> None:
         """The tensor's memory is about to be written to."""
 
-    def wrote(self, tensor: Any, value: Any) -> None:
+    def on_write(self, tensor: Any, value: Any) -> None:
         """`value`'s elements have been written into `tensor`'s memory."""
 
-    def moved(self, to: Any, tensor: Any) -> None:
+    def on_move(self, to: Any, tensor: Any) -> None:
         """`to` takes over the value of `tensor` and its place in the graph: `t_()` makes a tensor a view of its old self."""
 
-    def given(self, tensor: Any) -> None:
+    def on_set_data(self, tensor: Any) -> None:
         """The tensor's array is about to be replaced: `p.data = x`."""
 
-    def generator(self, generator: Any) -> Any:
+    def generator_for(self, generator: Any) -> Any:
         """The default generator is about to draw. Returns the generator to draw from."""
         return generator
 
-    def drew(self, tensor: Any) -> None:
+    def on_draw(self, tensor: Any) -> None:
         """A generator has drawn the tensor's elements."""
-        self.read(tensor)
+        self.on_read(tensor)
 
-    def walks(self, nodes: Iterable) -> None:
+    def on_backward(self, nodes: Iterable) -> None:
         """Backward is about to begin at these nodes."""
 
-    def read(self, tensor: Any) -> None:
+    def on_read(self, tensor: Any) -> None:
         """Python is about to read the tensor's elements (`item`, `if`, `numpy`)."""
 
-    def relied_on(self, tensor: Any) -> None:
+    def on_assert(self, tensor: Any) -> None:
         """The program raises an error unless all elements of the tensor are true."""
-        self.read(tensor)
+        self.on_read(tensor)
 
-    def failed(self, op: Any, args: Any, error: Exception) -> None:
+    def on_error(self, op: Any, args: Any, error: Exception) -> None:
         """An op of the table has raised this error on `args`."""
 
-    def seeded(self) -> None:
+    def on_seed(self) -> None:
         """A generator's state is about to be set, so its stream of numbers does not continue."""
 
-    def existed(self, tensor: Any) -> bool:
+    def predates(self, tensor: Any) -> bool:
         """Whether the tensor existed before the watcher was entered: backward adds to such a gradient in place."""
         return False
 
@@ -87,67 +87,67 @@ class Inner(Watcher):
         self.snapshots = type(self).snapshots or (self.outer is not None and self.outer.snapshots)
         return {"watch": self}
 
-    def ran(self, op: Any, args: tuple, out: Any) -> None:
+    def on_op(self, op: Any, args: tuple, out: Any) -> None:
         if self.outer is not None:
-            self.outer.ran(op, args, out)
+            self.outer.on_op(op, args, out)
 
-    def applying(self, node: Any, args: tuple) -> None:
+    def on_function_start(self, node: Any, args: tuple) -> None:
         if self.outer is not None:
-            self.outer.applying(node, args)
+            self.outer.on_function_start(node, args)
 
-    def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
+    def on_function(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
         if self.outer is not None:
-            self.outer.applied(node, args, out, saved)
+            self.outer.on_function(node, args, out, saved)
 
-    def created(self, tensor: Any) -> None:
+    def on_create(self, tensor: Any) -> None:
         if self.outer is not None:
-            self.outer.created(tensor)
+            self.outer.on_create(tensor)
 
-    def writing(self, tensor: Any) -> None:
+    def on_write_start(self, tensor: Any) -> None:
         if self.outer is not None:
-            self.outer.writing(tensor)
+            self.outer.on_write_start(tensor)
 
-    def wrote(self, tensor: Any, value: Any) -> None:
+    def on_write(self, tensor: Any, value: Any) -> None:
         if self.outer is not None:
-            self.outer.wrote(tensor, value)
+            self.outer.on_write(tensor, value)
 
-    def moved(self, to: Any, tensor: Any) -> None:
+    def on_move(self, to: Any, tensor: Any) -> None:
         if self.outer is not None:
-            self.outer.moved(to, tensor)
+            self.outer.on_move(to, tensor)
 
-    def given(self, tensor: Any) -> None:
+    def on_set_data(self, tensor: Any) -> None:
         if self.outer is not None:
-            self.outer.given(tensor)
+            self.outer.on_set_data(tensor)
 
-    def generator(self, generator: Any) -> Any:
-        return generator if self.outer is None else self.outer.generator(generator)
+    def generator_for(self, generator: Any) -> Any:
+        return generator if self.outer is None else self.outer.generator_for(generator)
 
-    def drew(self, tensor: Any) -> None:
+    def on_draw(self, tensor: Any) -> None:
         if self.outer is not None:
-            self.outer.drew(tensor)
+            self.outer.on_draw(tensor)
 
-    def walks(self, nodes: Iterable) -> None:
+    def on_backward(self, nodes: Iterable) -> None:
         if self.outer is not None:
-            self.outer.walks(nodes)
+            self.outer.on_backward(nodes)
 
-    def read(self, tensor: Any) -> None:
+    def on_read(self, tensor: Any) -> None:
         if self.outer is not None:
-            self.outer.read(tensor)
+            self.outer.on_read(tensor)
 
-    def relied_on(self, tensor: Any) -> None:
+    def on_assert(self, tensor: Any) -> None:
         if self.outer is not None:
-            self.outer.relied_on(tensor)
+            self.outer.on_assert(tensor)
 
-    def failed(self, op: Any, args: Any, error: Exception) -> None:
+    def on_error(self, op: Any, args: Any, error: Exception) -> None:
         if self.outer is not None:
-            self.outer.failed(op, args, error)
+            self.outer.on_error(op, args, error)
 
-    def seeded(self) -> None:
+    def on_seed(self) -> None:
         if self.outer is not None:
-            self.outer.seeded()
+            self.outer.on_seed()
 
-    def existed(self, tensor: Any) -> bool:
-        return self.outer is not None and self.outer.existed(tensor)
+    def predates(self, tensor: Any) -> bool:
+        return self.outer is not None and self.outer.predates(tensor)
 
 
 def innermost(kind: type, watch: Any) -> Any:

@@ -47,13 +47,13 @@ class saved_tensors_hooks(Setting, Inner):
     def again(self) -> saved_tensors_hooks:
         return type(self)(self.pack, self.unpack)
 
-    def ran(self, op: Any, args: tuple, out: Any) -> None:
+    def on_op(self, op: Any, args: tuple, out: Any) -> None:
         self.pack_saved(out)  # before the outer hooks, which skip nodes that are packed
-        super().ran(op, args, out)
+        super().on_op(op, args, out)
 
-    def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
+    def on_function(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
         self.pack_saved(out)
-        super().applied(node, args, out, saved)
+        super().on_function(node, args, out, saved)
 
     def pack_saved(self, out: Any) -> None:
         """Pass the values saved by the node of an op's output through the pack hook."""
@@ -330,16 +330,16 @@ class allow_mutation_on_saved_tensors(Setting, Inner):
                 for kept in (t, *tensors_in(node.saved or ())):
                     self.users.setdefault(id(kept.root), (kept.root, []))[1].append(node)
 
-    def ran(self, op: Any, args: tuple, out: Any) -> None:
-        super().ran(op, args, out)
+    def on_op(self, op: Any, args: tuple, out: Any) -> None:
+        super().on_op(op, args, out)
         self.note(out)
 
-    def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
-        super().applied(node, args, out, saved)
+    def on_function(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
+        super().on_function(node, args, out, saved)
         self.note(out)
 
-    def writing(self, tensor: Tensor) -> None:
-        super().writing(tensor)
+    def on_write_start(self, tensor: Tensor) -> None:
+        super().on_write_start(tensor)
         writes_of(tensor)  # made now: the write would make the log and give it to the node again
         root, nodes = self.users.pop(id(tensor.root), (None, []))
         for node in dict.fromkeys(nodes):

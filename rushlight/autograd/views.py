@@ -161,7 +161,7 @@ def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
     m = mode()
     recorded = m.grad and (x.node is not None or r.node is not None or x.root.node is not None)
     if m.watch is not None:
-        m.watch.writing(x)
+        m.watch.on_write_start(x)
     if recorded:
         check_writable(x, op)
         if r.array.dtype != x.array.dtype:
@@ -173,7 +173,7 @@ def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
     if recorded:
         rebase(x, r)
     if m.watch is not None:
-        m.watch.wrote(x, r)
+        m.watch.on_write(x, r)
     return x
 
 
@@ -352,14 +352,14 @@ def become(x: Tensor, view: Callable, op: str) -> Tensor:
         insert_before(x, old)
     watch = m.watch
     if watch is not None:
-        watch.moved(old, x)
+        watch.on_move(old, x)
     token = current.set(m.but(grad=m.grad or inner))  # in no_grad, too: the node must get the new shape
     try:
         made = view(old)
     finally:
         current.reset(token)
     if watch is not None:
-        watch.moved(x, made)
+        watch.on_move(x, made)
     viewed = x.viewing is not None or bool(others)
     for other in others:
         other.viewing = tuple(old if t is x else t for t in other.viewing[:2]) + other.viewing[2:]  # type: ignore[index]

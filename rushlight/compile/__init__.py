@@ -1,4 +1,5 @@
-"""`rushlight.compile(f)`: traces `f`, and runs a program that gives the same results. The program is readable Python text."""
+"""`rushlight.compile(f)`: traces `f`, and runs a program that gives the same results. The program is readable Python text.
+"""
 from __future__ import annotations
 
 import sys

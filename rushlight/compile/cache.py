@@ -202,7 +202,8 @@ def once(function: Any) -> Any:
 
 
 class Wait:
-    """The time that this process has spent compiling. After NOTICE_SECONDS the logger "rushlight" explains the wait, once."""
+    """The time that this process has spent compiling. After NOTICE_SECONDS the logger "rushlight" explains the wait, once.
+    """
 
     def __init__(self) -> None:
         self.spent, self.since, self.told = 0.0, 0.0, False

@@ -35,8 +35,8 @@ class Mismatch(Exception):
 class Checker:
     """Compares a run of a program, item by item, with eager.
 
-    `arrays`: the inputs, which no step overwrites. `shown[i]`: the values that item i stores in memory. `ends`: the last item
-    that reads a value. `replay`: computes the traced run's values.
+    `arrays`: the inputs, which no step overwrites. `shown[i]`: the values that item i stores in memory. `ends`: the last
+    item that reads a value. `replay`: computes the traced run's values.
     """
 
     def __init__(self, graph: Graph, items: list[Any], shown: list[list[Value]], ends: dict[Value, int],
@@ -100,8 +100,8 @@ class Checker:
     def given(self, steps: list[Any]) -> dict[Value, Callable[[Noise], np.ndarray]]:
         """The inputs of some steps as functions of the noise.
 
-        A value of the traced run is perturbed in its last places. Another value is recomputed from perturbed inputs: if these
-        cancel in a sum, the sum is pure noise.
+        A value of the traced run is perturbed in its last places. Another value is recomputed from perturbed inputs: if
+        these cancel in a sum, the sum is pure noise.
         """
         return {v: self.unsure.get(v) or partial(Noise.on, a=self.known[v]) for s in steps
                 for v in values_in((s.value,) if isinstance(s, Store) else s.args) if v in self.known}
@@ -217,9 +217,9 @@ def beyond_noise(pairs: dict[int, tuple[np.ndarray, np.ndarray]], runs: Iterator
                  halves: bool) -> list[int]:
     """The indices of the results that are further from eager's than perturbed runs are from the first of these runs.
 
-    `pairs`: index -> (the program's array, eager's array). `runs`: the results of perturbed runs. `halves`: whether ops round
-    to half precision. A changed rounding to half precision moves few elements, but far, and which ones depends on chance; so
-    an element may differ by its largest change in many runs plus the root mean square of the array's changes.
+    `pairs`: index -> (the program's array, eager's array). `runs`: the results of perturbed runs. `halves`: whether ops
+    round to half precision. A changed rounding to half precision moves few elements, but far, and which ones depends on
+    chance; so an element may differ by its largest change in many runs plus the root mean square of the array's changes.
     """
     first = next(runs)
     if not halves:

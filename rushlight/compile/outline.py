@@ -27,8 +27,8 @@ from rushlight.tensor import Tensor, from_array
 class Expected(NamedTuple):
     """Arrays of an eager run, to compare a program with.
 
-    `results`; `grads`: the `.grad` that the run set; `wrt`: the gradients that a backward after the run gives, from gradients
-    of ones; `leaves`: the leaves of `grads`.
+    `results`; `grads`: the `.grad` that the run set; `wrt`: the gradients that a backward after the run gives, from
+    gradients of ones; `leaves`: the leaves of `grads`.
     """
 
     results: list[np.ndarray]
@@ -162,8 +162,8 @@ class Outline:
     def fixed(self, last: Outline) -> list[tuple[int, Tensor]]:
         """(index, tensor) of the arguments that must be these very tensors in each call.
 
-        The function also reaches such a tensor by itself (a closure), so the trace does not show which of the two an op used.
-        If the last run had another tensor as argument and did the same, the ops used the argument.
+        The function also reaches such a tensor by itself (a closure), so the trace does not show which of the two an op
+        used. If the last run had another tensor as argument and did the same, the ops used the argument.
         """
         same = not self.before.difference(last.before, self.free)
         return [(i, t) for i, t in self.reached.items() if not same or last.reached.get(i) is t]
@@ -261,8 +261,8 @@ def everyone(flat: list[Tensor], snapshot: Snapshot) -> list[tuple[str, Any]]:
 def backward_of(live: list[Tensor], tracer: Tracer, everyone: list, gives: list) -> tuple[list, list, list]:
     """Trace the backward that the caller may run after the call, from the results `live`.
 
-    Returns (sources of the inputs with a gradient, the gradients' values, for each the numbers of the results it comes from).
-    Appends the gradients' arrays to `gives`.
+    Returns (sources of the inputs with a gradient, the gradients' values, for each the numbers of the results it comes
+    from). Appends the gradients' arrays to `gives`.
     """
     known = {t.node: source for source, t, _ in everyone if t.node is not None}
     below = reachable([t.node for t in live])  # type: ignore[misc]

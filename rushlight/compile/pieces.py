@@ -84,7 +84,8 @@ def tree_of_function(function: FunctionType) -> ast.FunctionDef | None:
 
 
 class Piece(NamedTuple):
-    """The data of a piece. `depth`: of nested pieces. `apart`: the code of the functions around it, which it must not call."""
+    """The data of a piece. `depth`: of nested pieces. `apart`: the code of the functions around it, which it must not call.
+    """
 
     tree: ast.FunctionDef
     depth: int

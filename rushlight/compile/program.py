@@ -137,8 +137,8 @@ class Part:
     def rehearse(self, arrays: list[np.ndarray], apart: bool) -> tuple[list, list]:
         """`run` on other arrays, before the first call, to compile the loops.
 
-        `apart`: run joined statements one by one, as `trial` does. Otherwise the arena is filled with nan bytes first, so that
-        a read of unwritten memory shows.
+        `apart`: run joined statements one by one, as `trial` does. Otherwise the arena is filled with nan bytes first, so
+        that a read of unwritten memory shows.
         """
         if not apart:
             self.names[f"{self.mark}place"](0, (self.size,), "uint8").fill(255)

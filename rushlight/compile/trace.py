@@ -86,7 +86,7 @@ class Tracer(Watcher):
 
     # -- events --------------------------------------------------------------------------------------------
 
-    def ran(self, op: Any, args: tuple, out: Any) -> None:
+    def on_op(self, op: Any, args: tuple, out: Any) -> None:
         if op.name == "lookup":  # sparse gradients: a recorded backward would make them dense, so nothing is compiled
             self.records, self.problem = False, f"has sparse gradients, at {where(line())}"
             return self.stops.clear()
@@ -117,14 +117,14 @@ class Tracer(Watcher):
         shares = shared(name, arrays, [t.array for t in outs])
         self.steps.append(Call(name, values, made, line(), self.late, shares))
 
-    def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
+    def on_function(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
         self.stop(f"calls {type(node).function.__name__}, an autograd.Function, whose backward is Python")
 
-    def created(self, tensor: Tensor) -> None:
+    def on_create(self, tensor: Tensor) -> None:
         self.noted(tensor.array)
         self.outside[id(tensor.array)] = True
 
-    def wrote(self, tensor: Tensor, value: Tensor) -> None:
+    def on_write(self, tensor: Tensor, value: Tensor) -> None:
         if self.problem is not None or not isinstance(tensor.array, np.ndarray):
             return  # a batched tensor of vmap: the write to its values has been recorded
         target, v = self.value(tensor), self.value(value)
@@ -141,18 +141,18 @@ class Tracer(Watcher):
         if place in self.known:
             self.steps.append(Store(self.external[place], v, line()))
 
-    def generator(self, generator: Any) -> Any:
+    def generator_for(self, generator: Any) -> Any:
         return Noted(generator, self.draws, self.stop)
 
-    def drew(self, tensor: Tensor) -> None:
+    def on_draw(self, tensor: Tensor) -> None:
         """Record a step that draws these random numbers again."""
         method, args, named, made = self.draws.pop(id(tensor.array), (None,) * 4)
         if made is None or not all(a.flags.c_contiguous for a in args if isinstance(a, np.ndarray)):
-            return self.read(tensor)  # a draw in memory order depends on the layout of its arguments
+            return self.on_read(tensor)  # a draw in memory order depends on the layout of its arguments
         args = tuple(self.current(a) if isinstance(a, np.ndarray) else a for a in args)
         self.steps.append(Call("draw", (method, args, named), (self.made(tensor),), line(), self.late))
 
-    def given(self, tensor: Tensor) -> None:
+    def on_set_data(self, tensor: Tensor) -> None:
         self.handed.append((tensor, where(line()), tuple(frames())))
 
     def left(self, tensors: list[Tensor]) -> str:
@@ -161,30 +161,30 @@ class Tracer(Watcher):
         self.stops += [stop for _, stop in found]
         return "gives a tensor that it has not made other memory" + (f", at {found[0][0]}" if found else "")
 
-    def walks(self, nodes: Iterable) -> None:
+    def on_backward(self, nodes: Iterable) -> None:
         """Stop if backward enters nodes made before the run. The nodes of arguments are hidden behind an `Entry`."""
         if any([edge is not None and not edge.leaf and edge.seq < self.began
                 for n in reachable(nodes, self.began) if type(n) is not Entry for edge in n.edges]):
             self.stop("runs backward into what was made before it")
 
-    def read(self, tensor: Tensor) -> None:
+    def on_read(self, tensor: Tensor) -> None:
         self.stop("looks at the numbers of a tensor")
 
-    def relied_on(self, tensor: Tensor) -> None:
+    def on_assert(self, tensor: Tensor) -> None:
         if not tensor.array.all():
-            self.read(tensor)
+            self.on_read(tensor)
         elif self.problem is None:
             self.steps.append(Call("check_true", (self.value(tensor),), (), line(), self.late))
 
-    def failed(self, op: Any, args: Any, error: Exception) -> None:
+    def on_error(self, op: Any, args: Any, error: Exception) -> None:
         """Stop if the error depends on the numbers: the user may catch it, and another run may not raise it."""
         if isinstance(error, LinAlgError) or not fails_on_zeros(op.kernel, args):
             self.stop("meets an error that depends on the numbers of a tensor")
 
-    def seeded(self) -> None:
+    def on_seed(self) -> None:
         self.stop("sets the state of a generator of random numbers")
 
-    def existed(self, tensor: Tensor) -> bool:
+    def predates(self, tensor: Tensor) -> bool:
         return id(tensor.array) in self.known
 
     def stop(self, what: str) -> None:

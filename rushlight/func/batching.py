@@ -1,8 +1,8 @@
 """Batched tensors inside `vmap`, and how an op runs on them.
 
 A batched tensor is a Tensor whose `array` is a `Batch`. The Batch has the shape and dtype of ONE sample, and refers to the
-tensor of all samples: `value`, with the batch in dimension 0, which may itself be batched by an outer vmap. Kernels fail on a
-Batch. Where an op would report the error, it runs on the values instead, by the batching rule of its family (rules.py); so
+tensor of all samples: `value`, with the batch in dimension 0, which may itself be batched by an outer vmap. Kernels fail on
+a Batch. Where an op would report the error, it runs on the values instead, by the batching rule of its family (rules.py); so
 programs without vmap pay nothing. Each level has its own graph: an op on batched tensors is recorded between the batched
 tensors, with the shapes of one sample; the ops of its batching rule are recorded between the values. Hence the gradient of
 one sample's loss is per sample, also for a weight that all samples share.
@@ -351,7 +351,7 @@ def runner(op: Op) -> Callable[[tuple, Level], Any]:
             if is_view and made.viewing is not None:
                 register(out, args[0], op.call, args[1:], m.grad)
         if m.watch is not None:
-            m.watch.ran(op, args, out)
+            m.watch.on_op(op, args, out)
         return out
     return run
 

@@ -20,8 +20,8 @@ def jacrev(func: Callable, argnums: ArgNums = 0, *, has_aux: bool = False, chunk
            _preallocate_and_copy: bool = False) -> Callable:
     """f -> J, J[i, j] = d f_i / d x_j, by reverse mode: a row per element of the output. Fast if outputs are few.
 
-    For an output and an input, J has shape output.shape + input.shape. A tree of outputs gives a tree of Jacobians; a tree of
-    inputs, or a tuple `argnums`, gives for each output a tree of Jacobians. `has_aux`: f returns (output, aux).
+    For an output and an input, J has shape output.shape + input.shape. A tree of outputs gives a tree of Jacobians; a tree
+    of inputs, or a tuple `argnums`, gives for each output a tree of Jacobians. `has_aux`: f returns (output, aux).
     `chunk_size`: the number of rows computed at a time; default: all.
 
     >>> from rushlight.func import jacrev
@@ -51,8 +51,8 @@ def jacrev(func: Callable, argnums: ArgNums = 0, *, has_aux: bool = False, chunk
 def jacfwd(func: Callable, argnums: ArgNums = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable:
     """f -> J, J[i, j] = d f_i / d x_j, by forward mode: a column per element of the input. Fast if inputs are few.
 
-    The results have the structure of those of `jacrev`. f runs once, inside `vmap`: all samples share the arguments, and each
-    sample has one unit vector as the tangent. `randomness`: as in `vmap`.
+    The results have the structure of those of `jacrev`. f runs once, inside `vmap`: all samples share the arguments, and
+    each sample has one unit vector as the tangent. `randomness`: as in `vmap`.
 
     >>> from rushlight.func import jacfwd
     >>> jacfwd(lambda x: x * x)(rushlight.tensor([1., 2.]))

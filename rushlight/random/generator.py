@@ -53,7 +53,7 @@ def told() -> None:
     """Report to the watcher that the state of a generator is about to be set."""
     watch = mode().watch
     if watch is not None:
-        watch.seeded()
+        watch.on_seed()
 
 
 class Generator(Stream):

@@ -155,8 +155,9 @@ def randperm(stream: Stream, n: int, dtype: DType = np.int64) -> np.ndarray:
 def exchanged(partners: np.ndarray) -> np.ndarray:
     """0, ..., n-1 after exchanging elements i and partners[i] >= i, for i = 0, 1, ..., without a loop.
 
-    Step i takes from place partners[i] the number that the last earlier step with the same partner left there, or the place's
-    own number if there is none. The number that a step leaves is the one in its own place, traced back to an untouched place.
+    Step i takes from place partners[i] the number that the last earlier step with the same partner left there, or the
+    place's own number if there is none. The number that a step leaves is the one in its own place, traced back to an
+    untouched place.
     """
     if len(partners) < FEW:
         order = list(range(len(partners)))

@@ -14,7 +14,8 @@ from rushlight.size import Size
 from rushlight.tensor import Tensor
 
 PARAMETER_IN_TORCH = ("torch.nn.parameter", "Parameter")  # imported when a file contains one: nn imports this package
-FUNCTIONS = {"rushlight": "torch", "rushlight.nn.functional": "torch.nn.functional"}  # our module -> torch's module, for functions pickled by name
+# our module -> torch's module, for functions pickled by name
+FUNCTIONS = {"rushlight": "torch", "rushlight.nn.functional": "torch.nn.functional"}
 
 
 class Name:

@@ -132,7 +132,8 @@ class Pickler(PurePickler):
         RuntimeError if the block is also used with another dtype.
         """
         array, owner, start, end = extent(array)
-        place = (address(owner), len(owner)) if start < end else (0, -len(self.memories))  # arrays without elements share no memory
+        # arrays without elements share no memory
+        place = (address(owner), len(owner)) if start < end else (0, -len(self.memories))
         low, high = self.used.get(place, (start, end))
         self.used[place] = min(low, start), max(high, end)
         low, high = self.first.used[place] if self.first and place in self.first.used else (0, len(owner))
